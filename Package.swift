@@ -1,0 +1,94 @@
+// swift-tools-version: 6.2
+import Foundation
+import PackageDescription
+
+/// What every target of ours is compiled with. CI sets `RINGLINE_STRICT`, and a warning is then an error: not for whoever
+/// builds a release with a newer compiler that has learned a new warning.
+let house: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+    ] + (ProcessInfo.processInfo.environment["RINGLINE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
+
+/// And those that have no C beneath them: the compiler proves that they hold nothing unsafe.
+let pure = house + [.strictMemorySafety()]
+
+func library(_ name: String, _ dependencies: [Target.Dependency] = [], _ settings: [SwiftSetting] = house) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+/// A system library: its module map and shim stand in `Sources/<name>`, the apt package is named for whoever lacks it.
+func system(_ name: String, apt: String) -> Target {
+    .systemLibrary(name: name, providers: [.apt([apt])])
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "ringline",
+    products: [
+        .executable(name: "ringline", targets: ["ringline"]),
+        .library(name: "CallCore", targets: ["CallCore"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    ],
+    targets: [
+        // What decides and does nothing.
+        library("CallCore", [], pure),
+        library("CallWire", ["CallCore"], pure),
+        library("Switchboard", ["CallCore", "CallWire", deques, heaps], pure),
+
+        // Who is this?
+        system("COpenSSL", apt: "libssl-dev"),
+        library("Crypto", ["COpenSSL"]),
+        library("Identity", ["Crypto"]),
+
+        // What is kept.
+        system("CSQLite", apt: "libsqlite3-dev"),
+        library("SQLite", ["CSQLite"]),
+        library("SQLiteStore", ["SQLite", "Switchboard", "CallCore", logging]),
+
+        // Who is woken.
+        system("CCurl", apt: "libcurl4-openssl-dev"),
+        library("OutboundHTTP", ["CCurl"]),
+        library("ApplePush", ["OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
+
+        // Who is connected.
+        system("CLibwebsockets", apt: "libwebsockets-dev"),
+        library("LibWebSockets", ["CLibwebsockets"]),
+        library("Gateway", ["LibWebSockets", "Switchboard", "CallCore", "CallWire", "Identity", logging, deques]),
+
+        .executableTarget(
+            name: "ringline",
+            dependencies: [
+                "Gateway", "Identity", "SQLiteStore", "ApplePush", "Switchboard", "CallCore", "CallWire", "LibWebSockets",
+                "Crypto", arguments, logging,
+            ],
+            swiftSettings: house),
+
+        // The test world.
+        library("CallTesting", ["Switchboard", "CallCore", "CallWire"]),
+        tests("CallCoreTests", ["CallCore", "CallTesting"]),
+        tests("CallWireTests", ["CallWire", "CallCore"]),
+        tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting"]),
+        tests("IdentityTests", ["Identity", "Crypto"]),
+        tests("SQLiteTests", ["SQLite"]),
+        tests("ContractTests", ["SQLiteStore", "Switchboard", "CallTesting", "CallCore"]),
+        tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore"]),
+        tests("LibWebSocketsTests", ["LibWebSockets"]),
+        tests("ConfigurationTests", ["ringline"]),
+        tests("HouseTests", []),
+    ],
+    swiftLanguageModes: [.v6]
+)

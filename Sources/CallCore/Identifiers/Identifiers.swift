@@ -54,7 +54,7 @@ struct Alphabet {
     private init(_ others: String) {
         var low: UInt64 = 0
         var high: UInt64 = 0
-        for byte in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8 + others.utf8 {
+        for byte in ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" + others).utf8 {
             if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
         }
         self.low = low

@@ -1,0 +1,25 @@
+/// Why a call ended (protocol, section 4).
+public enum EndReason: String, Sendable, CaseIterable {
+    /// By either side, after the answer.
+    case hangup
+    /// By the caller, before the answer.
+    case cancelled
+    /// By the callee, before the answer.
+    case declined
+    /// The callee is in another call.
+    case busy
+    /// Nobody answered within the ring timeout.
+    case unanswered
+    /// Told to a device of the callee when another one answered.
+    case answeredElsewhere = "answered_elsewhere"
+    /// Told to a device of the callee when another one declined.
+    case declinedElsewhere = "declined_elsewhere"
+    /// Lost to the peer's simultaneous call.
+    case glare
+    /// Media or a device failed.
+    case failed
+    /// A side was gone for longer than its grace.
+    case disconnected
+    /// The same callId was offered anew.
+    case replaced
+}

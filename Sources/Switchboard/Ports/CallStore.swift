@@ -1,0 +1,158 @@
+public import CallCore
+
+/// Where calls, devices and blocks are kept: the port to the database.
+///
+/// The switchboard holds in memory all that it decides on; the store remembers it for the next start, and for history.
+/// Changes are committed in the order given, many at a time; nothing here blocks the loop but ``open(at:)`` and ``close()``.
+public protocol CallStore: AnyObject, Sendable {
+    /// Opens the store and reads all that lives on: calls not yet forgotten with their logs, devices, blocks.
+    ///
+    /// Called once, before all else. Marks the store as in use; ``close()`` takes that back, a crash does not.
+    /// - Throws: ``StoreFailure`` in one sentence that an operator understands (not writable, in use, newer version).
+    func open(at now: Moment) throws(StoreFailure) -> StoredState
+
+    /// Queues changes and returns at once; ``StoreReport/committed(upTo:)`` follows when they are durable.
+    ///
+    /// The changes of one call are committed together or not at all. Tickets only grow.
+    func commit(_ changes: [Change], as ticket: Ticket)
+
+    /// Queues a question; it sees every change queued before it. ``StoreReport/answered(_:_:)`` follows.
+    func ask(_ question: Question, as id: QuestionID)
+
+    /// Commits what is queued, marks the store as closed in good order, and lets go of it.
+    func close()
+}
+
+/// What a store tells the loop, by the closure it was made with, from a thread of its own.
+public enum StoreReport: Sendable {
+    /// Every change up to this ticket is durable.
+    case committed(upTo: Ticket)
+    /// Nothing can be written just now (disk full, say): the store goes on trying, and what is queued is not lost.
+    case stalled(StoreFailure)
+    /// Writing works again.
+    case recovered
+    /// The answer to a question.
+    case answered(QuestionID, Answer)
+}
+
+/// Numbers a commit; grows by one with each.
+public struct Ticket: Hashable, Comparable, Sendable {
+    /// The number, from 1.
+    public let rawValue: UInt64
+
+    /// The ticket with this number.
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// Whether `a` was drawn before `b`.
+    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// Names a question from asking to answer.
+public struct QuestionID: Hashable, Sendable {
+    /// The number, from 1.
+    public let rawValue: UInt64
+
+    /// The question with this number.
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// Why a store cannot do its work, in one sentence.
+public struct StoreFailure: Error, Equatable, Sendable {
+    /// What is wrong and, where there is one, what helps.
+    public let message: String
+
+    /// A failure described so.
+    public init(_ message: String) { self.message = message }
+}
+
+/// One thing to keep.
+public enum Change: Equatable, Sendable {
+    /// A call began or changed; replaces the record with the same number.
+    case call(CallRecord)
+    /// A log entry was appended to a call; (number, seq) is unique.
+    case entry(CallNumber, EntryRecord)
+    /// Something happened in a call that its timeline tells.
+    case event(CallNumber, TimelineRecord)
+    /// The call can no longer be fetched: its log goes, its record and timeline stay for the history.
+    case logForgotten(CallNumber)
+    /// Calls that ended before this moment go altogether, with log and timeline.
+    case historyForgotten(before: Moment)
+    /// A device was registered or changed; replaces the one with the same user and id.
+    case device(DeviceRecord)
+    /// A device was removed.
+    case deviceRemoved(UserID, DeviceID)
+    /// `by` blocked a user at a moment.
+    case blocked(UserID, by: UserID, at: Moment)
+    /// `by` no longer blocks a user.
+    case unblocked(UserID, by: UserID)
+    /// A user is not to be disturbed until a moment; `nil` = may be again.
+    case doNotDisturb(UserID, until: Moment?)
+}
+
+/// What is asked of the store.
+public enum Question: Equatable, Sendable {
+    /// A user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
+    case history(UserID, limit: Int, before: CallNumber?)
+    /// A user's newest call with this name, and its timeline; `user` `nil` = anybody's.
+    case timeline(CallID, UserID?)
+}
+
+/// What a store answers.
+public enum Answer: Equatable, Sendable {
+    /// To ``Question/history(_:limit:before:)``.
+    case history([CallRecord])
+    /// To ``Question/timeline(_:_:)``; `nil` when there is no such call.
+    case timeline(CallRecord?, [TimelineRecord])
+    /// The question failed.
+    case failed(StoreFailure)
+}
+
+/// What a store holds when it is opened.
+public struct StoredState: Equatable, Sendable {
+    /// Calls whose log is still kept, with it, oldest first.
+    public var calls: [StoredCall] = []
+    /// Every device.
+    public var devices: [DeviceRecord] = []
+    /// Every block: who is blocked by whom.
+    public var blocks: [BlockRecord] = []
+    /// Who is not to be disturbed until when.
+    public var doNotDisturb: [UserID: Moment] = [:]
+    /// The highest call number ever given; 0 when none was.
+    public var lastCallNumber: Int64 = 0
+    /// How many times in a row the store was opened without having been closed in good order before; 0 after a clean stop.
+    public var crashes: Int = 0
+
+    /// An empty store.
+    public init() {}
+}
+
+/// A call with its log.
+public struct StoredCall: Equatable, Sendable {
+    /// The call.
+    public var record: CallRecord
+    /// Its log, in `seq` order.
+    public var entries: [EntryRecord]
+
+    /// A call with its log.
+    public init(record: CallRecord, entries: [EntryRecord]) {
+        self.record = record
+        self.entries = entries
+    }
+}
+
+/// Who is blocked by whom.
+public struct BlockRecord: Hashable, Sendable {
+    /// The one who blocks.
+    public var by: UserID
+    /// The one who is blocked.
+    public var blocked: UserID
+    /// Since when.
+    public var at: Moment
+
+    /// `by` blocked `blocked` at a moment.
+    public init(by: UserID, blocked: UserID, at: Moment) {
+        self.by = by
+        self.blocked = blocked
+        self.at = at
+    }
+}

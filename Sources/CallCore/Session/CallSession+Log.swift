@@ -43,6 +43,11 @@ extension CallSession {
         outputs.append(.append(entry))
     }
 
+    /// Whether a signal of that name was taken from a device before.
+    public func hasTaken(_ id: SignalID, from phone: Phone) -> Bool {
+        receipts[SignalName(device: phone.id, id: id)] != nil
+    }
+
     /// Acknowledges what was taken before, now perhaps under another name.
     mutating func acknowledgeAgain(_ signal: Signal, _ phone: Phone, seq: UInt64, into outputs: inout [Output]) {
         // Bounded like the log: a client that invents names for one signal does not fill the memory.

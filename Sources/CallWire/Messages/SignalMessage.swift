@@ -153,3 +153,12 @@ extension String {
     /// The text, cut to so many characters: never within one, as a cut emoji is no text.
     public func cut(to count: Int) -> String { self.count <= count ? self : String(prefix(count)) }
 }
+
+extension SignalMessage {
+    /// The end of a call with no reason given, as `DELETE` says it.
+    public init(endOf callID: CallID) {
+        content = .end(nil)
+        self.callID = callID
+        relayed = []
+    }
+}

@@ -31,7 +31,9 @@ enum RFC7515 {
     /// A verifier with one of the keys; the appendix' tokens name the user in no other claim than `iss`.
     static func verifier(_ key: String) throws -> TokenVerifier {
         try TokenVerifier(
-            keys: [.keySet(json: Array(#"{"keys":[\#(key)]}"#.utf8))], rules: TokenRules(userClaim: "iss"))
+            keys: [.keySet(json: Array(#"{"keys":[\#(key)]}"#.utf8))],
+            rules: TokenRules(userClaim: "iss")
+        )
     }
 }
 
@@ -41,7 +43,8 @@ struct RFC7515Tests {
         "has three tokens that are good until their exp, and leeway",
         arguments: [
             (RFC7515.hs256, RFC7515.octKey), (RFC7515.rs256, RFC7515.rsaKey), (RFC7515.es256, RFC7515.ecKey),
-        ])
+        ]
+    )
     func accepted(token: String, key: String) throws {
         let verifier = try RFC7515.verifier(key)
         let claims = try verifier.verify(token, atSeconds: 1_300_819_380 + 59)

@@ -33,3 +33,13 @@ enum Site: Sendable {
         return lock
     }
 }
+
+extension SQLiteCallStore {
+    /// Keeps a database in memory while no store has it open, so that a test can open it again.
+    package final class MemoryAnchor {
+        private let connection: Connection
+
+        /// Holds the database of this name.
+        package init(name: String) throws { connection = try Connection(.memory(named: name)) }
+    }
+}

@@ -1,5 +1,7 @@
 """Fixtures: servers, tokens, phones, REST clients, and a fake APNs. A test gets a server and a data folder of its own."""
 
+import pathlib
+import sys
 import warnings
 
 import pytest
@@ -102,3 +104,31 @@ def make_world():
 @pytest.fixture
 def world(server, make_world) -> World:
     return make_world(server)
+
+
+@pytest.fixture
+def apns(tmp_path):
+    """A fake of Apple's push service, both environments; see Tests/FakeAPNs."""
+    folder = pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    from fake_apns import FakeAPNs
+
+    with FakeAPNs(directory=tmp_path / "apns") as fake:
+        yield fake
+
+
+def push_options(fake, environment="sandbox") -> list[str]:
+    """What `ringline serve` needs to push to the fake."""
+    return [
+        "--apns-key-file", fake.key, "--apns-key-id", fake.key_id, "--apns-team-id", fake.team_id,
+        "--apns-environment", environment, "--apns-ca-file", fake.ca,
+        "--apns-endpoint-sandbox", fake.endpoints["sandbox"],
+        "--apns-endpoint-production", fake.endpoints["production"],
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def push_world(apns, make_server, make_world):
+    """A world whose server pushes to the fake: (world, fake)."""
+    return make_world(make_server(*push_options(apns))), apns

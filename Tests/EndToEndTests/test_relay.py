@@ -159,10 +159,10 @@ def test_unknown_fields_are_relayed_untouched(world):
     assert offer["x"] == {"mine": [1, "two", None]} and offer["日本"] == "語"
 
 
-@pytest.mark.parametrize("field", ["from", "fromDevice", "seq", "ts", "epoch"])
+@pytest.mark.parametrize("field", ["from", "fromDevice", "seq", "ts"])
 def test_what_the_server_adds_cannot_be_forged(world, field):
     taro, hanako = world.call("c-1")
-    forged = {"from": "12", "fromDevice": "stolen", "seq": 999999, "ts": 1, "epoch": 1}[field]
+    forged = {"from": "12", "fromDevice": "stolen", "seq": 999999, "ts": 1}[field]
     taro.send(type="info", callId="c-1", data=1, **{field: forged})
     # Refused or put right; never relayed as it was.
     hanako.fence()
@@ -198,7 +198,7 @@ def test_a_signal_is_not_sent_back_to_its_sender(world):
     assert not [message for message in taro.fence() if message["type"] == "info"]
 
 
-def test_a_thousand_signals_both_ways_arrive_once_and_in_order(world):
+def test_hundreds_of_signals_both_ways_arrive_once_and_in_order(world):
     taro, hanako = world.call("c-1")
     count = 150
     for number in range(count):

@@ -2,15 +2,12 @@
 
 import pathlib
 import sys
-import warnings
 
 import pytest
 from phone import Phone
 from rest import Rest
 from ringline_server import Server, binary
 from tokens import mint
-
-warnings.filterwarnings("ignore", category=UserWarning, module="jwt")
 
 
 def pytest_configure(config):

@@ -23,7 +23,9 @@ class Refused(Exception):
 class Phone:
     """One connection. `heard` holds every message, `inbox` those which nobody has asked for yet."""
 
-    def __init__(self, url: str, token: str | None = None, *, device: str | None = None, welcome: bool = True, **options):
+    def __init__(
+        self, url: str, token: str | None = None, *, device: str | None = None, welcome: bool = True, **options
+    ):
         headers = dict(options.pop("additional_headers", {}))
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"

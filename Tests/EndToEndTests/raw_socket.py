@@ -10,7 +10,9 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 
 
 class RawSocket:
-    def __init__(self, port: int, token: str | None = None, *, path: str = "/ws", headers=(), receive_buffer: int | None = None):
+    def __init__(
+        self, port: int, token: str | None = None, *, path: str = "/ws", headers=(), receive_buffer: int | None = None
+    ):
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)

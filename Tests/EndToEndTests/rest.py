@@ -34,7 +34,9 @@ class Rest:
     def delete(self, path: str) -> httpx.Response:
         return self.request("DELETE", path)
 
-    def signal(self, action: str, call_id: str | None = None, *, path_id: bool = False, top=None, **data) -> httpx.Response:
+    def signal(
+        self, action: str, call_id: str | None = None, *, path_id: bool = False, top=None, **data
+    ) -> httpx.Response:
         """`POST /api/calls/signal`, the callId in the body or in the path."""
         body = {"action": action, "data": data} | (top or {})
         path = "/api/calls/signal"

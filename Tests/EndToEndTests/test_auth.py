@@ -235,7 +235,11 @@ def test_a_public_key_file_lets_its_own_tokens_in_and_nothing_else(make_server, 
     phone.close()
     other = "ES256" if algorithm == "RS256" else "RS256"
     assert upgrade_status(server.ws_url, mint(KEYS[other], "11", algorithm=other)) == 401
-    fresh = rsa.generate_private_key(public_exponent=65537, key_size=2048) if algorithm == "RS256" else ec.generate_private_key(ec.SECP256R1())
+    fresh = (
+        rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        if algorithm == "RS256"
+        else ec.generate_private_key(ec.SECP256R1())
+    )
     assert upgrade_status(server.ws_url, mint(fresh, "11", algorithm=algorithm)) == 401
 
 
@@ -255,8 +259,16 @@ def test_the_public_key_is_no_hs256_secret(make_server, tmp_path, algorithm):
 
 
 def test_a_jwks_file_holds_several_keys_told_apart_by_kid(make_server, tmp_path):
-    rsa_jwk = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA_KEY.public_key())) | {"kid": "r", "alg": "RS256", "use": "sig"}
-    ec_jwk = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(EC_KEY.public_key())) | {"kid": "e", "alg": "ES256", "use": "sig"}
+    rsa_jwk = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA_KEY.public_key())) | {
+        "kid": "r",
+        "alg": "RS256",
+        "use": "sig",
+    }
+    ec_jwk = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(EC_KEY.public_key())) | {
+        "kid": "e",
+        "alg": "ES256",
+        "use": "sig",
+    }
     path = tmp_path / "jwks.json"
     path.write_text(json.dumps({"keys": [rsa_jwk, ec_jwk]}))
     server = make_server("--jwks-file", path)
@@ -285,14 +297,20 @@ def test_a_secret_file_is_used_raw_but_for_one_trailing_newline(make_server, tmp
 def test_a_service_may_name_any_user(world):
     service = world.rest("backend", scope="server")
     hanako = world.phone("10")
-    answer = service.post("/api/calls/signal", {"from": "11", "callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}})
+    answer = service.post(
+        "/api/calls/signal",
+        {"from": "11", "callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}},
+    )
     assert answer.status_code == 200, answer.text
     assert hanako.expect(type="offer")["from"] == "11"
 
 
 def test_nobody_else_may_name_another_user(world):
     rest, hanako = world.rest("12"), world.phone("10")
-    rest.post("/api/calls/signal", {"from": "11", "callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}})
+    rest.post(
+        "/api/calls/signal",
+        {"from": "11", "callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}},
+    )
     hanako.fence()
     assert not [message for message in hanako.heard if message.get("from") == "11"]
 

@@ -44,7 +44,9 @@ def test_both_tokens_together(world):
     assert len(devices(rest)) == 1
 
 
-@pytest.mark.parametrize("first, second", [("voipDeviceToken", "apnsDeviceToken"), ("apnsDeviceToken", "voipDeviceToken")])
+@pytest.mark.parametrize(
+    "first, second", [("voipDeviceToken", "apnsDeviceToken"), ("apnsDeviceToken", "voipDeviceToken")]
+)
 def test_the_two_halves_of_one_installation_join_without_a_device_id(world, first, second):
     rest = world.rest("10")
     rest.put("/api/me/devices", body(**{first: VOIP}))
@@ -93,8 +95,15 @@ def test_another_users_devices_are_neither_seen_nor_removed(world):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"bundleId": None}, {"bundleId": 5}, {"platform": None}, {"platform": ["ios"]}, {"voipDeviceToken": 5},
-        {"voipDeviceToken": ["a"]}, {"deviceId": "a b"}, {"deviceId": "a" * 129}, {"voipDeviceToken": "x" * 5000},
+        {"bundleId": None},
+        {"bundleId": 5},
+        {"platform": None},
+        {"platform": ["ios"]},
+        {"voipDeviceToken": 5},
+        {"voipDeviceToken": ["a"]},
+        {"deviceId": "a b"},
+        {"deviceId": "a" * 129},
+        {"voipDeviceToken": "x" * 5000},
     ],
     ids=str,
 )
@@ -110,7 +119,10 @@ def test_a_registration_with_a_bad_field_is_refused_by_name_and_changes_nothing(
 def test_the_33rd_device_replaces_the_one_unseen_longest(world):
     rest = world.rest("10")
     for number in range(33):
-        assert rest.put("/api/me/devices", body(voipDeviceToken=f"{number:064x}", deviceId=f"d-{number}")).status_code == 200
+        assert (
+            rest.put("/api/me/devices", body(voipDeviceToken=f"{number:064x}", deviceId=f"d-{number}")).status_code
+            == 200
+        )
     left = {device["deviceId"] for device in devices(rest)}
     assert left == {f"d-{number}" for number in range(1, 33)}
 

@@ -29,7 +29,13 @@ def test_nothing_of_the_earlier_call_shows_in_the_new_one(world):
     taro.signal("end", "11-10")
     taro.signal("offer", "11-10", sdp=AGAIN)
     mine = taro.log("11-10")
-    assert (mine["epoch"], mine["state"], mine["reason"], mine["answer"], mine["candidates"]) == (2, "ringing", None, None, [])
+    assert (mine["epoch"], mine["state"], mine["reason"], mine["answer"], mine["candidates"]) == (
+        2,
+        "ringing",
+        None,
+        None,
+        [],
+    )
     hers = hanako.log("11-10")
     assert hers["offer"]["sdp"] == AGAIN
     assert all(signal["epoch"] == 2 for signal in hers["signals"])

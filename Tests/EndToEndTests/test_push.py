@@ -38,14 +38,24 @@ def test_an_offline_callee_gets_a_voip_push_with_everything_that_it_needs(push_w
     device = register(world)
     before = int(time.time() * 1000)
     call_id = str(uuid.uuid4())
-    world.phone("11", claims={"name": "Taro"}).ring("10", call_id, sdp=samples.VIDEO_OFFER, displayName="山田太郎", room="p2p:11-10")
+    world.phone("11", claims={"name": "Taro"}).ring(
+        "10", call_id, sdp=samples.VIDEO_OFFER, displayName="山田太郎", room="p2p:11-10"
+    )
     push = pushed(fake, device)
     after = int(time.time() * 1000)
     payload = push["payload"]
     assert payload["aps"] == {"content-available": 1}
     wanted = {
-        "type": "call.incoming", "callId": call_id, "fromUserId": "11", "fromDisplayName": "山田太郎", "room": "p2p:11-10",
-        "hasVideo": True, "callUUID": call_id, "handle": "11", "callerId": "11", "callerName": "山田太郎",
+        "type": "call.incoming",
+        "callId": call_id,
+        "fromUserId": "11",
+        "fromDisplayName": "山田太郎",
+        "room": "p2p:11-10",
+        "hasVideo": True,
+        "callUUID": call_id,
+        "handle": "11",
+        "callerId": "11",
+        "callerName": "山田太郎",
     }
     assert payload == payload | wanted
     assert before - 1000 <= payload["sentAt"] <= after + 1000
@@ -100,7 +110,10 @@ def test_the_woken_phone_fetches_the_offer_answers_over_rest_and_the_caller_hear
     log = woken.log(call_id)
     assert log["offer"]["sdp"] == samples.VIDEO_OFFER
     assert log["candidates"] == samples.CANDIDATES[:3]
-    assert woken.signal("answer", call_id, path_id=True, sdp=samples.VIDEO_ANSWER, **{"from": 10, "to": 11}).status_code == 200
+    assert (
+        woken.signal("answer", call_id, path_id=True, sdp=samples.VIDEO_ANSWER, **{"from": 10, "to": 11}).status_code
+        == 200
+    )
     assert taro.expect(type="answer")["sdp"] == samples.VIDEO_ANSWER
     woken.signal("ice", call_id, candidate=samples.CANDIDATES[4])
     assert taro.expect(type="ice")["candidate"] == samples.CANDIDATES[4]
@@ -131,7 +144,9 @@ def test_the_same_offer_twice_is_one_call_one_ring_and_one_push(push_world):
     world, fake = push_world
     device, fence = register(world, "10", number=1), register(world, "20", number=2)
     rest, taro = world.rest("11"), world.phone("11")
-    first = rest.post("/api/calls/signal", {"callId": "11-10", "action": "offer", "data": {"sdp": samples.OFFER, "type": "offer"}}).json()
+    first = rest.post(
+        "/api/calls/signal", {"callId": "11-10", "action": "offer", "data": {"sdp": samples.OFFER, "type": "offer"}}
+    ).json()
     second = taro.ask(type="offer", callId="11-10", to="10", sdp=samples.OFFER)
     assert (second["seq"], second["epoch"]) == (first["seq"], first["epoch"])
     pushed(fake, device)

@@ -85,7 +85,9 @@ def test_user_ids_may_contain_a_dash(world, caller, callee):
 
 def test_a_room_that_could_be_split_in_two_ways_is_forbidden(world):
     # `a` calling `b-a`, or `a-b` being called by … `a`: the authenticated user `a` stands at both ends.
-    assert world.phone("a").refused(type="offer", callId="c-1", room="p2p:a-b-a", sdp=samples.OFFER)["code"] == "forbidden"
+    assert (
+        world.phone("a").refused(type="offer", callId="c-1", room="p2p:a-b-a", sdp=samples.OFFER)["code"] == "forbidden"
+    )
 
 
 def test_an_integer_user_id_in_json_is_the_same_user_and_answered_as_a_string(world):
@@ -318,7 +320,8 @@ def test_the_reason_of_an_end_fits_role_and_state(world):
 
 
 @pytest.mark.parametrize(
-    "who, claimed, wanted", [("caller", "declined", "cancelled"), ("callee", "hangup", "declined"), ("callee", "unanswered", "declined")]
+    "who, claimed, wanted",
+    [("caller", "declined", "cancelled"), ("callee", "hangup", "declined"), ("callee", "unanswered", "declined")],
 )
 def test_a_reason_that_does_not_fit_becomes_the_default(world, who, claimed, wanted):
     taro, hanako = world.call("c-1", answer=False)
@@ -330,5 +333,10 @@ def test_nothing_is_accepted_after_the_end(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="end", callId="c-1")
     for phone in (taro, hanako):
-        for fields in ({"type": "ice", "candidate": None}, {"type": "end"}, {"type": "info", "data": 1}, {"type": "connected"}):
+        for fields in (
+            {"type": "ice", "candidate": None},
+            {"type": "end"},
+            {"type": "info", "data": 1},
+            {"type": "connected"},
+        ):
             assert phone.refused(callId="c-1", **fields)["code"] == "call_ended"

@@ -21,7 +21,9 @@ def test_an_offer_over_rest_rings_the_callee(world):
 
 @pytest.mark.parametrize("name", ["action", "type", "signalType"])
 def test_the_action_may_be_called_type_or_signal_type(world, name):
-    answer = world.rest("11").post("/api/calls/signal", {"callId": "c-1", name: "offer", "to": "10", "data": {"sdp": samples.OFFER}})
+    answer = world.rest("11").post(
+        "/api/calls/signal", {"callId": "c-1", name: "offer", "to": "10", "data": {"sdp": samples.OFFER}}
+    )
     assert answer.status_code == 200, answer.text
     assert world.rest("10").log("c-1")["offer"]["sdp"] == samples.OFFER
 
@@ -67,11 +69,21 @@ def test_a_woken_phone_gets_everything_in_one_round_trip(world):
     assert (log["callId"], log["epoch"], log["room"], log["state"]) == ("c-1", 1, "p2p:11-10", "ringing")
     assert log["reason"] is None
     assert log["offer"] == log["offer"] | {
-        "sdp": samples.VIDEO_OFFER, "type": "offer", "from": "11", "hasVideo": True, "displayName": "山田太郎",
+        "sdp": samples.VIDEO_OFFER,
+        "type": "offer",
+        "from": "11",
+        "hasVideo": True,
+        "displayName": "山田太郎",
     }
     assert log["answer"] is None
     assert log["candidates"] == samples.CANDIDATES[:3], "plain candidates, without nulls"
-    assert [signal["type"] for signal in log["signals"] if signal["type"] != "call"] == ["offer", "ice", "ice", "ice", "ice"]
+    assert [signal["type"] for signal in log["signals"] if signal["type"] != "call"] == [
+        "offer",
+        "ice",
+        "ice",
+        "ice",
+        "ice",
+    ]
     assert isinstance(log["iceServers"], list)
     assert before + 44_000 <= log["ringUntil"] <= time.time() * 1000 + 46_000
     assert log["next"] >= log["signals"][-1]["seq"]
@@ -146,7 +158,9 @@ def test_replay_and_get_show_the_same_log(world):
     world.rest("11").signal("ice", "c-1", candidate=samples.CANDIDATES[0])
     late = world.phone("10")
     replayed = [message for message in late.fence() if message.get("callId") == "c-1"]
-    assert [m for m in replayed if m["type"] != "call"] == [s for s in world.rest("10").log("c-1")["signals"] if s["type"] != "call"]
+    assert [m for m in replayed if m["type"] != "call"] == [
+        s for s in world.rest("10").log("c-1")["signals"] if s["type"] != "call"
+    ]
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
@@ -162,14 +176,19 @@ def test_never_a_participant_is_told_the_same_as_for_an_unknown_call(world, meth
     assert world.rest("10").log("c-1")["state"] == "ringing"
 
 
-@pytest.mark.parametrize("action, data", [("ice", {"candidate": None}), ("answer", {"sdp": samples.ANSWER}), ("end", {}), ("info", {"data": 1})])
+@pytest.mark.parametrize(
+    "action, data",
+    [("ice", {"candidate": None}), ("answer", {"sdp": samples.ANSWER}), ("end", {}), ("info", {"data": 1})],
+)
 def test_a_strangers_signals_are_not_found_and_change_nothing(world, action, data):
     taro = world.phone("11")
     taro.ring("10", "c-1")
     assert code(world.rest("12").signal(action, "c-1", **data)) == (404, "not_found")
     assert world.phone("12").refused(type=action, callId="c-1", **data)["code"] == "not_found"
     assert world.rest("10").log("c-1")["state"] == "ringing"
-    assert not [message for message in taro.fence() if message["type"] in (action, "call") and message.get("state") != "ringing"]
+    assert not [
+        message for message in taro.fence() if message["type"] in (action, "call") and message.get("state") != "ringing"
+    ]
 
 
 def test_a_call_id_in_use_between_others_is_free_for_everybody_else(world):

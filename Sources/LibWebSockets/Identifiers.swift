@@ -5,6 +5,9 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
     /// The slot in the low, the generation in the high 32 bits; never 0.
     public let rawValue: UInt64
 
+    /// The connection that had this number, for whoever passes numbers around.
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+
     init(slot: Int, generation: UInt32) {
         rawValue = UInt64(generation) << 32 | UInt64(UInt32(truncatingIfNeeded: slot))
     }
@@ -30,6 +33,9 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
 public struct ExchangeID: Hashable, Sendable {
     /// The slot of its connection in the low, a serial number in the high 32 bits; never 0.
     public let rawValue: UInt64
+
+    /// The request that had this number, for whoever passes numbers around.
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(slot: Int, serial: UInt32) {
         rawValue = UInt64(serial) << 32 | UInt64(UInt32(truncatingIfNeeded: slot))

@@ -1,7 +1,8 @@
 import Crypto
 import Foundation
-import Identity
 import Testing
+
+@testable import Identity
 
 @Suite("What the server issues itself")
 struct IssuedTests {
@@ -195,7 +196,10 @@ struct SecretFileTests {
             #expect(throws: missing) { try SecretFile.read("\(folder)/g") }
             #expect(missing.description == "cannot read \(folder)/g: No such file or directory")
             #expect(throws: SecretFileError.cannot("read", folder, EISDIR)) { try SecretFile.read(folder) }
-            #expect(throws: SecretFileError.self) { try DevelopmentKey.loadOrCreate(inFolder: "\(folder)/none") }
+            let wanted = "\(folder)/none/development-jwt-secret"
+            #expect(throws: SecretFileError.cannot("create", wanted, ENOENT)) {
+                try DevelopmentKey.loadOrCreate(inFolder: "\(folder)/none")
+            }
         }
     }
 
@@ -212,6 +216,17 @@ struct SecretFileTests {
             let files = try FileManager.default.contentsOfDirectory(atPath: folder)
             #expect(files.sorted() == ["development-jwt-secret", "server-key"])
             #expect(try TokenVerifier(keys: [.secret(secret)]).warnings.isEmpty)
+        }
+    }
+
+    @Test("that another process has just made stays as it is")
+    func existing() async throws {
+        try await inFolder { folder in
+            try SecretFile.create("\(folder)/f")
+            let first = try SecretFile.read("\(folder)/f")
+            try SecretFile.create("\(folder)/f")
+            #expect(try SecretFile.read("\(folder)/f") == first)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["f"])
         }
     }
 

@@ -1,0 +1,82 @@
+import ArgumentParser
+import Foundation
+
+/// Runs the server.
+struct ServeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the server.",
+        discussion: """
+            Without key options tokens are checked with a development key that is made in the data folder; \
+            'ringline token' signs with it.
+            """
+    )
+
+    @Option(help: "A file of settings, 'name = value' a line.") var config: String?
+
+    @Option(help: Self.help("listen")) var listen: String?
+    @Option(help: Self.help("admin-listen")) var adminListen: String?
+    @Option(help: Self.help("data")) var data: String?
+    @Option(help: Self.help("jwt-secret-file")) var jwtSecretFile: String?
+    @Option(help: Self.help("jwt-public-key-file")) var jwtPublicKeyFile: String?
+    @Option(help: Self.help("jwks-file")) var jwksFile: String?
+    @Option(help: Self.help("jwt-user-claim")) var jwtUserClaim: String?
+    @Option(help: Self.help("jwt-issuer")) var jwtIssuer: String?
+    @Option(help: Self.help("jwt-audience")) var jwtAudience: String?
+    @Option(help: Self.help("jwt-require-expiry")) var jwtRequireExpiry: String?
+    @Option(help: Self.help("apns-key-file")) var apnsKeyFile: String?
+    @Option(help: Self.help("apns-key-id")) var apnsKeyId: String?
+    @Option(help: Self.help("apns-team-id")) var apnsTeamId: String?
+    @Option(help: Self.help("apns-environment")) var apnsEnvironment: String?
+    @Option(help: Self.help("apns-endpoint-sandbox")) var apnsEndpointSandbox: String?
+    @Option(help: Self.help("apns-endpoint-production")) var apnsEndpointProduction: String?
+    @Option(help: Self.help("apns-ca-file")) var apnsCaFile: String?
+    @Option(help: Self.help("tls-cert")) var tlsCert: String?
+    @Option(help: Self.help("tls-key")) var tlsKey: String?
+    @Option(parsing: .singleValue, help: Self.help("allow-origin")) var allowOrigin: [String] = []
+    @Option(parsing: .singleValue, help: Self.help("stun-url")) var stunUrl: [String] = []
+    @Option(help: Self.help("ring-timeout")) var ringTimeout: String?
+    @Option(help: Self.help("probe-timeout")) var probeTimeout: String?
+    @Option(help: Self.help("disconnect-grace")) var disconnectGrace: String?
+    @Option(help: Self.help("busy-policy")) var busyPolicy: String?
+    @Option(help: Self.help("max-connections")) var maxConnections: String?
+    @Option(help: Self.help("log-level")) var logLevel: String?
+    @Option(help: Self.help("log-format")) var logFormat: String?
+
+    private static func help(_ name: String) -> ArgumentHelp {
+        guard let setting = Setting.named(name) else { return ArgumentHelp("") }
+        let fallback = setting.fallback.map { " (default: \($0))" } ?? ""
+        return ArgumentHelp("\(setting.meaning)\(fallback)", valueName: setting.placeholder)
+    }
+
+    /// The flags that were given, by the settings' names.
+    private var flags: [String: [String]] {
+        let single: [String: String?] = [
+            "listen": listen, "admin-listen": adminListen, "data": data, "jwt-secret-file": jwtSecretFile,
+            "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwt-user-claim": jwtUserClaim,
+            "jwt-issuer": jwtIssuer, "jwt-audience": jwtAudience, "jwt-require-expiry": jwtRequireExpiry,
+            "apns-key-file": apnsKeyFile, "apns-key-id": apnsKeyId, "apns-team-id": apnsTeamId,
+            "apns-environment": apnsEnvironment, "apns-endpoint-sandbox": apnsEndpointSandbox,
+            "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile, "tls-cert": tlsCert,
+            "tls-key": tlsKey, "ring-timeout": ringTimeout, "probe-timeout": probeTimeout,
+            "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy, "max-connections": maxConnections,
+            "log-level": logLevel, "log-format": logFormat,
+        ]
+        var flags = single.compactMapValues { $0.map { [$0] } }
+        flags["allow-origin"] = allowOrigin
+        flags["stun-url"] = stunUrl
+        return flags
+    }
+
+    func run() throws {
+        do throws(Complaint) { try serve() } catch { throw error.shown() }
+    }
+
+    private func serve() throws(Complaint) {
+        let environment = ProcessInfo.processInfo.environment
+        let path = config ?? environment["RINGLINE_CONFIG"]
+        let file = try path.map { path throws(Complaint) in try ConfigurationFile.read(path) } ?? [:]
+        let source = SettingsSource(flags: flags, environment: environment, file: file)
+        try Launch(try ServeSettings(source)).run()
+    }
+}

@@ -1,0 +1,67 @@
+import ArgumentParser
+import CallCore
+import Foundation
+import Identity
+import LibWebSockets
+
+/// Prints a token that is signed with a data folder's development key.
+struct TokenCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Print a token signed with the data folder's development key.",
+        discussion: "For development: in production your own backend issues tokens."
+    )
+
+    @Option(help: "The server's data folder; the key is made if it is missing.") var data = "./data"
+    @Option(help: "Sign with this HS256 secret instead.") var jwtSecretFile: String?
+    @Option(help: "The user id, claim sub.") var user: String
+    @Option(help: "The user's name as it is shown.") var name: String?
+    @Option(help: "The device id, claim device.") var device: String?
+    @Option(parsing: .singleValue, help: "A group room that the user may enter; repeatable.") var room: [String] = []
+    @Flag(help: "A token of a service, which may act for any user.") var service = false
+    @Option(help: "For how long it is valid: 90s, 30m, 12h, 7d.") var ttl = "12h"
+
+    func run() throws {
+        do {
+            guard UserID(user) != nil else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+            if let device, DeviceID(device) == nil {
+                throw Complaint("--device must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -")
+            }
+            guard let seconds = Self.seconds(ttl) else { throw Complaint("--ttl must be like 90s, 30m, 12h or 7d") }
+            let secret = try Self.secret(jwtSecretFile, folder: data)
+            print(
+                TokenIssuer(secret: secret).issue(
+                    user: user,
+                    name: name,
+                    device: device,
+                    rooms: room,
+                    service: service,
+                    ttlSeconds: seconds,
+                    now: Int64(Server.wallClockMilliseconds() / 1_000)
+                )
+            )
+        } catch let complaint as Complaint {
+            throw complaint.shown()
+        }
+    }
+
+    private static func secret(_ path: String?, folder: String) throws(Complaint) -> [UInt8] {
+        do throws(SecretFileError) {
+            if let path { return try SecretFile.read(path) }
+            return try DevelopmentKey.loadOrCreate(inFolder: folder)
+        } catch {
+            throw Complaint(error.description)
+        }
+    }
+
+    /// A length of time in words: a number and s, m, h or d.
+    static func seconds(_ text: String) -> Int64? {
+        let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        guard let last = text.last else { return nil }
+        let unit = units[last]
+        guard let count = Int64(unit == nil ? text[...] : text.dropLast()), count > 0, count <= 3_650 * 86_400 else {
+            return nil
+        }
+        return count * (unit ?? 1)
+    }
+}

@@ -1,0 +1,106 @@
+import CallCore
+import CallWire
+import Crypto
+import Gateway
+import Identity
+import Logging
+import Switchboard
+
+/// The keys that tokens are checked with, and those that the server signs with.
+struct Keys {
+    let bouncer: TokenBouncer
+    let capabilities: RingCapabilities
+
+    init(_ settings: ServeSettings, log: Logger) throws(Complaint) {
+        var sources: [TokenKeySource] = []
+        if let path = settings.jwtSecretFile { sources.append(.secret(try Self.read(path))) }
+        if let path = settings.jwtPublicKeyFile {
+            sources.append(.publicKey(pem: String(decoding: try Self.read(path), as: UTF8.self)))
+        }
+        if let path = settings.jwksFile { sources.append(.keySet(json: try Self.read(path))) }
+        if sources.isEmpty {
+            guard !settings.isInMemory else {
+                throw Complaint("--data :memory: keeps no development key: give --jwt-secret-file or another key")
+            }
+            sources.append(.secret(try Self.folderKey(settings.data, DevelopmentKey.loadOrCreate)))
+            log.warning("no JWT key is configured: tokens are checked with the data folder's development key")
+        }
+        let rules = TokenRules(
+            userClaim: settings.jwtUserClaim,
+            issuer: settings.jwtIssuer,
+            audience: settings.jwtAudience,
+            requireExpiry: settings.jwtRequireExpiry
+        )
+        do {
+            let verifier = try TokenVerifier(keys: sources, rules: rules)
+            for warning in verifier.warnings { log.warning("\(warning)") }
+            bouncer = TokenBouncer(verifier: verifier)
+        } catch { throw Complaint(error.description) }
+        capabilities = RingCapabilities(
+            signer: RingCapability(
+                serverKey: settings.isInMemory
+                    ? SecureRandom.bytes(32) : try Self.folderKey(settings.data, ServerKey.loadOrCreate)
+            )
+        )
+    }
+
+    private static func read(_ path: String) throws(Complaint) -> [UInt8] {
+        do throws(SecretFileError) { return try SecretFile.read(path) } catch { throw Complaint(error.description) }
+    }
+
+    private static func folderKey(
+        _ folder: String,
+        _ load: (String) throws(SecretFileError) -> [UInt8]
+    ) throws(Complaint) -> [UInt8] {
+        do throws(SecretFileError) { return try load(folder) } catch { throw Complaint(error.description) }
+    }
+}
+
+/// Checks tokens, and says who bears them in the switchboard's words.
+struct TokenBouncer: Bouncer {
+    let verifier: TokenVerifier
+
+    func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
+        do throws(TokenError) {
+            let claims = try verifier.verify(token, atSeconds: now)
+            guard let user = UserID(claims.user) else { throw TokenError.noUser }
+            return Who(
+                user: user,
+                mark: TokenMark(rawValue: claims.mark),
+                name: claims.name,
+                device: claims.device.flatMap { DeviceID($0) },
+                rooms: Set(claims.rooms),
+                isService: claims.isService,
+                expiresAt: claims.expiresAtSeconds.map { Moment(milliseconds: $0 * 1_000) },
+                userIsInteger: claims.userIsInteger
+            )
+        } catch {
+            throw WireError(error == .expired ? .tokenExpired : .unauthenticated, error.description)
+        }
+    }
+}
+
+/// Signs the capabilities that pushes carry.
+struct RingCapabilities: CapabilityIssuer {
+    let signer: RingCapability
+
+    func capability(
+        call: CallID,
+        epoch: UInt32,
+        user: UserID,
+        peer: UserID,
+        device: DeviceID,
+        until: Moment
+    ) -> String {
+        signer.issue(
+            .init(
+                callId: call.text,
+                epoch: epoch,
+                user: user.text,
+                peer: peer.text,
+                device: device.text,
+                validUntilMs: until.milliseconds
+            )
+        )
+    }
+}

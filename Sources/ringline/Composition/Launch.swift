@@ -1,0 +1,100 @@
+import ApplePush
+import CallCore
+import Foundation
+import Gateway
+import Identity
+import LibWebSockets
+import Logging
+import SQLiteStore
+import Switchboard
+
+/// Puts the parts together and runs them.
+struct Launch {
+    let settings: ServeSettings
+
+    init(_ settings: ServeSettings) { self.settings = settings }
+
+    /// Serves until SIGTERM or SIGINT.
+    func run() throws(Complaint) {
+        // Before any thread is started, so that every thread has them blocked and only the watch gets them.
+        let watch = SignalWatch()
+        let log = Log.make(level: settings.logLevel, asJSON: settings.logsJSON)
+        let keys = try Keys(settings, log: log)
+        let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
+        let store = SQLiteCallStore(folder: settings.data) { [weak gateway] report in gateway?.take(report) }
+        let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
+        do {
+            try gateway.open(store: store, push: push, capabilities: keys.capabilities)
+        } catch let failure as StoreFailure {
+            throw Complaint(failure.message)
+        } catch {
+            throw Complaint("\(error)")
+        }
+        announce(gateway, log)
+        watch.start { [weak gateway] in gateway?.drain() }
+        gateway.run()
+        (push as? APNsSender)?.shutdown()
+        log.notice("stopped")
+    }
+
+    private func configuration(_ log: Logger) -> GatewayConfiguration {
+        var configuration = GatewayConfiguration()
+        configuration.server.host = settings.listen.host
+        configuration.server.port = settings.listen.port
+        configuration.server.tls = settings.tls
+        configuration.server.subprotocols = ["ringline.v1"]
+        configuration.server.maxConnections = settings.maxConnections
+        // A long poll waits for 30 s at most.
+        configuration.server.responseTimeoutSeconds = 45
+        configuration.server.log = { level, text in
+            log.log(level: level == .error ? .error : .warning, "libwebsockets", metadata: ["lws": "\(text)"])
+        }
+        configuration.admin = settings.admin.map { ($0.host, $0.port) }
+        configuration.allowedOrigins = settings.allowedOrigins
+        configuration.policy = settings.policy
+        configuration.version = Version.text
+        return configuration
+    }
+
+    private func pushSender(
+        _ log: Logger,
+        report: @escaping @Sendable (PushID, PushResult) -> Void
+    ) throws(Complaint) -> any PushSender {
+        guard let apns = settings.apns else {
+            log.warning("there is no APNs key: pushes are only logged, and sleeping phones do not ring")
+            return LoggingPushSender(log: log, report: report)
+        }
+        guard let data = FileManager.default.contents(atPath: apns.keyFile),
+            let key = String(data: data, encoding: .utf8)
+        else { throw Complaint("apns-key-file: \(apns.keyFile) cannot be read") }
+        do {
+            let configuration = try APNsConfiguration(
+                key: key,
+                keyID: apns.keyID,
+                teamID: apns.teamID,
+                endpoints: .init(sandbox: apns.sandbox, production: apns.production),
+                caFile: apns.caFile,
+                clock: { Int64(Server.wallClockMilliseconds()) }
+            )
+            return try APNsSender(configuration, log: log, report: report)
+        } catch { throw Complaint("\(error)") }
+    }
+
+    /// Says on stdout where it listens, a line each: scripts that started it on port 0 read them.
+    private func announce(_ gateway: Gateway, _ log: Logger) {
+        let scheme = settings.tls == nil ? "http" : "https"
+        print("listening on \(scheme)://\(Self.shown(settings.listen.host)):\(gateway.port)")
+        if let admin = settings.admin, let port = gateway.adminPort {
+            print("admin on http://\(Self.shown(admin.host)):\(port)")
+        }
+        fflush(nil)
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        log.notice(
+            "started",
+            metadata: ["version": "\(Version.text)", "data": "\(settings.data)", "descriptors": "\(limit.rlim_cur)"]
+        )
+    }
+
+    private static func shown(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+}

@@ -1,0 +1,125 @@
+import CallCore
+import CallWire
+import Gateway
+import LibWebSockets
+import Switchboard
+
+/// The settings of `ringline serve`, read and checked.
+struct ServeSettings {
+    let listen: ListenAddress
+    let admin: ListenAddress?
+    let data: String
+    let jwtSecretFile: String?
+    let jwtPublicKeyFile: String?
+    let jwksFile: String?
+    let jwtUserClaim: String?
+    let jwtIssuer: String?
+    let jwtAudience: String?
+    let jwtRequireExpiry: Bool
+    let apns: APNs?
+    let tls: ServerConfiguration.TLS?
+    let allowedOrigins: Set<String>
+    let maxConnections: Int?
+    let policy: Policy
+    let logLevel: String
+    let logsJSON: Bool
+
+    /// What is needed to push.
+    struct APNs {
+        let keyFile: String
+        let keyID: String
+        let teamID: String
+        let sandbox: String
+        let production: String
+        let caFile: String?
+    }
+
+    /// Whether nothing is kept.
+    var isInMemory: Bool { data == ":memory:" }
+
+    init(_ source: SettingsSource) throws(Complaint) {
+        listen = try source.address("listen")
+        admin = try source.value("admin-listen") == "none" ? nil : source.address("admin-listen")
+        data = try source.value("data") ?? "./data"
+        jwtSecretFile = try source.value("jwt-secret-file")
+        jwtPublicKeyFile = try source.value("jwt-public-key-file")
+        jwksFile = try source.value("jwks-file")
+        jwtUserClaim = try source.value("jwt-user-claim")
+        jwtIssuer = try source.value("jwt-issuer")
+        jwtAudience = try source.value("jwt-audience")
+        jwtRequireExpiry = try source.flag("jwt-require-expiry")
+        apns = try Self.apns(source)
+        tls = try Self.tls(source)
+        allowedOrigins = Set(try source.values("allow-origin"))
+        maxConnections = try Self.count("max-connections", source)
+        logLevel = try source.choice(
+            "log-level",
+            of: ["trace", "debug", "info", "notice", "warning", "error", "critical"]
+        )
+        logsJSON = try source.choice("log-format", of: ["text", "json"]) == "json"
+        policy = try Self.policy(source)
+    }
+
+    private static func policy(_ source: SettingsSource) throws(Complaint) -> Policy {
+        var policy = Policy()
+        policy.ringFor = .milliseconds(try source.milliseconds("ring-timeout"))
+        policy.probeFor = .milliseconds(try source.milliseconds("probe-timeout"))
+        policy.grace = .milliseconds(try source.milliseconds("disconnect-grace"))
+        policy.whenBusy = try source.choice("busy-policy", of: ["waiting", "busy"]) == "busy" ? .busy : .waiting
+        policy.apnsEnvironment = APNsEnvironment(
+            rawValue: try source.choice("apns-environment", of: ["auto", "sandbox", "production"])
+        )
+        policy.iceServers = iceServers(try source.values("stun-url"))
+        return policy
+    }
+
+    private static func iceServers(_ urls: [String]) -> [UInt8] {
+        var json = JSONWriter()
+        json.beginArray()
+        if !urls.isEmpty {
+            json.beginObject()
+            json.name("urls")
+            json.beginArray()
+            for url in urls { json.value(url) }
+            json.endArray()
+            json.endObject()
+        }
+        json.endArray()
+        return json.bytes
+    }
+
+    private static func apns(_ source: SettingsSource) throws(Complaint) -> APNs? {
+        let parts = (
+            try source.value("apns-key-file"), try source.value("apns-key-id"), try source.value("apns-team-id")
+        )
+        switch parts {
+        case (nil, nil, nil): return nil
+        case (let keyFile?, let keyID?, let teamID?):
+            return APNs(
+                keyFile: keyFile,
+                keyID: keyID,
+                teamID: teamID,
+                sandbox: try source.value("apns-endpoint-sandbox") ?? "",
+                production: try source.value("apns-endpoint-production") ?? "",
+                caFile: try source.value("apns-ca-file")
+            )
+        default: throw Complaint("apns-key-file, apns-key-id and apns-team-id must be given together")
+        }
+    }
+
+    private static func tls(_ source: SettingsSource) throws(Complaint) -> ServerConfiguration.TLS? {
+        switch (try source.value("tls-cert"), try source.value("tls-key")) {
+        case (nil, nil): return nil
+        case (let certificate?, let key?): return .init(certificatePath: certificate, keyPath: key)
+        default: throw Complaint("tls-cert and tls-key must be given together")
+        }
+    }
+
+    private static func count(_ name: String, _ source: SettingsSource) throws(Complaint) -> Int? {
+        guard let text = try source.value(name) else { return nil }
+        guard let count = Int(text), count > 0 else {
+            throw Complaint("\(name): must be a whole number from 1, not '\(text)'")
+        }
+        return count
+    }
+}

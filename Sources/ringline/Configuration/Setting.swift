@@ -1,0 +1,176 @@
+/// One setting of the server: its name, what it means, what holds when nobody says.
+///
+/// This table is the one place that knows them all: flags, environment, file, `--help` and the documentation read it.
+struct Setting: Sendable {
+    /// As a flag and in the file: `listen`.
+    let name: String
+    /// What stands for its value in the help: `HOST:PORT`.
+    let placeholder: String
+    /// What holds when nobody says; `nil` = nothing.
+    let fallback: String?
+    /// What it means, in one sentence.
+    let meaning: String
+    /// Whether it may be given more than once; in the environment and the file, with commas.
+    var isRepeatable = false
+
+    /// The environment variable: `RINGLINE_LISTEN`.
+    var variable: String { "RINGLINE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
+
+    /// Every setting of `ringline serve`, in the order of the documentation.
+    static let all: [Setting] = [
+        Setting(
+            name: "listen",
+            placeholder: "HOST:PORT",
+            fallback: "127.0.0.1:8080",
+            meaning: "Where clients connect; port 0 takes any free one."
+        ),
+        Setting(
+            name: "admin-listen",
+            placeholder: "HOST:PORT",
+            fallback: "127.0.0.1:9090",
+            meaning: "Where /healthz, /readyz and /metrics are served; 'none' = nowhere. Keep it private."
+        ),
+        Setting(
+            name: "data",
+            placeholder: "DIR",
+            fallback: "./data",
+            meaning: "The folder for calls, devices and generated keys; :memory: keeps nothing."
+        ),
+        Setting(
+            name: "jwt-secret-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "HS256 secret; its bytes as they are, less one trailing newline."
+        ),
+        Setting(
+            name: "jwt-public-key-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "PEM public key: RSA for RS256, P-256 for ES256."
+        ),
+        Setting(
+            name: "jwks-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "JSON Web Key Set; keys chosen by kid."
+        ),
+        Setting(
+            name: "jwt-user-claim",
+            placeholder: "NAME",
+            fallback: nil,
+            meaning: "The claim that names the user; without it sub, else uid."
+        ),
+        Setting(name: "jwt-issuer", placeholder: "TEXT", fallback: nil, meaning: "What iss must be."),
+        Setting(name: "jwt-audience", placeholder: "TEXT", fallback: nil, meaning: "What aud must be or hold."),
+        Setting(
+            name: "jwt-require-expiry",
+            placeholder: "true|false",
+            fallback: "true",
+            meaning: "Whether a token must have exp."
+        ),
+        Setting(
+            name: "apns-key-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "Apple's .p8 key; without it pushes are only logged."
+        ),
+        Setting(name: "apns-key-id", placeholder: "ID", fallback: nil, meaning: "The key's id, 10 characters."),
+        Setting(
+            name: "apns-team-id",
+            placeholder: "ID",
+            fallback: nil,
+            meaning: "The developer team's id, 10 characters."
+        ),
+        Setting(
+            name: "apns-environment",
+            placeholder: "auto|sandbox|production",
+            fallback: "auto",
+            meaning: "Which of Apple's services is asked first; auto finds out for each device."
+        ),
+        Setting(
+            name: "apns-endpoint-sandbox",
+            placeholder: "URL",
+            fallback: "https://api.sandbox.push.apple.com",
+            meaning: "Another sandbox endpoint, for tests."
+        ),
+        Setting(
+            name: "apns-endpoint-production",
+            placeholder: "URL",
+            fallback: "https://api.push.apple.com",
+            meaning: "Another production endpoint, for tests."
+        ),
+        Setting(
+            name: "apns-ca-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "Certificate authorities to trust for APNs instead of the system's."
+        ),
+        Setting(
+            name: "tls-cert",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "Certificate chain in PEM: serve TLS 1.2+."
+        ),
+        Setting(name: "tls-key", placeholder: "FILE", fallback: nil, meaning: "The certificate's private key in PEM."),
+        Setting(
+            name: "allow-origin",
+            placeholder: "ORIGIN",
+            fallback: nil,
+            meaning: "An Origin from which browsers may connect besides the server's own host; * = any.",
+            isRepeatable: true
+        ),
+        Setting(
+            name: "stun-url",
+            placeholder: "URL",
+            fallback: nil,
+            meaning: "A STUN server that clients are told, as stun:host:port.",
+            isRepeatable: true
+        ),
+        Setting(
+            name: "ring-timeout",
+            placeholder: "SECONDS",
+            fallback: "45",
+            meaning: "For how long a callee is rung when the offer does not say."
+        ),
+        Setting(
+            name: "probe-timeout",
+            placeholder: "SECONDS",
+            fallback: "2",
+            meaning:
+                "How long a session may take to answer the ping that goes with an offer before its device is pushed."
+        ),
+        Setting(
+            name: "disconnect-grace",
+            placeholder: "SECONDS",
+            fallback: "30",
+            meaning: "How long a side may be gone before an answered call ends."
+        ),
+        Setting(
+            name: "busy-policy",
+            placeholder: "waiting|busy",
+            fallback: "waiting",
+            meaning: "What happens to a second call for somebody who is in one."
+        ),
+        Setting(
+            name: "max-connections",
+            placeholder: "COUNT",
+            fallback: nil,
+            meaning: "Sockets at a time; without it as many as descriptors allow."
+        ),
+        Setting(
+            name: "log-level",
+            placeholder: "LEVEL",
+            fallback: "info",
+            meaning: "trace, debug, info, notice, warning, error or critical."
+        ),
+        Setting(
+            name: "log-format",
+            placeholder: "text|json",
+            fallback: "text",
+            meaning: "How log lines look, on stderr."
+        ),
+    ]
+
+    /// The setting with that name.
+    static func named(_ name: String) -> Setting? { all.first { $0.name == name } }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+
+/// The one binary: the server, and what its operators and developers need beside it.
+@main
+struct RinglineCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ringline",
+        abstract:
+            "Call signaling for VoIP and WebRTC apps: offers, answers and candidates relayed, sleeping phones woken.",
+        discussion: """
+            Start a server:        ringline serve --data ./data
+            Make a token:          ringline token --data ./data --user 11 --name Taro
+            Try a call:            ringline answer --url ws://127.0.0.1:8080/ws --token TOKEN_OF_10
+                                   ringline call --url ws://127.0.0.1:8080/ws --token TOKEN_OF_11 --to 10
+
+            Every option of serve can also be given as environment variable (RINGLINE_LISTEN for --listen) or in a
+            file named by --config (listen = 127.0.0.1:8080). Flags go before environment, environment before file.
+            """,
+        version: Version.text,
+        subcommands: Self.commands
+    )
+
+    static let commands: [any ParsableCommand.Type] = [
+        ServeCommand.self, TokenCommand.self, HealthCommand.self, VersionCommand.self,
+    ]
+}
+
+/// Which release this is.
+enum Version {
+    /// Semantic version of this source.
+    static let text = "0.1.0"
+}
+
+/// Prints the version.
+struct VersionCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "version", abstract: "Print the version.")
+
+    func run() { print("ringline \(Version.text)") }
+}

@@ -1,0 +1,163 @@
+import CallCore
+import Switchboard
+
+extension StoreContract {
+    /// Questions and their answers.
+    static let asking: [Case] = [
+        Case("a question sees every change queued before it") { bench in
+            try bench.open()
+            var expected: [QuestionID: Int64] = [:]
+            for number in 1...100 as ClosedRange<Int64> {
+                bench.commit([.call(Sample.call(number))])
+                expected[bench.askLater(.history(Sample.bob, limit: 1, before: nil))] = number
+            }
+            for (id, number) in expected {
+                let answer = try bench.answer(to: id)
+                guard case .history(let calls) = answer, let newest = calls.first else {
+                    throw Violation(description: "the answer is \(answer)")
+                }
+                try expect(newest.number.rawValue >= number, "question \(id.rawValue) does not see call \(number)")
+            }
+            try expect(bench.reports.now.repeated, [], "questions answered twice")
+        },
+        Case("a history shows calls in both roles, newest first, page by page") { bench in
+            try bench.open()
+            for number in 1...60 as ClosedRange<Int64> {
+                switch number % 4 {
+                case 0: bench.commit([.call(Sample.call(number, from: Sample.alice, to: Sample.bob))])
+                case 1: bench.commit([.call(Sample.call(number, from: Sample.bob, to: Sample.alice))])
+                case 2: bench.commit([.call(Sample.call(number, from: Sample.alice, to: Sample.alice))])
+                default: bench.commit([.call(Sample.call(number, from: Sample.bob, to: Sample.carol))])
+                }
+            }
+            let expected = Array((1...60 as ClosedRange<Int64>).filter { $0 % 4 != 3 }.reversed())
+            for limit in [1, 7, 45, 100] {
+                var found: [Int64] = []
+                var before: Int64?
+                while true {
+                    let page = try bench.history(Sample.alice, limit: limit, before: before).map(\.number.rawValue)
+                    try expect(page.count <= limit, "a page of \(page.count) with a limit of \(limit)")
+                    found += page
+                    guard let last = page.last else { break }
+                    try expect(before.map { last < $0 } ?? true, "the page repeats what was shown")
+                    before = last
+                }
+                try expect(found, expected, "the history in pages of \(limit)")
+            }
+            try expect(try bench.history(Sample.carol).count, 15, "the history of who was only called")
+            try expect(try bench.history(Sample.user("nobody")), [], "the history of nobody")
+            try expect(try bench.history(Sample.alice, limit: 0), [], "a page of none")
+            try expect(try bench.history(Sample.alice, before: .min), [], "before all")
+            try expect(try bench.history(Sample.alice, before: .max).count, 45, "before the highest number")
+        },
+        Case("a history's calls have all their fields") { bench in
+            try bench.open()
+            bench.commit([.call(Sample.fullCall(.max - 1))])
+            try expect(try bench.history(Sample.bob), [Sample.fullCall(.max - 1)], "the history")
+        },
+        Case("a name that is used again shows the newest call, and only the asker's") { bench in
+            try bench.open()
+            for number in 1...3 as ClosedRange<Int64> {
+                bench.commit([.call(Sample.call(number)), .event(Sample.number(number), Sample.event("old"))])
+            }
+            bench.commit([.call(Sample.call(4)), .event(Sample.number(4), Sample.event("offer", #""a":"ü""#))])
+            bench.commit([.call(Sample.call(9, from: Sample.carol, to: Sample.carol))])
+            bench.commit([.event(Sample.number(9), Sample.event("theirs"))])
+            bench.commit([
+                .event(Sample.number(4), Sample.event("push.sent")), .event(Sample.number(4), Sample.event("offer")),
+            ])
+            let id = Sample.callID("11-10")
+            for user in [Sample.alice, Sample.bob] {
+                let (call, events) = try bench.timeline(id, user)
+                try expect(call, Sample.call(4), "the call")
+                try expect(
+                    events,
+                    [Sample.event("offer", #""a":"ü""#), Sample.event("push.sent"), Sample.event("offer")],
+                    "the events, in the order in which they happened"
+                )
+            }
+            try expect(try bench.timeline(id, nil).0?.number.rawValue, 9, "anybody's newest call")
+            try expect(try bench.timeline(id, Sample.carol).1, [Sample.event("theirs")], "another's events")
+            try expect(try bench.timeline(id, Sample.user("nobody")).0, nil, "a stranger's call")
+            try expect(try bench.timeline(Sample.callID("unknown"), nil).0, nil, "an unknown call")
+        },
+        Case("a call without events has an empty timeline") { bench in
+            try bench.open()
+            bench.commit([.call(Sample.call(1))])
+            let (call, events) = try bench.timeline(Sample.callID("11-10"), Sample.bob)
+            try expect(call, Sample.call(1), "the call")
+            try expect(events, [], "the events")
+        },
+    ]
+
+    /// What goes, and what stays.
+    static let forgetting: [Case] = [
+        Case("a forgotten log leaves the call to the history") { bench in
+            try bench.open()
+            var call = Sample.call(1, endedAt: 50)
+            for number in 1...2 as ClosedRange<Int64> {
+                bench.commit([.call(Sample.call(number, endedAt: 50)), .entry(Sample.number(number), Sample.entry(1))])
+                bench.commit([.event(Sample.number(number), Sample.event("offer"))])
+            }
+            bench.commit([.logForgotten(Sample.number(1)), .logForgotten(Sample.number(99))])
+            // A late change of the record brings no log back.
+            call.state = #"{"late":true}"#
+            bench.commit([.call(call)])
+            let state = try bench.reopen()
+            try expect(
+                state.calls,
+                [StoredCall(record: Sample.call(2, endedAt: 50), entries: [Sample.entry(1)])],
+                "the calls whose log is kept"
+            )
+            try expect(try bench.history(Sample.alice), [Sample.call(2, endedAt: 50), call], "the history")
+            bench.commit([.call(Sample.call(2, "other", endedAt: 50))])
+            let (found, events) = try bench.timeline(call.id)
+            try expect(found, call, "the call")
+            try expect(events, [Sample.event("offer")], "its timeline")
+        },
+        Case("forgotten history is gone altogether: what ended before, and nothing else") { bench in
+            try bench.open()
+            // More than a store may want to delete at once.
+            for number in 1...450 as ClosedRange<Int64> {
+                let id = "c-\(number)"
+                bench.commit([
+                    .call(Sample.call(number, id, endedAt: 999)), .event(Sample.number(number), Sample.event("old")),
+                ])
+                bench.commit([.entry(Sample.number(number), Sample.entry(1))])
+            }
+            let edge = Sample.call(451, "edge", endedAt: 1_000)
+            let live = Sample.call(452, "live")
+            bench.commit([.call(edge), .call(live)])
+            try bench.save([.event(edge.number, Sample.event("offer")), .entry(live.number, Sample.entry(1))])
+            bench.commit([.historyForgotten(before: Sample.moment(1_000))])
+            try expect(try bench.history(Sample.alice, limit: 1_000), [live, edge], "the history just after")
+            try expect(try bench.timeline(Sample.callID("c-1")).0, nil, "a forgotten call")
+            try expect(try bench.timeline(Sample.callID("c-450")).0, nil, "another")
+            bench.crash()
+            var state = try bench.open()
+            try expect(
+                state.calls,
+                [StoredCall(record: edge, entries: []), StoredCall(record: live, entries: [Sample.entry(1)])],
+                "the calls"
+            )
+            try expect(try bench.timeline(edge.id).1, [Sample.event("offer")], "the timeline of what stayed")
+            state = try bench.reopen()
+            try expect(state.calls.count, 2, "after another start")
+            // Its number used again finds nothing of the earlier one.
+            bench.commit([.call(Sample.call(5, "again"))])
+            try expect(try bench.timeline(Sample.callID("again")).1, [], "events of a number used again")
+            try expect(try bench.reopen().calls.first?.entries, [], "the log of a number used again")
+        },
+        Case("an earlier moment forgets no more than a later one did, and a call may end after that") { bench in
+            try bench.open()
+            bench.commit([
+                .call(Sample.call(1, endedAt: 10)), .call(Sample.call(2, endedAt: 30)), .call(Sample.call(3)),
+            ])
+            bench.commit([.historyForgotten(before: Sample.moment(20))])
+            bench.commit([.historyForgotten(before: Sample.moment(5))])
+            bench.commit([.call(Sample.call(3, endedAt: 40))])
+            try expect(try bench.history(Sample.bob).map(\.number.rawValue), [3, 2], "the history")
+            try expect(try bench.reopen().calls.map(\.record.number.rawValue), [2, 3], "after a restart")
+        },
+    ]
+}

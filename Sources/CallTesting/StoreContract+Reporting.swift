@@ -1,0 +1,123 @@
+import CallCore
+import Switchboard
+
+extension StoreContract {
+    /// What the loop is told, and when.
+    static let reporting: [Case] = [
+        Case("each commit is covered by one report, in order") { bench in
+            try bench.open()
+            let number = Sample.number(1)
+            bench.commit([.call(Sample.call(1))])
+            for seq in 1...500 as ClosedRange<UInt64> { bench.commit([.entry(number, Sample.entry(seq))]) }
+            try bench.save([])
+            let tickets = bench.reports.now.committed.map(\.rawValue)
+            try expect(tickets, Array(Set(tickets)).sorted(), "the reports are not in order, or not once each")
+            try expect(tickets.last, 502, "the last ticket reported")
+            try expect(bench.reports.now.course.allSatisfy { $0.hasPrefix("committed") }, "something else was reported")
+        },
+        Case("an empty commit is reported as well") { bench in
+            try bench.open()
+            try bench.save([])
+        },
+        Case("what was reported as committed is there after a crash") { bench in
+            try bench.open()
+            try bench.save([.call(Sample.call(1)), .entry(Sample.number(1), Sample.entry(1))])
+            bench.crash()
+            try expect(
+                try bench.open().calls,
+                [StoredCall(record: Sample.call(1), entries: [Sample.entry(1)])],
+                "the calls"
+            )
+        },
+        Case("a commit is there altogether or not at all after a crash") { bench in
+            for round in 1...5 as ClosedRange<Int64> {
+                try bench.open()
+                for step in 1...40 as ClosedRange<Int64> {
+                    // Ended, so that the timeline and the call can be told apart from a log that is missing.
+                    let number = round * 1_000 + step
+                    bench.commit([
+                        .call(Sample.call(number, "c-\(number)")), .entry(Sample.number(number), Sample.entry(1)),
+                        .event(Sample.number(number), Sample.event("offer")),
+                        .entry(Sample.number(number), Sample.entry(2)),
+                    ])
+                }
+                bench.crash()
+                let state = try bench.open()
+                for call in state.calls {
+                    try expect(call.entries.map(\.seq), [1, 2], "the log of call \(call.record.number.rawValue)")
+                    try expect(try bench.timeline(call.record.id).1.count, 1, "the events of \(call.record.id.text)")
+                }
+                // In order: what is there is the beginning of what was queued.
+                let here = state.calls.map(\.record.number.rawValue).filter { $0 / 1_000 == round }
+                try expect(
+                    here,
+                    here.indices.map { round * 1_000 + Int64($0) + 1 },
+                    "a later commit is there without an earlier one"
+                )
+                bench.crash()
+            }
+        },
+        Case("closing commits what is queued, and reports it") { bench in
+            try bench.open()
+            for number in 1...200 as ClosedRange<Int64> { bench.commit([.call(Sample.call(number))]) }
+            let question = bench.askLater(.history(Sample.alice, limit: 1, before: nil))
+            bench.close()
+            let found = bench.reports.now
+            try expect(found.committed.last?.rawValue, 200, "the last ticket reported when close() returned")
+            try expect(found.answers[question], .history([Sample.call(200)]), "the question asked before")
+            try expect(try bench.open().calls.count, 200, "how many calls were kept")
+        },
+        Case("closing twice, or a store that was never opened, does no harm") { bench in
+            bench.close()
+            try bench.open()
+            bench.close()
+            bench.close()
+            try expect(try bench.open().crashes, 0, "crashes")
+        },
+    ]
+
+    /// What a start learns of the runs before it.
+    static let restarting: [Case] = [
+        Case("crashes in a row are counted, and a clean stop ends the row") { bench in
+            try expect(try bench.open().crashes, 0, "at the first start")
+            try expect(try bench.reopen().crashes, 0, "after a clean stop")
+            bench.crash()
+            try expect(try bench.open().crashes, 1, "after a crash")
+            bench.crash()
+            try expect(try bench.open().crashes, 2, "after two")
+            try expect(try bench.reopen().crashes, 0, "after a clean stop again")
+            try expect(try bench.reopen().crashes, 0, "after another")
+        },
+        Case("the last call number never falls") { bench in
+            try bench.open()
+            bench.commit([.call(Sample.call(41, endedAt: 5)), .call(Sample.call(42, endedAt: 5))])
+            bench.commit([.call(Sample.call(7))])
+            try expect(try bench.reopen().lastCallNumber, 42, "after a restart")
+            bench.commit([.logForgotten(Sample.number(42))])
+            try expect(try bench.reopen().lastCallNumber, 42, "after its log was forgotten")
+            bench.commit([.historyForgotten(before: Sample.moment(6))])
+            let state = try bench.reopen()
+            try expect(state.calls.map(\.record.number.rawValue), [7], "what is left")
+            try expect(state.lastCallNumber, 42, "after it was forgotten altogether")
+            bench.commit([.call(Sample.call(8))])
+            try expect(try bench.reopen().lastCallNumber, 42, "after a lower one")
+            bench.commit([.call(Sample.call(43))])
+            try expect(try bench.reopen().lastCallNumber, 43, "after a higher one")
+        },
+        Case("nothing is lost or doubled over many restarts") { bench in
+            for round in 1...12 as ClosedRange<UInt64> {
+                let state = try bench.open()
+                try expect(state.calls.first?.entries.count ?? 0, Int(round) - 1, "entries at start \(round)")
+                bench.commit([.call(Sample.call(1)), .entry(Sample.number(1), Sample.entry(round))])
+                try bench.save([.event(Sample.number(1), Sample.event("e\(round)"))])
+                if round.isMultiple(of: 2) { bench.crash() } else { bench.close() }
+            }
+            try bench.open()
+            try expect(
+                try bench.timeline(Sample.call(1).id).1.map(\.event),
+                (1...12).map { "e\($0)" },
+                "the timeline, in order"
+            )
+        },
+    ]
+}

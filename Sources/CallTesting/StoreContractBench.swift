@@ -1,0 +1,170 @@
+import CallCore
+import Foundation
+import Switchboard
+
+/// Where a case works: opens stores at one place after another, and keeps their reports.
+final class Bench {
+    private let place: any StoreContract.Place
+    private var store: (any CallStore)?
+    private(set) var reports = Reports()
+    private var lastTicket: UInt64 = 0
+    private var lastQuestion: UInt64 = 0
+
+    init(place: any StoreContract.Place) { self.place = place }
+
+    /// Opens a store that finds what was kept so far; tickets start over, as in a new process.
+    @discardableResult
+    func open() throws -> StoredState {
+        let reports = Reports()
+        self.reports = reports
+        lastTicket = 0
+        let store = place.makeStore { reports.add($0) }
+        self.store = store
+        return try store.open(at: Moment(milliseconds: 1_700_000_000_000))
+    }
+
+    /// Queues changes.
+    @discardableResult
+    func commit(_ changes: [Change]) -> Ticket {
+        lastTicket += 1
+        store?.commit(changes, as: Ticket(rawValue: lastTicket))
+        return Ticket(rawValue: lastTicket)
+    }
+
+    /// Queues changes and waits until they are durable.
+    func save(_ changes: [Change]) throws {
+        let ticket = commit(changes)
+        try reports.wait("ticket \(ticket.rawValue) committed") { $0.committed.last.map { $0 >= ticket } ?? false }
+    }
+
+    /// Asks, and waits for the answer.
+    func ask(_ question: Question) throws -> Answer {
+        let id = askLater(question)
+        return try answer(to: id)
+    }
+
+    /// Asks without waiting.
+    func askLater(_ question: Question) -> QuestionID {
+        lastQuestion += 1
+        let id = QuestionID(rawValue: lastQuestion)
+        store?.ask(question, as: id)
+        return id
+    }
+
+    /// Waits for an answer.
+    func answer(to id: QuestionID) throws -> Answer {
+        let found = try reports.wait("question \(id.rawValue) answered") { $0.answers[id] != nil }
+        guard let answer = found.answers[id] else { throw StoreContract.Violation(description: "no answer") }
+        return answer
+    }
+
+    /// A user's history.
+    func history(_ user: UserID, limit: Int = 100, before: Int64? = nil) throws -> [CallRecord] {
+        let answer = try ask(.history(user, limit: limit, before: before.map(CallNumber.init(rawValue:))))
+        guard case .history(let calls) = answer else {
+            throw StoreContract.Violation(description: "a question for history was answered by \(answer)")
+        }
+        return calls
+    }
+
+    /// A call's timeline.
+    func timeline(_ id: CallID, _ user: UserID? = nil) throws -> (CallRecord?, [TimelineRecord]) {
+        let answer = try ask(.timeline(id, user))
+        guard case .timeline(let call, let events) = answer else {
+            throw StoreContract.Violation(description: "a question for a timeline was answered by \(answer)")
+        }
+        return (call, events)
+    }
+
+    /// Closes in good order.
+    func close() {
+        store?.close()
+        store = nil
+    }
+
+    /// Drops the store.
+    func crash() { store = nil }
+
+    /// Closes and opens again.
+    func reopen() throws -> StoredState {
+        close()
+        return try open()
+    }
+
+    /// Whatever is still open is closed.
+    func leave() { close() }
+}
+
+/// What a store has reported so far.
+final class Reports: @unchecked Sendable {
+    struct Found: Sendable {
+        var committed: [Ticket] = []
+        var answers: [QuestionID: Answer] = [:]
+        /// Answered more than once.
+        var repeated: [QuestionID] = []
+        /// In order: `"committed 1"`, `"answered 1"`, `"stalled"`, `"recovered"`.
+        var course: [String] = []
+    }
+
+    // Touched with `condition` locked.
+    private let condition = NSCondition()
+    private var found = Found()
+
+    func add(_ report: StoreReport) {
+        condition.lock()
+        switch report {
+        case .committed(let ticket):
+            found.committed.append(ticket)
+            found.course.append("committed \(ticket.rawValue)")
+        case .answered(let id, let answer):
+            if found.answers[id] != nil { found.repeated.append(id) }
+            found.answers[id] = answer
+            found.course.append("answered \(id.rawValue)")
+        case .stalled: found.course.append("stalled")
+        case .recovered: found.course.append("recovered")
+        }
+        condition.broadcast()
+        condition.unlock()
+    }
+
+    /// All so far.
+    var now: Found {
+        condition.lock()
+        defer { condition.unlock() }
+        return found
+    }
+
+    /// Waits until something is so, for 20 seconds at most.
+    @discardableResult
+    func wait(_ what: String, until isSo: (Found) -> Bool) throws -> Found {
+        let deadline = Date(timeIntervalSinceNow: 20)
+        condition.lock()
+        defer { condition.unlock() }
+        while !isSo(found) {
+            guard condition.wait(until: deadline) else {
+                let last = found.course.suffix(5).joined(separator: ", ")
+                throw StoreContract.Violation(description: "waited in vain for: \(what); last reports: \(last)")
+            }
+        }
+        return found
+    }
+}
+
+/// Throws unless both are equal.
+func expect<Value: Equatable>(_ found: Value, _ expected: Value, _ what: String) throws {
+    guard found == expected else {
+        throw StoreContract.Violation(
+            description: "\(what): expected \(shortened(expected)), found \(shortened(found))"
+        )
+    }
+}
+
+/// Throws unless it is so.
+func expect(_ isSo: Bool, _ what: String) throws {
+    guard isSo else { throw StoreContract.Violation(description: what) }
+}
+
+private func shortened(_ value: some Any) -> String {
+    let text = String(describing: value)
+    return text.count > 2_000 ? text.prefix(2_000) + " …" : text
+}

@@ -1,0 +1,144 @@
+import CallCore
+import Switchboard
+
+/// Records to try a store with.
+enum Sample {
+    static let alice = user("alice@example.org")
+    static let bob = user("b.o_b:+-")
+    static let carol = user("11")
+
+    static func user(_ text: String) -> UserID {
+        guard let id = UserID(text) else { preconditionFailure("\(text) is no user id") }
+        return id
+    }
+
+    static func device(_ text: String) -> DeviceID {
+        guard let id = DeviceID(text) else { preconditionFailure("\(text) is no device id") }
+        return id
+    }
+
+    static func callID(_ text: String) -> CallID {
+        guard let id = CallID(text) else { preconditionFailure("\(text) is no call id") }
+        return id
+    }
+
+    static func moment(_ milliseconds: Int64) -> Moment { Moment(milliseconds: milliseconds) }
+
+    static func number(_ number: Int64) -> CallNumber { CallNumber(rawValue: number) }
+
+    /// A call with nothing in it that may be absent.
+    static func call(
+        _ number: Int64,
+        _ id: String = "11-10",
+        from caller: UserID = alice,
+        to callee: UserID = bob,
+        endedAt: Int64? = nil
+    ) -> CallRecord {
+        CallRecord(
+            number: CallNumber(rawValue: number),
+            id: callID(id),
+            epoch: 1,
+            room: "p2p:\(caller.text)-\(callee.text)",
+            caller: caller,
+            callee: callee,
+            displayName: nil,
+            hasVideo: false,
+            startedAt: moment(1_000 + number),
+            ringUntil: moment(46_000),
+            endedAt: endedAt.map(moment),
+            reason: endedAt == nil ? nil : .hangup
+        )
+    }
+
+    /// A call with everything in it, at the edges of its types.
+    static func fullCall(_ number: Int64) -> CallRecord {
+        CallRecord(
+            number: CallNumber(rawValue: number),
+            id: callID("a:b.c_d-E0"),
+            epoch: .max,
+            room: "p2p:a-\u{1F4DE}\0-b",
+            caller: alice,
+            callee: bob,
+            displayName: "山田 \"太郎\" \u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467} e\u{301}\\\n\u{1}",
+            hasVideo: true,
+            startedAt: moment(.min),
+            ringUntil: moment(.max),
+            answeredAt: moment(0),
+            activeAt: moment(-1),
+            endedAt: moment(.max),
+            reason: .answeredElsewhere,
+            replacedBy: callID("other"),
+            hidden: .doNotDisturb,
+            legs: [
+                LegRecord(
+                    phone: Phone(id: device("iphone-a"), mark: TokenMark(rawValue: .max)),
+                    isCaller: true,
+                    phase: "active"
+                ),
+                LegRecord(phone: Phone(unnamed: TokenMark(rawValue: 1)), isCaller: false, phase: "\"ring\\ing\"\n\0 é"),
+                LegRecord(phone: Phone(id: device("x"), mark: TokenMark(rawValue: 0)), isCaller: false, phase: ""),
+            ],
+            state: #"{"a":"ü \u0000","b":[1,2.5,null]}"#
+        )
+    }
+
+    /// An entry with a sender.
+    static func entry(_ seq: UInt64, _ object: String = #"{"type":"ice"}"#) -> EntryRecord {
+        EntryRecord(
+            seq: seq,
+            at: moment(1_700_000_000_123),
+            kind: "ice",
+            sender: Phone(id: device("iphone-a"), mark: TokenMark(rawValue: 0x8000_0000_0000_0001)),
+            audience: "callee",
+            signalID: "id-\(seq)",
+            digest: .max,
+            object: Array(object.utf8)
+        )
+    }
+
+    static func event(_ name: String, _ details: String = "") -> TimelineRecord {
+        TimelineRecord(at: moment(5), event: name, details: details)
+    }
+
+    /// A device with everything in it.
+    static func fullDevice(_ user: UserID, _ id: String) -> DeviceRecord {
+        var device = DeviceRecord(
+            user: user,
+            id: Sample.device(id),
+            isNamed: true,
+            platform: "ios",
+            bundleID: "org.example.テスト",
+            createdAt: moment(1)
+        )
+        device.voipToken = "00ff"
+        device.voipTokenAt = moment(2)
+        device.alertToken = "ff00"
+        device.alertTokenAt = moment(3)
+        device.fcmToken = "f:1"
+        device.environment = .sandbox
+        device.workingEnvironment = .production
+        device.seenAt = moment(.max)
+        device.unansweredPushes = .max
+        device.lastPush = DeviceRecord.LastPush(
+            at: moment(.min),
+            status: 410,
+            reason: "Unregistered",
+            environment: .sandbox,
+            hint: "gone — 端末"
+        )
+        return device
+    }
+
+    /// 48 KiB in which every byte that UTF-8 may hold comes up, NUL among them.
+    static func largeObject() -> [UInt8] {
+        var bytes: [UInt8] = []
+        var scalar: UInt32 = 0
+        while bytes.count < 49_152 - 4 {
+            // Steps through all planes; surrogates are no scalars.
+            if let next = Unicode.Scalar(scalar) { bytes += Array(String(Character(next)).utf8) }
+            scalar = scalar < 0x800 ? scalar + 1 : scalar + 61
+            if scalar > 0x10FFFF { scalar = 0 }
+        }
+        return bytes + Array(repeating: 0x20, count: 49_152 - bytes.count)
+    }
+}

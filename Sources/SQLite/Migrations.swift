@@ -1,0 +1,39 @@
+/// The steps that bring a database from one version of its schema to the next, counted by `PRAGMA user_version`.
+public struct Migrations: Sendable {
+    private let steps: [SQL]
+
+    /// Step `i` (from 0) leads from version `i` to `i + 1`; steps that were published are never changed.
+    public init(_ steps: [SQL]) { self.steps = steps }
+
+    /// The version that all steps lead to.
+    public var version: Int { steps.count }
+
+    /// What can go wrong.
+    public enum Failure: Error, Equatable, Sendable {
+        /// The database was written by a newer program.
+        case newer(found: Int, known: Int)
+        /// SQLite refused; the database is as it was before the step.
+        case sqlite(SQLiteError)
+    }
+
+    /// The version of a database.
+    /// - Throws: ``Failure/newer(found:known:)`` when it is above ``version``.
+    public func versionFound(in connection: Connection) throws(Failure) -> Int {
+        let found: Int
+        do { found = Int(try connection.pragma("user_version") ?? "0") ?? 0 } catch { throw .sqlite(error) }
+        guard found <= version else { throw .newer(found: found, known: version) }
+        return found
+    }
+
+    /// Runs the steps that are missing, each in a transaction together with its number.
+    public func run(on connection: Connection) throws(Failure) {
+        for next in try versionFound(in: connection)..<version {
+            do {
+                try connection.transaction { () throws(SQLiteError) in
+                    try connection.execute(steps[next])
+                    try connection.pragma("user_version", "\(next + 1)")
+                }
+            } catch { throw .sqlite(error) }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import CSQLite
+
+/// Why SQLite refused (<https://www.sqlite.org/rescode.html>); holds no value that was bound.
+public struct SQLiteError: Error, Equatable, Sendable {
+    /// The primary result code.
+    public let code: Code
+    /// The extended result code; equal to `code.rawValue` when SQLite gave none.
+    public let extendedCode: Int32
+    /// SQLite's sentence in English (`sqlite3_errmsg`).
+    public let message: String
+    /// The name of the statement that failed, or of what was tried.
+    public let statement: String
+
+    /// An error of all its parts; the primary code is the low byte of the extended one.
+    public init(extendedCode: Int32, message: String, statement: String) {
+        self.code = Code(rawValue: extendedCode & 0xff)
+        self.extendedCode = extendedCode
+        self.message = message
+        self.statement = statement
+    }
+
+    /// A primary result code; those that someone decides on have names.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        /// SQLite's number.
+        public let rawValue: Int32
+
+        /// The code with this number.
+        public init(rawValue: Int32) { self.rawValue = rawValue }
+
+        /// `SQLITE_ERROR`: the SQL is wrong, or something without a code of its own.
+        public static let error = Code(rawValue: SQLITE_ERROR)
+        /// `SQLITE_BUSY`: another connection holds the lock.
+        public static let busy = Code(rawValue: SQLITE_BUSY)
+        /// `SQLITE_READONLY`: the file or its folder cannot be written.
+        public static let readOnly = Code(rawValue: SQLITE_READONLY)
+        /// `SQLITE_IOERR`: the operating system reported an error of input or output.
+        public static let inputOutput = Code(rawValue: SQLITE_IOERR)
+        /// `SQLITE_CORRUPT`: the file is damaged.
+        public static let corrupt = Code(rawValue: SQLITE_CORRUPT)
+        /// `SQLITE_FULL`: the disk is full, or the file may not grow.
+        public static let full = Code(rawValue: SQLITE_FULL)
+        /// `SQLITE_CANTOPEN`: a file could not be opened.
+        public static let cannotOpen = Code(rawValue: SQLITE_CANTOPEN)
+        /// `SQLITE_CONSTRAINT`: a row breaks a rule of its table.
+        public static let constraint = Code(rawValue: SQLITE_CONSTRAINT)
+        /// `SQLITE_MISUSE`: the library was used wrongly.
+        public static let misuse = Code(rawValue: SQLITE_MISUSE)
+        /// `SQLITE_NOTADB`: the file is not a database.
+        public static let notADatabase = Code(rawValue: SQLITE_NOTADB)
+    }
+}
+
+extension SQLiteError: CustomStringConvertible {
+    /// The statement's name, SQLite's sentence, and the code.
+    public var description: String { "\(statement): \(message) (SQLite \(extendedCode))" }
+}

@@ -1,0 +1,146 @@
+import CSQLite
+
+/// A prepared statement (`sqlite3_stmt`): bind, step, read columns, again.
+///
+/// Used by one thread at a time, like its connection. Parameters count from 1, columns from 0, as in SQLite.
+public final class Statement {
+    private let handle: Handle
+    private let pointer: OpaquePointer
+    /// The name it was prepared under.
+    public let name: String
+
+    /// Compiles SQL of exactly one statement (`sqlite3_prepare_v3`, to be kept for long).
+    init(_ sql: SQL, on handle: Handle) throws(SQLiteError) {
+        var prepared: OpaquePointer?
+        let code = sqlite3_prepare_v3(
+            handle.pointer,
+            sql.text,
+            -1,
+            UInt32(SQLITE_PREPARE_PERSISTENT),
+            &prepared,
+            nil
+        )
+        guard code == SQLITE_OK else { throw handle.error(in: sql.name) }
+        guard let prepared else {
+            throw SQLiteError(extendedCode: SQLITE_MISUSE, message: "there is no statement in it", statement: sql.name)
+        }
+        self.handle = handle
+        pointer = prepared
+        name = sql.name
+    }
+
+    deinit { sqlite3_finalize(pointer) }
+
+    // MARK: Values in
+
+    /// Binds an integer (`sqlite3_bind_int64`).
+    public func bind(_ value: Int64, at index: Int32) throws(SQLiteError) {
+        try check(sqlite3_bind_int64(pointer, index, value))
+    }
+
+    /// Binds an integer or NULL.
+    public func bind(_ value: Int64?, at index: Int32) throws(SQLiteError) {
+        guard let value else { return try bindNull(at: index) }
+        try check(sqlite3_bind_int64(pointer, index, value))
+    }
+
+    /// Binds a floating-point number (`sqlite3_bind_double`); NaN becomes NULL.
+    public func bind(_ value: Double, at index: Int32) throws(SQLiteError) {
+        try check(sqlite3_bind_double(pointer, index, value))
+    }
+
+    /// Binds text (`sqlite3_bind_text64`); its UTF-8 is copied once, by SQLite.
+    public func bind(_ value: String, at index: Int32) throws(SQLiteError) {
+        var value = value
+        let code = value.withUTF8 { csqlite_bind_text_copied(pointer, index, $0.baseAddress, UInt64($0.count)) }
+        try check(code)
+    }
+
+    /// Binds text or NULL.
+    public func bind(_ value: String?, at index: Int32) throws(SQLiteError) {
+        guard let value else { return try bindNull(at: index) }
+        try bind(value, at: index)
+    }
+
+    /// Binds bytes (`sqlite3_bind_blob64`), which SQLite copies; see ``run(borrowing:at:)`` for large ones.
+    public func bind(_ value: [UInt8], at index: Int32) throws(SQLiteError) {
+        try check(value.withUnsafeBytes { csqlite_bind_blob_copied(pointer, index, $0.baseAddress, UInt64($0.count)) })
+    }
+
+    /// Binds NULL (`sqlite3_bind_null`).
+    public func bindNull(at index: Int32) throws(SQLiteError) {
+        try check(sqlite3_bind_null(pointer, index))
+    }
+
+    // MARK: Running
+
+    /// Goes to the next row (`sqlite3_step`); at the end, and after an error, the statement is reset.
+    /// - Returns: Whether there is a row; its columns can be read until the next call.
+    public func step() throws(SQLiteError) -> Bool {
+        switch sqlite3_step(pointer) {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE:
+            sqlite3_reset(pointer)
+            return false
+        default:
+            let error = handle.error(in: name)
+            sqlite3_reset(pointer)
+            throw error
+        }
+    }
+
+    /// Runs to the end, whatever rows there are.
+    public func run() throws(SQLiteError) {
+        while try step() {}
+    }
+
+    /// Binds bytes without a copy and runs to the end; afterwards the parameter is NULL.
+    public func run(borrowing value: [UInt8], at index: Int32) throws(SQLiteError) {
+        let result = value.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
+            // Whatever happens, SQLite must not keep the address beyond this closure.
+            defer { sqlite3_bind_null(pointer, index) }
+            return Result { () throws(SQLiteError) in
+                try check(csqlite_bind_blob_borrowed(pointer, index, bytes.baseAddress, UInt64(bytes.count)))
+                try run()
+            }
+        }
+        try result.get()
+    }
+
+    /// Stops before the end (`sqlite3_reset`); what is bound stays bound.
+    public func reset() { sqlite3_reset(pointer) }
+
+    // MARK: Columns out
+
+    /// Whether a column is NULL.
+    public func isNull(_ column: Int32) -> Bool { sqlite3_column_type(pointer, column) == SQLITE_NULL }
+
+    /// A column as an integer (`sqlite3_column_int64`); 0 for NULL.
+    public func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
+
+    /// A column as an integer, `nil` for NULL.
+    public func optionalInt64(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
+
+    /// A column as a floating-point number (`sqlite3_column_double`); 0 for NULL.
+    public func double(_ column: Int32) -> Double { sqlite3_column_double(pointer, column) }
+
+    /// A column as text (`sqlite3_column_text`); empty for NULL, what is not UTF-8 becomes U+FFFD.
+    public func text(_ column: Int32) -> String {
+        guard let start = sqlite3_column_text(pointer, column) else { return "" }
+        let count = Int(sqlite3_column_bytes(pointer, column))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// A column as text, `nil` for NULL.
+    public func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    /// A column as bytes (`sqlite3_column_blob`); empty for NULL.
+    public func bytes(_ column: Int32) -> [UInt8] {
+        guard let start = sqlite3_column_blob(pointer, column) else { return [] }
+        return [UInt8](UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))
+    }
+
+    private func check(_ code: Int32) throws(SQLiteError) {
+        guard code == SQLITE_OK else { throw handle.error(in: name) }
+    }
+}

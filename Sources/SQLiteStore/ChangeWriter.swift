@@ -1,0 +1,210 @@
+import CallCore
+import SQLite
+import Switchboard
+
+/// Puts changes into the tables, by statements that are compiled once. Its caller holds the transaction.
+struct ChangeWriter {
+    private let connection: Connection
+    /// Where the next event of any call goes: after all others.
+    private var position: Int64
+
+    private let insertEntry: Statement
+    private let insertEvent: Statement
+    private let upsertCall: Statement
+
+    init(_ connection: Connection) throws(SQLiteError) {
+        self.connection = connection
+        insertEntry = try connection.statement(Self.insertEntry)
+        insertEvent = try connection.statement(Self.insertEvent)
+        upsertCall = try connection.statement(Self.upsertCall)
+        // Counts on over restarts without a look at the table: the start's number stands above the event's.
+        try connection.statement(Self.countStart).run()
+        let starts = try connection.statement(Self.starts)
+        _ = try starts.step()
+        position = starts.int64(0) << 32
+        starts.reset()
+    }
+
+    /// Writes one change.
+    mutating func write(_ change: Change) throws(SQLiteError) {
+        switch change {
+        case .call(let call): try write(call)
+        case .entry(let call, let entry): try write(entry, of: call)
+        case .event(let call, let event): try write(event, of: call)
+        case .logForgotten(let call): try forgetLog(of: call)
+        case .historyForgotten(let moment): try beginForgetting(before: moment)
+        case .device(let device): try write(device)
+        case .deviceRemoved(let user, let device):
+            let statement = try connection.statement(Self.removeDevice)
+            try statement.bind(user.text, at: 1)
+            try statement.bind(device.text, at: 2)
+            try statement.run()
+        case .blocked(let user, let by, let at):
+            let statement = try connection.statement(Self.block)
+            try statement.bind(by.text, at: 1)
+            try statement.bind(user.text, at: 2)
+            try statement.bind(at.milliseconds, at: 3)
+            try statement.run()
+        case .unblocked(let user, let by):
+            let statement = try connection.statement(Self.unblock)
+            try statement.bind(by.text, at: 1)
+            try statement.bind(user.text, at: 2)
+            try statement.run()
+        case .doNotDisturb(let user, let until):
+            let statement = try connection.statement(until == nil ? Self.disturb : Self.doNotDisturb)
+            try statement.bind(user.text, at: 1)
+            if let until { try statement.bind(until.milliseconds, at: 2) }
+            try statement.run()
+        }
+    }
+
+    private func write(_ call: CallRecord) throws(SQLiteError) {
+        let statement = upsertCall
+        try statement.bind(call.number.rawValue, at: 1)
+        try statement.bind(call.id.text, at: 2)
+        try statement.bind(Int64(call.epoch), at: 3)
+        try statement.bind(call.room, at: 4)
+        try statement.bind(call.caller.text, at: 5)
+        try statement.bind(call.callee.text, at: 6)
+        try statement.bind(call.displayName, at: 7)
+        try statement.bind(call.hasVideo ? 1 : 0 as Int64, at: 8)
+        try statement.bind(call.startedAt.milliseconds, at: 9)
+        try statement.bind(call.ringUntil.milliseconds, at: 10)
+        try statement.bind(call.answeredAt?.milliseconds, at: 11)
+        try statement.bind(call.activeAt?.milliseconds, at: 12)
+        try statement.bind(call.endedAt?.milliseconds, at: 13)
+        try statement.bind(call.reason?.rawValue, at: 14)
+        try statement.bind(call.replacedBy?.text, at: 15)
+        try statement.bind(call.hidden?.rawValue, at: 16)
+        try statement.bind(LegText.encode(call.legs), at: 17)
+        try statement.bind(call.state, at: 18)
+        try statement.run()
+    }
+
+    private func write(_ entry: EntryRecord, of call: CallNumber) throws(SQLiteError) {
+        let statement = insertEntry
+        try statement.bind(call.rawValue, at: 1)
+        try statement.bind(Int64(bitPattern: entry.seq), at: 2)
+        try statement.bind(entry.at.milliseconds, at: 3)
+        try statement.bind(entry.kind, at: 4)
+        if let sender = entry.sender {
+            try statement.bind(sender.id.text, at: 5)
+            try statement.bind(Int64(bitPattern: sender.mark.rawValue), at: 6)
+        } else {
+            try statement.bindNull(at: 5)
+            try statement.bindNull(at: 6)
+        }
+        try statement.bind(entry.audience, at: 7)
+        try statement.bind(entry.signalID, at: 8)
+        try statement.bind(Int64(bitPattern: entry.digest), at: 9)
+        try statement.run(borrowing: entry.object, at: 10)
+    }
+
+    private mutating func write(_ event: TimelineRecord, of call: CallNumber) throws(SQLiteError) {
+        position += 1
+        try insertEvent.bind(call.rawValue, at: 1)
+        try insertEvent.bind(position, at: 2)
+        try insertEvent.bind(event.at.milliseconds, at: 3)
+        try insertEvent.bind(event.event, at: 4)
+        try insertEvent.bind(event.details, at: 5)
+        try insertEvent.run()
+    }
+
+    private func write(_ device: DeviceRecord) throws(SQLiteError) {
+        let statement = try connection.statement(Self.upsertDevice)
+        try statement.bind(device.user.text, at: 1)
+        try statement.bind(device.id.text, at: 2)
+        try statement.bind(device.isNamed ? 1 : 0 as Int64, at: 3)
+        try statement.bind(device.platform, at: 4)
+        try statement.bind(device.bundleID, at: 5)
+        try statement.bind(device.voipToken, at: 6)
+        try statement.bind(device.voipTokenAt?.milliseconds, at: 7)
+        try statement.bind(device.alertToken, at: 8)
+        try statement.bind(device.alertTokenAt?.milliseconds, at: 9)
+        try statement.bind(device.fcmToken, at: 10)
+        try statement.bind(device.environment?.rawValue, at: 11)
+        try statement.bind(device.workingEnvironment?.rawValue, at: 12)
+        try statement.bind(device.createdAt.milliseconds, at: 13)
+        try statement.bind(device.seenAt.milliseconds, at: 14)
+        try statement.bind(Int64(device.unansweredPushes), at: 15)
+        try statement.bind(device.lastPush?.at.milliseconds, at: 16)
+        try statement.bind(device.lastPush.map { Int64($0.status) }, at: 17)
+        try statement.bind(device.lastPush?.reason, at: 18)
+        try statement.bind(device.lastPush?.environment.rawValue, at: 19)
+        try statement.bind(device.lastPush?.hint, at: 20)
+        try statement.run()
+    }
+
+    private func forgetLog(of call: CallNumber) throws(SQLiteError) {
+        for sql in [Self.forgetEntries, Self.forgetLog] {
+            let statement = try connection.statement(sql)
+            try statement.bind(call.rawValue, at: 1)
+            try statement.run()
+        }
+    }
+
+    private func beginForgetting(before moment: Moment) throws(SQLiteError) {
+        let statement = try connection.statement(Self.beginForgetting)
+        try statement.bind(moment.milliseconds, at: 1)
+        try statement.run()
+    }
+}
+
+extension ChangeWriter {
+    private static let insertEntry = SQL(
+        "insert entry",
+        """
+        INSERT OR REPLACE INTO entry (call, seq, at, kind, device, mark, audience, signal_id, digest, object)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+        """
+    )
+
+    private static let insertEvent = SQL(
+        "insert event",
+        "INSERT INTO event (call, position, at, event, details) VALUES (?1, ?2, ?3, ?4, ?5)"
+    )
+
+    /// Leaves `log_kept` as it is: a call whose log was forgotten may still change.
+    private static let upsertCall = SQL(
+        "write call",
+        """
+        INSERT INTO call (number, id, epoch, room, caller, callee, display_name, has_video, started_at, ring_until,
+            answered_at, active_at, ended_at, reason, replaced_by, hidden, legs, state)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+        ON CONFLICT (number) DO UPDATE SET
+            id = ?2, epoch = ?3, room = ?4, caller = ?5, callee = ?6, display_name = ?7, has_video = ?8,
+            started_at = ?9, ring_until = ?10, answered_at = ?11, active_at = ?12, ended_at = ?13, reason = ?14,
+            replaced_by = ?15, hidden = ?16, legs = ?17, state = ?18
+        """
+    )
+
+    private static let upsertDevice = SQL(
+        "write device",
+        """
+        INSERT OR REPLACE INTO device (user, id, is_named, platform, bundle_id, voip_token, voip_token_at, alert_token,
+            alert_token_at, fcm_token, environment, working_environment, created_at, seen_at, unanswered_pushes,
+            push_at, push_status, push_reason, push_environment, push_hint)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)
+        """
+    )
+
+    private static let countStart = SQL("count start", "UPDATE meta SET value = value + 1 WHERE name = 'starts'")
+    private static let starts = SQL("starts", "SELECT value FROM meta WHERE name = 'starts'")
+    private static let removeDevice = SQL("remove device", "DELETE FROM device WHERE user = ?1 AND id = ?2")
+    private static let block = SQL("block", "INSERT OR REPLACE INTO block (by, blocked, at) VALUES (?1, ?2, ?3)")
+    private static let unblock = SQL("unblock", "DELETE FROM block WHERE by = ?1 AND blocked = ?2")
+    private static let disturb = SQL("disturb", "DELETE FROM do_not_disturb WHERE user = ?1")
+    private static let doNotDisturb = SQL(
+        "do not disturb",
+        "INSERT OR REPLACE INTO do_not_disturb (user, until) VALUES (?1, ?2)"
+    )
+    private static let forgetEntries = SQL("forget entries", "DELETE FROM entry WHERE call = ?1")
+    private static let forgetLog = SQL("forget log", "UPDATE call SET log_kept = 0 WHERE number = ?1")
+    private static let beginForgetting = SQL(
+        "begin forgetting",
+        """
+        INSERT INTO meta (name, value) VALUES ('forgetting_before', ?1)
+        ON CONFLICT (name) DO UPDATE SET value = max(value, ?1)
+        """
+    )
+}

@@ -1,0 +1,97 @@
+import Foundation
+import Glibc
+import Switchboard
+
+/// The data folder: made if missing, open to its owner only, and held by one server at a time.
+struct Folder: Sendable {
+    let path: String
+
+    /// The database in it.
+    var database: String { path + "/ringline.sqlite" }
+    private var lockFile: String { path + "/ringline.lock" }
+
+    /// Makes the folder if it is missing (0700) and makes sure that it can be used.
+    func prepare() throws(StoreFailure) {
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            let why = errno
+            guard why == ENOENT else { throw StoreFailure("The data folder \(path) cannot be made: \(reason(why)).") }
+            do {
+                try FileManager.default.createDirectory(
+                    atPath: path,
+                    withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: 0o700]
+                )
+            } catch {
+                throw StoreFailure("The data folder \(path) cannot be made: its parent folder is missing or not ours.")
+            }
+        }
+        try requireFolder()
+        guard access(path, W_OK | X_OK) == 0 else {
+            let why = errno
+            throw StoreFailure(
+                "The data folder \(path) cannot be written (\(reason(why))); it must belong to the user that runs ringline."
+            )
+        }
+    }
+
+    /// Makes sure that the folder is there and is one.
+    func requireFolder() throws(StoreFailure) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            let why = errno
+            throw StoreFailure("The data folder \(path) cannot be opened: \(reason(why)).")
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw StoreFailure("\(path) is not a folder; --data must name a folder.")
+        }
+    }
+
+    /// Makes the database's file with mode 0600 if it is missing; SQLite gives `-wal` and `-shm` the same mode.
+    func makeDatabaseFile() throws(StoreFailure) {
+        let file = Glibc.open(database, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            let why = errno
+            throw StoreFailure("The database \(database) cannot be opened for writing: \(reason(why)).")
+        }
+        Glibc.close(file)
+    }
+
+    /// Takes the folder for this process, until the lock is let go of or the process ends, however it ends.
+    func lock() throws(StoreFailure) -> Lock {
+        let file = Glibc.open(lockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            let why = errno
+            throw StoreFailure("The lock file \(lockFile) cannot be opened: \(reason(why)).")
+        }
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+            let why = errno
+            var digits = [UInt8](repeating: 0, count: 20)
+            let count = max(0, read(file, &digits, digits.count))
+            Glibc.close(file)
+            guard why == EWOULDBLOCK else {
+                throw StoreFailure("The lock file \(lockFile) cannot be locked: \(reason(why)).")
+            }
+            let holder = Int(String(decoding: digits[..<count], as: UTF8.self)).map { " (process \($0))" } ?? ""
+            throw StoreFailure(
+                "The data folder \(path) is in use by another ringline\(holder); stop that one, or give this one another folder."
+            )
+        }
+        // Only for the sentence above: that the number cannot be written is no reason not to run.
+        let digits = Array(String(getpid()).utf8)
+        _ = ftruncate(file, 0)
+        _ = pwrite(file, digits, digits.count, 0)
+        return Lock(file: file)
+    }
+
+    /// Holds the folder; an `flock`, which the kernel releases with the process.
+    final class Lock: Sendable {
+        private let file: Int32
+
+        init(file: Int32) { self.file = file }
+
+        deinit { Glibc.close(file) }
+    }
+
+    /// The system's words for an `errno`.
+    private func reason(_ number: Int32) -> String { String(cString: strerror(number)).lowercased() }
+}

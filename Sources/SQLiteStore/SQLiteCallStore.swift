@@ -1,0 +1,54 @@
+public import CallCore
+import Foundation
+public import Switchboard
+
+/// Calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
+///
+/// A thread of its own writes; what it reports as committed outlives a power cut (WAL, `synchronous=FULL`). Questions
+/// are answered from a second thread. One server holds the folder at a time; ``StoreReader`` needs no leave to read.
+public final class SQLiteCallStore: CallStore {
+    private let writer: Writer
+
+    /// A store in a data folder, which is made if it is missing; nothing is touched before ``open(at:)``.
+    /// - Parameters:
+    ///   - folder: The folder's path; `:memory:` for a store that is gone when it is closed.
+    ///   - report: Told what becomes of commits and questions, from the store's threads; it must not wait for the store.
+    public convenience init(folder: String, report: @escaping @Sendable (StoreReport) -> Void) {
+        self.init(folder: folder, faults: nil, report: report)
+    }
+
+    /// A store whose disk can be made to fill up. In memory, stores of one `name` share one database.
+    package init(
+        folder: String,
+        name: String = UUID().uuidString,
+        faults: Faults?,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) {
+        let site: Site = folder == ":memory:" ? .memory(named: name) : .folder(Folder(path: folder))
+        writer = Writer(site: site, faults: faults, report: report)
+    }
+
+    deinit {
+        writer.mailbox.abandon()
+        writer.joinIfStarted()
+    }
+
+    /// Opens the store; see ``CallStore/open(at:)``.
+    public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start() }
+
+    /// Queues changes; see ``CallStore/commit(_:as:)``. After ``close()`` they are lost.
+    public func commit(_ changes: [Change], as ticket: Ticket) {
+        writer.mailbox.put(Mailbox.Commit(changes: changes, ticket: ticket))
+    }
+
+    /// Queues a question; see ``CallStore/ask(_:as:)``. While the store is stalled it fails.
+    public func ask(_ question: Question, as id: QuestionID) {
+        writer.mailbox.put(Mailbox.Asked(question: question, id: id))
+    }
+
+    /// Commits what is queued and lets go of the folder. A stalled store tries once more, and then gives up.
+    public func close() {
+        writer.mailbox.close()
+        writer.joinIfStarted()
+    }
+}

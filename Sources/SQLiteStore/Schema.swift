@@ -1,0 +1,111 @@
+import SQLite
+
+/// The tables, as steps from version to version; a step that was released is never changed, the next one is added.
+///
+/// Moments are milliseconds since 1970; numbers without a sign (seq, digest, token mark) are kept as the `Int64` of the
+/// same bits, as SQLite knows no others.
+enum Schema {
+    static let migrations = Migrations([version1])
+
+    private static let version1 = SQL(
+        "schema 1",
+        """
+        CREATE TABLE call (
+            number       INTEGER PRIMARY KEY,
+            id           TEXT    NOT NULL,
+            epoch        INTEGER NOT NULL,
+            room         TEXT    NOT NULL,
+            caller       TEXT    NOT NULL,
+            callee       TEXT    NOT NULL,
+            display_name TEXT,
+            has_video    INTEGER NOT NULL,
+            started_at   INTEGER NOT NULL,
+            ring_until   INTEGER NOT NULL,
+            answered_at  INTEGER,
+            active_at    INTEGER,
+            ended_at     INTEGER,
+            reason       TEXT,
+            replaced_by  TEXT,
+            hidden       TEXT,
+            legs         TEXT    NOT NULL,            -- JSON: [{"device","mark","caller","phase"}]
+            state        TEXT    NOT NULL,            -- JSON of the switchboard
+            log_kept     INTEGER NOT NULL DEFAULT 1   -- 0 once the log was forgotten
+        ) STRICT;
+        -- Each ends in the number, which is the row id: newest first is the index backwards.
+        CREATE INDEX call_by_id     ON call (id);
+        CREATE INDEX call_by_caller ON call (caller);
+        CREATE INDEX call_by_callee ON call (callee);
+        CREATE INDEX call_by_end    ON call (ended_at) WHERE ended_at IS NOT NULL;
+        CREATE INDEX call_with_log  ON call (number)   WHERE log_kept = 1;
+
+        CREATE TABLE entry (
+            call       INTEGER NOT NULL,
+            seq        INTEGER NOT NULL,
+            at         INTEGER NOT NULL,
+            kind       TEXT    NOT NULL,
+            device     TEXT,                          -- of the sender; NULL = the server
+            mark       INTEGER,                       -- of the sender's token
+            audience   TEXT    NOT NULL,
+            signal_id  TEXT,
+            digest     INTEGER NOT NULL,
+            object     BLOB    NOT NULL,              -- one JSON object, UTF-8
+            PRIMARY KEY (call, seq)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE event (
+            call     INTEGER NOT NULL,
+            position INTEGER NOT NULL,                -- starts * 2^32 + a count: over all calls
+            at       INTEGER NOT NULL,
+            event    TEXT    NOT NULL,
+            details  TEXT    NOT NULL,                -- members of a JSON object, without the braces
+            PRIMARY KEY (call, position)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE device (
+            user                TEXT    NOT NULL,
+            id                  TEXT    NOT NULL,
+            is_named            INTEGER NOT NULL,
+            platform            TEXT    NOT NULL,
+            bundle_id           TEXT    NOT NULL,
+            voip_token          TEXT,
+            voip_token_at       INTEGER,
+            alert_token         TEXT,
+            alert_token_at      INTEGER,
+            fcm_token           TEXT,
+            environment         TEXT,
+            working_environment TEXT,
+            created_at          INTEGER NOT NULL,
+            seen_at             INTEGER NOT NULL,
+            unanswered_pushes   INTEGER NOT NULL,
+            push_at             INTEGER,              -- of the last push; NULL = there was none
+            push_status         INTEGER,
+            push_reason         TEXT,
+            push_environment    TEXT,
+            push_hint           TEXT,
+            PRIMARY KEY (user, id)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE block (
+            by      TEXT    NOT NULL,
+            blocked TEXT    NOT NULL,
+            at      INTEGER NOT NULL,
+            PRIMARY KEY (by, blocked)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE do_not_disturb (
+            user  TEXT    PRIMARY KEY,
+            until INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE meta (
+            name  TEXT    PRIMARY KEY,
+            value INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO meta VALUES
+            ('crashes', 0),           -- opened so many times in a row without having been closed
+            ('starts', 0),            -- opened so many times in all
+            ('last_call_number', 0);  -- of the calls that were forgotten; the others have it themselves
+        -- and 'forgetting_before': calls that ended earlier are being deleted, and count as gone
+        """
+    )
+}

@@ -1,0 +1,159 @@
+import CallCore
+import Foundation
+import SQLite
+import Switchboard
+
+/// The database while it is open for writing, on the writer's thread.
+final class Session {
+    private let site: Site
+    private let faults: Faults?
+    private let report: @Sendable (StoreReport) -> Void
+    private let connection: Connection
+    private var changes: ChangeWriter
+    private var forgetting: Forgetting
+    /// In memory questions are answered by the writer: there is no second connection that would not stand in its way.
+    private var answerer: Answerer?
+    private var pageLimit: Int?
+
+    /// Opens the database, and brings it to this version's schema.
+    init(site: Site, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
+        self.site = site
+        self.faults = faults
+        self.report = report
+        do {
+            connection = try Connection(site.place)
+            try Self.tune(connection)
+            try Schema.migrations.run(on: connection)
+            changes = try ChangeWriter(connection)
+        } catch let error as SQLiteError {
+            throw StoreFailure(error, database: site.database)
+        } catch let error as Migrations.Failure {
+            throw StoreFailure(error, database: site.database)
+        } catch {
+            throw StoreFailure("The database \(site.database) cannot be opened: \(error).")
+        }
+        forgetting = Forgetting(connection)
+    }
+
+    /// WAL, and an `fsync` with each commit: what is reported as committed outlives a power cut.
+    private static func tune(_ connection: Connection) throws(SQLiteError) {
+        try connection.pragma("journal_mode", "WAL")
+        try connection.pragma("synchronous", "FULL")
+        // A checkpoint carries at most some 4 MB and then the log starts over: commits wait for it some milliseconds.
+        try connection.pragma("wal_autocheckpoint", "1000")
+        // What a burst or a stall has made of the log is given back to the disk.
+        try connection.pragma("journal_size_limit", "16777216")
+        try connection.pragma("temp_store", "MEMORY")
+        // With mmap an I/O error is a SIGBUS instead of an error.
+        try connection.pragma("mmap_size", "0")
+        try connection.pragma("cache_size", "-16384")
+        try connection.pragma("foreign_keys", "OFF")
+    }
+
+    /// Reads what lives on, and marks the store as in use.
+    func begin() throws(StoreFailure) -> StoredState {
+        let state = try Questions(connection: connection, database: site.database).state()
+        do {
+            try connection.statement(Self.countCrash).run()
+            try forgetting.committed()
+        } catch { throw StoreFailure(error, database: site.database) }
+        if case .folder = site { answerer = Answerer(place: site.place, database: site.database, report: report) }
+        return state
+    }
+
+    /// Works until the store is closed or dropped.
+    func serve(_ mailbox: Mailbox) {
+        var isClosing = false
+        while !isClosing {
+            let work = mailbox.takeAll(waiting: !forgetting.isUnfinished)
+            guard !work.isAbandoned else { return letGo() }
+            isClosing = work.isClosing
+            if !work.commits.isEmpty || forgetting.isUnfinished {
+                guard save(work.commits, before: work.questions, mailbox) else { return letGo() }
+            }
+            answer(work.questions)
+        }
+        letGo()
+        // A failure leaves the store marked as in use: the next start counts it as a crash, which it then was.
+        try? connection.statement(Self.noCrash).run()
+        // The last connection to close does the same; here it cannot be left undone by a reader.
+        _ = try? connection.checkpoint(.truncate)
+    }
+
+    private func letGo() { answerer?.close() }
+
+    private static let countCrash = SQL("count crash", "UPDATE meta SET value = value + 1 WHERE name = 'crashes'")
+    private static let noCrash = SQL("no crash", "UPDATE meta SET value = 0 WHERE name = 'crashes'")
+
+    // MARK: Saving
+
+    /// Commits all of these in one transaction, trying again until it works.
+    /// - Returns: `false` when the store is closed or dropped and it still does not work.
+    private func save(_ commits: [Mailbox.Commit], before questions: [Mailbox.Asked], _ mailbox: Mailbox) -> Bool {
+        var pauseSeconds = 0.05
+        var isStalled = false
+        while true {
+            do {
+                try attempt(commits)
+                if isStalled { report(.recovered) }
+                if let last = commits.last { report(.committed(upTo: last.ticket)) }
+                return true
+            } catch {
+                let failure = StoreFailure(error, database: site.database)
+                if !isStalled {
+                    report(.stalled(failure))
+                    // They would have to see what cannot be written.
+                    refuse(questions, failure)
+                }
+                let wasClosing = mailbox.isClosing
+                isStalled = true
+                guard !wasClosing, wait(pauseSeconds, mailbox, failure) else { return false }
+                pauseSeconds = min(pauseSeconds * 2, 1)
+            }
+        }
+    }
+
+    private func attempt(_ commits: [Mailbox.Commit]) throws(SQLiteError) {
+        try obeyFaults()
+        try connection.transaction { () throws(SQLiteError) in
+            for commit in commits {
+                for change in commit.changes {
+                    try changes.write(change)
+                    if case .historyForgotten = change { forgetting.begin() }
+                }
+            }
+            if forgetting.isUnfinished { try forgetting.proceed() }
+        }
+        if forgetting.isUnfinished { try forgetting.committed() }
+    }
+
+    /// Waits before the next attempt, refusing what is asked meanwhile.
+    /// - Returns: `false` when the store was dropped.
+    private func wait(_ seconds: Double, _ mailbox: Mailbox, _ failure: StoreFailure) -> Bool {
+        let end = Date(timeIntervalSinceNow: seconds)
+        while Date() < end {
+            let arrived = mailbox.takeQuestions(until: end)
+            refuse(arrived.questions, failure)
+            if arrived.isAbandoned { return false }
+            if arrived.isClosing { return true }
+        }
+        return true
+    }
+
+    private func answer(_ questions: [Mailbox.Asked]) {
+        guard !questions.isEmpty else { return }
+        if let answerer { return answerer.put(questions) }
+        let here = Questions(connection: connection, database: site.database)
+        for asked in questions { report(.answered(asked.id, here.answer(asked.question))) }
+    }
+
+    private func refuse(_ questions: [Mailbox.Asked], _ failure: StoreFailure) {
+        for asked in questions { report(.answered(asked.id, .failed(failure))) }
+    }
+
+    private func obeyFaults() throws(SQLiteError) {
+        guard let faults, faults.pageLimit != pageLimit else { return }
+        pageLimit = faults.pageLimit
+        try connection.pragma("max_page_count", "\(pageLimit ?? 1_073_741_823)")
+    }
+}

@@ -1,0 +1,37 @@
+import SQLite
+import Switchboard
+
+extension StoreFailure {
+    /// What SQLite's refusal means to whoever runs the server.
+    init(_ error: SQLiteError, database: String) {
+        let what =
+            switch error.code {
+            case .full: "There is no space left for the database \(database); free some on its disk."
+            case .corrupt:
+                "The database \(database) is damaged; restore it from a backup, or move it away to start with an empty one."
+            case .notADatabase:
+                "The file \(database) is not a database; restore it from a backup, or move it away to start with an empty one."
+            case .busy: "The database \(database) is locked by another program; end that one."
+            case .readOnly: "The database \(database) cannot be written; it must belong to the user that runs ringline."
+            case .cannotOpen: "The database \(database), or a file beside it, cannot be opened; see its owner and mode."
+            case .inputOutput:
+                "The disk under the database \(database) reports an error; see the system's log, and whether it is full."
+            default: "The database \(database) refused."
+            }
+        self.init("\(what) (\(error.statement): \(error.message), SQLite \(error.extendedCode))")
+    }
+
+    /// What a migration's failure means to whoever runs the server.
+    init(_ failure: Migrations.Failure, database: String) {
+        switch failure {
+        case .newer(let found, let known):
+            self.init(
+                """
+                The database \(database) was written by a newer ringline (schema \(found), this one knows \(known)); \
+                run that version, or restore a backup made before it.
+                """
+            )
+        case .sqlite(let error): self.init(error, database: database)
+        }
+    }
+}

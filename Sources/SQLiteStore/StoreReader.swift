@@ -1,0 +1,80 @@
+public import CallCore
+import Glibc
+import SQLite
+public import Switchboard
+
+/// Reads a data folder, whether its server runs or not: for `ringline explain`. Takes no lock and writes no row.
+///
+/// For one thread. Works as well when the folder cannot be written, if the server was stopped in good order.
+public final class StoreReader {
+    private let questions: Questions
+
+    /// Opens the database in a data folder for reading.
+    /// - Throws: ``StoreFailure`` when there is none, or one that this version cannot read.
+    public init(folder: String) throws(StoreFailure) {
+        let folder = Folder(path: folder)
+        try folder.requireFolder()
+        guard access(folder.database, F_OK) == 0 else {
+            throw StoreFailure(
+                "There is no database in \(folder.path): no ringline has run with it as its data folder."
+            )
+        }
+        let connection: Connection
+        do {
+            connection = try Self.connect(to: folder)
+        } catch { throw StoreFailure(error, database: folder.database) }
+        do {
+            let found = try Schema.migrations.versionFound(in: connection)
+            guard found == Schema.migrations.version else {
+                throw StoreFailure(
+                    "The database \(folder.database) was written by an older ringline; start the server once to bring it up."
+                )
+            }
+        } catch let failure as Migrations.Failure {
+            throw StoreFailure(failure, database: folder.database)
+        } catch let failure as StoreFailure {
+            throw failure
+        } catch { throw StoreFailure("The database \(folder.database) cannot be read: \(error).") }
+        questions = Questions(connection: connection, database: folder.database)
+    }
+
+    /// A user's calls; see ``Question/history(_:limit:before:)``.
+    public func history(of user: UserID, limit: Int, before: CallNumber? = nil) throws(StoreFailure) -> [CallRecord] {
+        try questions.history(of: user, limit: limit, before: before)
+    }
+
+    /// The newest call of this name and what happened in it; see ``Question/timeline(_:_:)``.
+    public func timeline(of id: CallID, user: UserID? = nil) throws(StoreFailure) -> (CallRecord, [TimelineRecord])? {
+        try questions.timeline(of: id, user: user)
+    }
+
+    /// What SQLite finds wrong with the database (`PRAGMA integrity_check`); empty when it is sound. Reads all of it.
+    public func damage() throws(StoreFailure) -> [String] {
+        try questions.reading { () throws -> [String] in
+            let rows = try questions.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
+            var found: [String] = []
+            while try rows.step() { found.append(rows.text(0)) }
+            return found == ["ok"] ? [] : found
+        }
+    }
+
+    /// Reading a database in WAL mode needs its `-shm`, which SQLite makes if it may. Where it may not, and no `-wal`
+    /// holds anything that is not in the database, nobody writes there, and the file can be read as it stands.
+    private static func connect(to folder: Folder) throws(SQLiteError) -> Connection {
+        do throws(SQLiteError) {
+            let connection = try Connection(.file(path: folder.database, .readOnly))
+            try connection.pragma("schema_version")
+            return connection
+        } catch {
+            var log = stat()
+            let hasLog = stat(folder.database + "-wal", &log) == 0 && log.st_size > 0
+            guard error.code == .cannotOpen || error.code == .readOnly, !hasLog else { throw error }
+            return try Connection(.file(path: folder.database, .immutable))
+        }
+    }
+}
+
+extension SQLiteCallStore {
+    /// Reads a data folder beside whatever server runs on it.
+    public static func reader(folder: String) throws(StoreFailure) -> StoreReader { try StoreReader(folder: folder) }
+}

@@ -1,0 +1,75 @@
+import CallCore
+import Foundation
+import SQLite
+import Switchboard
+
+/// The thread that writes: it opens the database, commits what gathers in the mailbox, and closes.
+///
+/// All that is queued when a transaction begins goes into it (group commit): under load one `fsync` pays for many.
+final class Writer: @unchecked Sendable {
+    let mailbox = Mailbox()
+
+    private let site: Site
+    private let faults: Faults?
+    private let report: @Sendable (StoreReport) -> Void
+
+    // Touched with `condition` locked: how the opening went, and whether the thread has ended.
+    private let condition = NSCondition()
+    private var opened: Result<StoredState, StoreFailure>?
+    private var hasStarted = false
+    private var hasEnded = false
+
+    init(site: Site, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) {
+        self.site = site
+        self.faults = faults
+        self.report = report
+    }
+
+    /// Starts the thread and waits until it has opened the database.
+    func start() throws(StoreFailure) -> StoredState {
+        tell { $0.hasStarted = true }
+        let thread = Thread { self.run() }
+        thread.name = "store writer"
+        thread.start()
+        condition.lock()
+        defer { condition.unlock() }
+        while true {
+            if let opened { return try opened.get() }
+            condition.wait()
+        }
+    }
+
+    /// Waits until the thread, if there is one, has let go of everything.
+    func joinIfStarted() {
+        condition.lock()
+        while hasStarted, !hasEnded { condition.wait() }
+        condition.unlock()
+    }
+
+    private func run() {
+        do throws(StoreFailure) {
+            let lock = try site.lock()
+            try work()
+            // Let go of only now that the connections are closed.
+            withExtendedLifetime(lock) {}
+        } catch {
+            tell { $0.opened = .failure(error) }
+        }
+        tell { $0.hasEnded = true }
+    }
+
+    /// The database is open no longer than this runs.
+    private func work() throws(StoreFailure) {
+        let session = try Session(site: site, faults: faults, report: report)
+        let state = try session.begin()
+        tell { $0.opened = .success(state) }
+        session.serve(mailbox)
+    }
+
+    private func tell(_ body: (Writer) -> Void) {
+        condition.lock()
+        body(self)
+        condition.broadcast()
+        condition.unlock()
+    }
+}

@@ -1,0 +1,45 @@
+import CallTesting
+import Foundation
+import SQLiteStore
+import Switchboard
+import Testing
+
+@Suite("The SQLite store")
+struct SQLiteStoreContractTests {
+    @Test("keeps the contract of a call store, in a folder", arguments: StoreContract.cases)
+    func inFolder(_ promise: StoreContract.Case) throws { try promise.run(at: try FolderPlace()) }
+
+    @Test("keeps the contract of a call store, in memory", arguments: StoreContract.cases)
+    func inMemory(_ promise: StoreContract.Case) throws { try promise.run(at: try MemoryPlace()) }
+}
+
+/// A data folder that is removed in the end.
+final class FolderPlace: StoreContract.Place {
+    let path: String
+
+    init() throws {
+        path = NSTemporaryDirectory() + "ringline-store-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+
+    deinit {
+        // A folder that stays behind in /tmp fails no test.
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        SQLiteCallStore(folder: path, report: report)
+    }
+}
+
+/// A database in memory, which lives as long as this.
+final class MemoryPlace: StoreContract.Place {
+    private let name = UUID().uuidString
+    private let anchor: SQLiteCallStore.MemoryAnchor
+
+    init() throws { anchor = try SQLiteCallStore.MemoryAnchor(name: name) }
+
+    func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        SQLiteCallStore(folder: ":memory:", name: name, faults: nil, report: report)
+    }
+}

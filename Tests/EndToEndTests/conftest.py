@@ -1,4 +1,4 @@
-"""Fixtures: servers, tokens, phones, REST clients, and a fake APNs. A test gets a server and a data folder of its own."""
+"""Fixtures: servers, tokens, phones, REST clients, and a fake APNs. Each test has its own server and data."""
 
 import pathlib
 import sys
@@ -118,11 +118,21 @@ def apns(tmp_path):
 def push_options(fake, environment="sandbox") -> list[str]:
     """What `ringline serve` needs to push to the fake."""
     return [
-        "--apns-key-file", fake.key, "--apns-key-id", fake.key_id, "--apns-team-id", fake.team_id,
-        "--apns-environment", environment, "--apns-ca-file", fake.ca,
-        "--apns-endpoint-sandbox", fake.endpoints["sandbox"],
-        "--apns-endpoint-production", fake.endpoints["production"],
-    ]  # fmt: skip
+        "--apns-key-file",
+        fake.key,
+        "--apns-key-id",
+        fake.key_id,
+        "--apns-team-id",
+        fake.team_id,
+        "--apns-environment",
+        environment,
+        "--apns-ca-file",
+        fake.ca,
+        "--apns-endpoint-sandbox",
+        fake.endpoints["sandbox"],
+        "--apns-endpoint-production",
+        fake.endpoints["production"],
+    ]
 
 
 @pytest.fixture

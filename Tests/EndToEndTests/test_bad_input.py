@@ -6,8 +6,28 @@ import pytest
 import samples
 from rest import code
 
-BAD_JSON = ["", " ", "{", "}", "nonsense", '{"type":"sync"', '{"type":"sync",}', "{'type':'sync'}", '{"type":sync}', '{"a":1}{"b":2}',
-            '{"a":"\t"}', '{"a":"\\x41"}', '{"a":"\\u12"}', '{"a":01}', '{"a":1.}', '{"a":+1}', '{"a":NaN}', '{"a":tru}', "[1,2", '"text']  # fmt: skip
+BAD_JSON = [
+    "",
+    " ",
+    "{",
+    "}",
+    "nonsense",
+    '{"type":"sync"',
+    '{"type":"sync",}',
+    "{'type':'sync'}",
+    '{"type":sync}',
+    '{"a":1}{"b":2}',
+    '{"a":"\t"}',
+    '{"a":"\\x41"}',
+    '{"a":"\\u12"}',
+    '{"a":01}',
+    '{"a":1.}',
+    '{"a":+1}',
+    '{"a":NaN}',
+    '{"a":tru}',
+    "[1,2",
+    '"text',
+]
 
 NOT_OBJECTS = ["[]", "5", '"text"', "null", "true", '[{"type":"sync"}]']
 

@@ -16,9 +16,13 @@ class Client:
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen(
-            [str(binary()), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [str(binary()), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             env=clean_environment(),
-        )  # fmt: skip
+        )
         self.lines: queue.Queue[str] = queue.Queue()
         self.said: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()

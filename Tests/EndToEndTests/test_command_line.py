@@ -13,9 +13,14 @@ from ringline_server import binary, clean_environment
 
 def run(*arguments, environment=None, seconds=15, **options) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [str(binary()), *map(str, arguments)], capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL,
-        env=clean_environment(**(environment or {})), **options,
-    )  # fmt: skip
+        [str(binary()), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        stdin=subprocess.DEVNULL,
+        env=clean_environment(**(environment or {})),
+        **options,
+    )
 
 
 def serve(tmp_path, *options, **more) -> subprocess.CompletedProcess:
@@ -42,9 +47,16 @@ def test_a_bad_option_is_one_line_and_a_failure(tmp_path):
 
 @pytest.mark.parametrize(
     "option, value",
-    [("--ring-timeout", "soon"), ("--ring-timeout", "-1"), ("--ring-timeout", "0"), ("--listen", "nowhere"), ("--listen", "127.0.0.1:70000"),
-     ("--apns-environment", "moon"), ("--disconnect-grace", "x")],
-)  # fmt: skip
+    [
+        ("--ring-timeout", "soon"),
+        ("--ring-timeout", "-1"),
+        ("--ring-timeout", "0"),
+        ("--listen", "nowhere"),
+        ("--listen", "127.0.0.1:70000"),
+        ("--apns-environment", "moon"),
+        ("--disconnect-grace", "x"),
+    ],
+)
 def test_a_bad_value_is_one_line_that_names_the_option(tmp_path, option, value):
     one_clear_line(serve(tmp_path, f"{option}={value}"), option)
 
@@ -117,11 +129,27 @@ def test_help_explains(arguments):
 def test_the_help_of_serve_names_every_option():
     text = run("serve", "--help").stdout
     for option in (
-        "--listen", "--admin-listen", "--data", "--jwt-secret-file", "--jwt-public-key-file", "--jwks-file", "--jwt-user-claim",
-        "--apns-key-file", "--apns-key-id", "--apns-team-id", "--apns-environment", "--apns-endpoint-sandbox",
-        "--apns-endpoint-production", "--apns-ca-file", "--tls-cert", "--tls-key", "--allow-origin", "--ring-timeout",
-        "--probe-timeout", "--disconnect-grace",
-    ):  # fmt: skip
+        "--listen",
+        "--admin-listen",
+        "--data",
+        "--jwt-secret-file",
+        "--jwt-public-key-file",
+        "--jwks-file",
+        "--jwt-user-claim",
+        "--apns-key-file",
+        "--apns-key-id",
+        "--apns-team-id",
+        "--apns-environment",
+        "--apns-endpoint-sandbox",
+        "--apns-endpoint-production",
+        "--apns-ca-file",
+        "--tls-cert",
+        "--tls-key",
+        "--allow-origin",
+        "--ring-timeout",
+        "--probe-timeout",
+        "--disconnect-grace",
+    ):
         assert option in text, option
 
 
@@ -143,9 +171,15 @@ def test_the_environment_configures_and_flags_go_first(make_server, make_world):
 
 def test_listen_addresses_may_come_from_the_environment(tmp_path):
     process = subprocess.Popen(
-        [str(binary()), "serve"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path,
-        env=clean_environment(RINGLINE_LISTEN="127.0.0.1:0", RINGLINE_ADMIN_LISTEN="127.0.0.1:0", RINGLINE_DATA=str(tmp_path / "d")),
-    )  # fmt: skip
+        [str(binary()), "serve"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+        env=clean_environment(
+            RINGLINE_LISTEN="127.0.0.1:0", RINGLINE_ADMIN_LISTEN="127.0.0.1:0", RINGLINE_DATA=str(tmp_path / "d")
+        ),
+    )
     try:
         lines = [process.stdout.readline(), process.stdout.readline()]
         assert any(line.startswith("listening on http://127.0.0.1:") for line in lines)

@@ -97,7 +97,7 @@ def test_a_reader_that_stops_reading_is_closed_and_nobody_else_is_slowed_down(wo
     assert stuck.status == 101
     sent = 0
     large = "x" * 16000
-    # One log holds 512 KiB, so that many calls are needed to fill what the kernel holds (a few MiB) and the queue (1 MiB).
+    # One log holds 512 KiB: many calls are needed to fill what the kernel holds (a few MiB) and the queue (1 MiB).
     for user in range(12):
         caller = world.phone(f"c{user}")
         for call in range(2):

@@ -81,11 +81,17 @@ def test_a_request_hidden_in_a_body_is_not_answered(world):
 
 @pytest.mark.parametrize(
     "data",
-    [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET\r\n\r\n", b"\x00" * 5000, b"A" * 100_000,
-     b"GET /ws HTTP/1.1\r\n" + b"X: " + b"y" * 40_000 + b"\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-     b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n"],
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET\r\n\r\n",
+        b"\x00" * 5000,
+        b"A" * 100_000,
+        b"GET /ws HTTP/1.1\r\n" + b"X: " + b"y" * 40_000 + b"\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    ],
     ids=["tls", "no-version", "nulls", "endless-line", "endless-header", "http2-preface", "endless-path"],
-)  # fmt: skip
+)
 def test_noise_ends_that_connection_and_no_other(world, data):
     phone = world.phone("10")
     assert b"HTTP/1.1 5" not in talk(world.server.port, data, 3)

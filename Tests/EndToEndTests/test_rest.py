@@ -284,5 +284,5 @@ def test_a_body_may_come_byte_for_byte_as_json_allows(world):
 def test_many_requests_on_one_connection(world):
     rest = world.rest("11")
     rest.signal("offer", "c-1", sdp=samples.OFFER, to="10")
-    for number in range(100):
+    for _ in range(100):
         assert rest.get("/api/calls/signal/c-1").status_code == 200

@@ -46,6 +46,7 @@ struct TokenCommand: ParsableCommand {
     }
 
     private static func secret(_ path: String?, folder: String) throws(Complaint) -> [UInt8] {
+        if path == nil { try DataFolder.prepare(folder) }
         do throws(SecretFileError) {
             if let path { return try SecretFile.read(path) }
             return try DevelopmentKey.loadOrCreate(inFolder: folder)

@@ -19,6 +19,7 @@ struct Launch {
         // Before any thread is started, so that every thread has them blocked and only the watch gets them.
         let watch = SignalWatch()
         let log = Log.make(level: settings.logLevel, asJSON: settings.logsJSON)
+        if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let keys = try Keys(settings, log: log)
         let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
         let store = SQLiteCallStore(folder: settings.data) { [weak gateway] report in gateway?.take(report) }

@@ -103,7 +103,7 @@ struct ServeSettings {
                 production: try source.value("apns-endpoint-production") ?? "",
                 caFile: try source.value("apns-ca-file")
             )
-        default: throw Complaint("apns-key-file, apns-key-id and apns-team-id must be given together")
+        default: throw Complaint("--apns-key-file, --apns-key-id and --apns-team-id must be given together")
         }
     }
 
@@ -111,14 +111,14 @@ struct ServeSettings {
         switch (try source.value("tls-cert"), try source.value("tls-key")) {
         case (nil, nil): return nil
         case (let certificate?, let key?): return .init(certificatePath: certificate, keyPath: key)
-        default: throw Complaint("tls-cert and tls-key must be given together")
+        default: throw Complaint("--tls-cert and --tls-key must be given together")
         }
     }
 
     private static func count(_ name: String, _ source: SettingsSource) throws(Complaint) -> Int? {
         guard let text = try source.value(name) else { return nil }
         guard let count = Int(text), count > 0 else {
-            throw Complaint("\(name): must be a whole number from 1, not '\(text)'")
+            throw Complaint("--\(name): must be a whole number from 1, not '\(text)'")
         }
         return count
     }

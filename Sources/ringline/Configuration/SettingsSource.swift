@@ -41,7 +41,7 @@ struct SettingsSource {
     func choice(_ name: String, of choices: [String]) throws(Complaint) -> String {
         let value = try value(name) ?? ""
         guard choices.contains(value) else {
-            throw Complaint("\(name): must be \(choices.joined(separator: ", ")), not '\(value)'")
+            throw Complaint("--\(name): must be \(choices.joined(separator: ", ")), not '\(value)'")
         }
         return value
     }
@@ -50,7 +50,7 @@ struct SettingsSource {
     func milliseconds(_ name: String) throws(Complaint) -> Int64 {
         let value = try value(name) ?? ""
         guard let seconds = Double(value), seconds.isFinite, seconds > 0, seconds <= 31_536_000 else {
-            throw Complaint("\(name): must be a positive number of seconds, not '\(value)'")
+            throw Complaint("--\(name): must be a positive number of seconds, not '\(value)'")
         }
         return max(1, Int64((seconds * 1_000).rounded()))
     }
@@ -62,7 +62,7 @@ struct SettingsSource {
     func address(_ name: String) throws(Complaint) -> ListenAddress {
         let value = try value(name) ?? ""
         guard let address = ListenAddress(value) else {
-            throw Complaint("\(name): must be HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, not '\(value)'")
+            throw Complaint("--\(name): must be HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, not '\(value)'")
         }
         return address
     }

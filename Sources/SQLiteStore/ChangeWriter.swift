@@ -2,7 +2,9 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// Puts changes into the tables, by statements that are compiled once. Its caller holds the transaction.
+/// Puts changes into the tables, by statements that are compiled once.
+///
+/// Its caller holds the transaction.
 struct ChangeWriter {
     private let connection: Connection
 

@@ -117,6 +117,8 @@ public struct StoredState: Equatable, Sendable {
     public var blocks: [BlockRecord] = []
     /// Who is not to be disturbed until when.
     public var doNotDisturb: [UserID: Moment] = [:]
+    /// The newest epoch of every name that is no UUID, also of calls whose log is forgotten.
+    public var epochs: [CallKey: UInt32] = [:]
     /// The highest call number ever given; 0 when none was.
     public var lastCallNumber: Int64 = 0
     /// How many times in a row the store was opened without having been closed in good order before; 0 after a clean stop.

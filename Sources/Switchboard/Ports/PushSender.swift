@@ -49,8 +49,14 @@ public struct PushOrder: Equatable, Sendable {
 
     /// An order of all its parts.
     public init(
-        id: PushID, token: String, topic: String, kind: Kind, environment: APNsEnvironment, apnsID: String,
-        payload: [UInt8], giveUpAt: Moment
+        id: PushID,
+        token: String,
+        topic: String,
+        kind: Kind,
+        environment: APNsEnvironment,
+        apnsID: String,
+        payload: [UInt8],
+        giveUpAt: Moment
     ) {
         self.id = id
         self.token = token

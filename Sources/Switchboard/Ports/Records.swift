@@ -49,10 +49,24 @@ public struct CallRecord: Equatable, Sendable {
 
     /// A call of all its parts.
     public init(
-        number: CallNumber, id: CallID, epoch: UInt32, room: String, caller: UserID, callee: UserID,
-        displayName: String?, hasVideo: Bool, startedAt: Moment, ringUntil: Moment, answeredAt: Moment? = nil,
-        activeAt: Moment? = nil, endedAt: Moment? = nil, reason: EndReason? = nil, replacedBy: CallID? = nil,
-        hidden: Hidden? = nil, legs: [LegRecord] = [], state: String = "{}"
+        number: CallNumber,
+        id: CallID,
+        epoch: UInt32,
+        room: String,
+        caller: UserID,
+        callee: UserID,
+        displayName: String?,
+        hasVideo: Bool,
+        startedAt: Moment,
+        ringUntil: Moment,
+        answeredAt: Moment? = nil,
+        activeAt: Moment? = nil,
+        endedAt: Moment? = nil,
+        reason: EndReason? = nil,
+        replacedBy: CallID? = nil,
+        hidden: Hidden? = nil,
+        legs: [LegRecord] = [],
+        state: String = "{}"
     ) {
         self.number = number
         self.id = id
@@ -113,7 +127,13 @@ public struct EntryRecord: Equatable, Sendable {
 
     /// An entry of all its parts.
     public init(
-        seq: UInt64, at: Moment, kind: String, sender: Phone?, audience: String, signalID: String?, digest: UInt64,
+        seq: UInt64,
+        at: Moment,
+        kind: String,
+        sender: Phone?,
+        audience: String,
+        signalID: String?,
+        digest: UInt64,
         object: [UInt8]
     ) {
         self.seq = seq

@@ -1,0 +1,47 @@
+# shellcheck shell=bash
+# The Debian 12 packages that Ringline needs, in one place. Sourced by Deploy/run and Tests/run; the Dockerfile names
+# the same RUN_PACKAGES in its last stage. `install_missing NAME…` installs only what is not there.
+
+# What a Swift toolchain needs on a bare Debian 12 before it can build anything, and fetch its packages.
+# shellcheck disable=SC2034 # used by whoever sources this
+SWIFT_PACKAGES=(git ca-certificates binutils gcc libc6-dev libstdc++-12-dev pkg-config libcurl4 libxml2 libncurses6
+    libsqlite3-0 libuuid1 zlib1g-dev tzdata)
+
+# The C libraries under Ringline, with their headers.
+# shellcheck disable=SC2034
+BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev)
+
+# What the running server needs. libwebsockets-evlib-uv is opened at run time: ldd does not show it.
+# shellcheck disable=SC2034
+RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0 libcurl4 libcap2 ca-certificates)
+
+# What the tests need on top of all that.
+# shellcheck disable=SC2034
+TEST_PACKAGES=(python3 python3-venv)
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+install_missing() {
+    local package missing=() as_root=()
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        say "not a Debian system: make sure that you have what these packages hold: $*"
+        return 0
+    fi
+    for package in "$@"; do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || die "missing packages, and no sudo here: as root, apt-get install ${missing[*]}"
+        as_root=(sudo)
+    fi
+    say "apt-get install ${missing[*]}"
+    "${as_root[@]}" apt-get -qq update
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" \
+        >/dev/null
+}
+
+need_swift() {
+    command -v swift >/dev/null || die "no swift on PATH: install the Swift 6.3 toolchain, https://www.swift.org/install/linux"
+}

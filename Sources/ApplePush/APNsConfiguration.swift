@@ -1,0 +1,112 @@
+import Crypto
+
+/// What Apple's push service wants to know of us, checked.
+public struct APNsConfiguration: Sendable {
+    /// The key that signs provider tokens.
+    let key: P256SigningKey
+    /// The key's id, 10 characters of `A–Z 0–9`.
+    public let keyID: String
+    /// The developer team's id, 10 characters of `A–Z 0–9`.
+    public let teamID: String
+    /// Where the two services are.
+    public let endpoints: Endpoints
+    /// A PEM file of the authorities to trust instead of the system's; nil means the system's.
+    public var caFile: String?
+    /// Whether the environment's proxies are used as curl does. Default true.
+    public var usesProxyFromEnvironment = true
+    /// The wall clock, in milliseconds since 1970.
+    public let clock: @Sendable () -> Int64
+    /// A clock that nobody sets, in milliseconds since any moment: how a jump of the wall clock is told from time going by.
+    public var steadyClock: @Sendable () -> Int64 = SteadyClock.milliseconds
+
+    /// The addresses of Apple's services.
+    public struct Endpoints: Equatable, Sendable {
+        /// For builds from Xcode.
+        public var sandbox: String
+        /// For TestFlight and the App Store.
+        public var production: String
+
+        /// Apple's own unless given otherwise: `https://host` or `https://host:port`, without a path.
+        public init(
+            sandbox: String = "https://api.sandbox.push.apple.com",
+            production: String = "https://api.push.apple.com"
+        ) {
+            self.sandbox = sandbox
+            self.production = production
+        }
+    }
+
+    /// Checks and keeps what it is given.
+    ///
+    /// - Parameters:
+    ///   - key: the contents of the `AuthKey_….p8` file that Apple gave out: PEM, PKCS#8, a P-256 private key.
+    ///   - keyID: the id that Apple shows beside the key.
+    ///   - teamID: the id of the developer team.
+    ///   - endpoints: default Apple's.
+    ///   - caFile: default nil, the system's authorities.
+    ///   - clock: the wall clock, in milliseconds since 1970.
+    /// - Throws: ``APNsConfigurationError``, one clear sentence for whoever runs the server.
+    public init(
+        key: String,
+        keyID: String,
+        teamID: String,
+        endpoints: Endpoints = .init(),
+        caFile: String? = nil,
+        clock: @escaping @Sendable () -> Int64
+    ) throws(APNsConfigurationError) {
+        guard Self.isAppleID(keyID) else { throw .malformedKeyID }
+        guard Self.isAppleID(teamID) else { throw .malformedTeamID }
+        for endpoint in [endpoints.sandbox, endpoints.production] where !Self.isEndpoint(endpoint) {
+            throw .malformedEndpoint(endpoint)
+        }
+        // Apple gives out PKCS#8 only; "EC PRIVATE KEY" is another tool's file and likely another key.
+        guard key.contains("-----BEGIN PRIVATE KEY-----") else { throw .unusableKey("it is not a PKCS#8 PEM file") }
+        do {
+            self.key = try P256SigningKey(pem: key)
+        } catch {
+            throw .unusableKey(error.description)
+        }
+        self.keyID = keyID
+        self.teamID = teamID
+        self.endpoints = endpoints
+        self.caFile = caFile
+        self.clock = clock
+    }
+
+    private static func isAppleID(_ text: String) -> Bool {
+        text.utf8.count == 10
+            && text.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+            }
+    }
+
+    private static func isEndpoint(_ text: String) -> Bool {
+        let rest = text.dropFirst("https://".count)
+        return text.hasPrefix("https://") && !rest.isEmpty
+            && rest.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"/?#@\\".utf8.contains($0) }
+    }
+}
+
+/// What is wrong with an ``APNsConfiguration``.
+public enum APNsConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The key is not a P-256 private key in PKCS#8 PEM; says why.
+    case unusableKey(String)
+    /// The key id is not 10 capitals and digits.
+    case malformedKeyID
+    /// The team id is not 10 capitals and digits.
+    case malformedTeamID
+    /// An endpoint is not `https://host[:port]`.
+    case malformedEndpoint(String)
+
+    /// One sentence, without the key.
+    public var description: String {
+        switch self {
+        case .unusableKey(let why): "The APNs key must be the P-256 private key of Apple's .p8 file: \(why)."
+        case .malformedKeyID: "The APNs key id must be 10 capital letters and digits, as in AuthKey_ABCDE12345.p8."
+        case .malformedTeamID:
+            "The APNs team id must be 10 capital letters and digits, as Apple's membership page shows it."
+        case .malformedEndpoint(let text):
+            "The APNs endpoint \(text) must be of the form https://host or https://host:port."
+        }
+    }
+}

@@ -1,0 +1,47 @@
+extension CallSession {
+    /// The leg of a device; makes one on the side `joining` when it has none and there is room.
+    mutating func legIndex(of phone: Phone, joining side: Side?) -> Int? {
+        if let index = legs.firstIndex(where: { $0.phone.isSame(as: phone) && (side == nil || $0.side == side) }) {
+            return index
+        }
+        guard let side, legs.count < Limits.legs else { return nil }
+        legs.append(Leg(phone: phone, side: side, phase: .notified))
+        return legs.count - 1
+    }
+
+    /// A device of the callee is told of the ringing call.
+    mutating func notified(_ phone: Phone, into outputs: inout [Output]) {
+        guard case .ringing = phase, !isHidden else { return }
+        let count = legs.count
+        _ = legIndex(of: phone, joining: .callee)
+        if legs.count > count { outputs.append(.changed) }
+    }
+
+    /// A device is not to be reached any more: from now its grace runs, once the call is answered.
+    mutating func gone(_ phone: Phone, _ side: Side, at now: Moment) {
+        for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: phone) {
+            if legs[index].goneSince == nil { legs[index].goneSince = now }
+        }
+    }
+
+    /// A device is there again.
+    mutating func seen(_ phone: Phone, _ side: Side) {
+        for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: phone) {
+            legs[index].goneSince = nil
+        }
+    }
+
+    /// A device has learnt that it is out of the call.
+    mutating func told(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
+        for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: phone) {
+            guard legs[index].phase == .untold else { continue }
+            legs[index].phase = .left
+            outputs.append(.changed)
+        }
+    }
+
+    /// Whether a device took part, is out of the call, and has not been told so.
+    public func owesNews(to phone: Phone, side: Side) -> Bool {
+        legs.contains { $0.side == side && $0.phase == .untold && $0.phone.isSame(as: phone) }
+    }
+}

@@ -1,0 +1,87 @@
+extension CallSession {
+    /// Appends a device's signal and acknowledges it; `false` when the log is full, and then nothing changed.
+    @discardableResult
+    mutating func append(
+        _ signal: Signal,
+        digest: UInt64 = 0,
+        from side: Side,
+        _ phone: Phone,
+        audience: LogEntry.Audience? = nil,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) -> Bool {
+        // An end, like the server's own entries, must always fit.
+        if signal.kind != .end, log.count >= Limits.logSignals || logBytes + signal.byteCount > Limits.logBytes {
+            outputs.append(.refuse(.logFull))
+            return false
+        }
+        logBytes += signal.byteCount
+        let entry = LogEntry(
+            seq: nextSeq,
+            at: now,
+            content: .signal(signal.kind, from: side, phone: phone, id: signal.id, digest: digest),
+            audience: audience ?? (side == .callee ? .caller : isHidden ? .nobody : .callee)
+        )
+        if let id = signal.id { receipts[SignalName(device: phone.id, id: id)] = entry.seq }
+        log.append(entry)
+        nextSeq += 1
+        outputs.append(.append(entry))
+        outputs.append(.acknowledge(seq: entry.seq, isNew: true))
+        return true
+    }
+
+    /// Appends a change of state.
+    mutating func append(
+        _ change: StateChange,
+        to audience: LogEntry.Audience,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) {
+        let entry = LogEntry(seq: nextSeq, at: now, content: .state(change), audience: audience)
+        log.append(entry)
+        nextSeq += 1
+        outputs.append(.append(entry))
+    }
+
+    /// Whether a signal of that name was taken from a device before.
+    public func hasTaken(_ id: SignalID, from phone: Phone) -> Bool {
+        receipts[SignalName(device: phone.id, id: id)] != nil
+    }
+
+    /// Acknowledges what was taken before, now perhaps under another name.
+    mutating func acknowledgeAgain(_ signal: Signal, _ phone: Phone, seq: UInt64, into outputs: inout [Output]) {
+        // Bounded like the log: a client that invents names for one signal does not fill the memory.
+        if let id = signal.id, receipts.count < 2 * Limits.logSignals {
+            receipts[SignalName(device: phone.id, id: id)] = seq
+        }
+        outputs.append(.acknowledge(seq: seq, isNew: false))
+    }
+
+    /// Whether an entry concerns a device, as things stand now.
+    ///
+    /// A device of the callee that did not answer sees nothing of the answered leg, only the call's end for it.
+    public func sees(_ entry: LogEntry, side: Side, phone: Phone) -> Bool {
+        switch (entry.audience, side) {
+        case (.nobody, _): false
+        case (.caller, .caller), (.both, .caller), (.callerAnd, .caller): callerPhone.isSame(as: phone)
+        case (.callee, .caller), (.calleeBut, .caller), (.caller, .callee): false
+        case (.callerAnd(let one), .callee): one.isSame(as: phone)
+        case (.calleeBut(let one), .callee): !one.isSame(as: phone)
+        case (.callee, .callee), (.both, .callee): !isHidden && (winner.map { $0.isSame(as: phone) } ?? true)
+        }
+    }
+
+    /// How the call stands for one device: one that lost it sees it ended.
+    public func standing(side: Side, phone: Phone) -> (state: CallState, reason: EndReason?) {
+        let ending: Ending?
+        switch phase {
+        case .ended(let end, _): ending = end
+        case .ringing, .answered, .active: ending = nil
+        }
+        if side == .callee {
+            if let winner, !winner.isSame(as: phone) { return (.ended, .answeredElsewhere) }
+            if let decliner = ending?.declinedBy, !decliner.isSame(as: phone) { return (.ended, .declinedElsewhere) }
+        }
+        return (state, ending?.reason)
+    }
+}

@@ -1,0 +1,98 @@
+extension CallSession {
+    /// Whether an offer under this call's name begins a new epoch instead of concerning this one.
+    ///
+    /// Existing apps use one callId for every call between two people, so that a new call may come while the server
+    /// still has the old one (protocol, section 9).
+    public func isReplaced(by offer: Offer, from side: Side, _ phone: Phone) -> Bool {
+        guard isLive else { return true }
+        guard side == .caller, answeredAt != nil else { return false }
+        if lastDescription(.offer, from: .caller)?.digest == offer.digest { return false }
+        return !callerPhone.isSame(as: phone) || (phone.isUnnamed && offer.namesCallee)
+    }
+
+    mutating func takeOffer(
+        _ offer: Offer,
+        _ signal: Signal,
+        from side: Side,
+        _ phone: Phone,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) {
+        switch phase {
+        case .ringing where side == .callee:
+            outputs.append(.refuse(.callExists))
+        case .ringing:
+            if let earlier = lastDescription(.offer, from: .caller), earlier.digest == offer.digest {
+                acknowledgeAgain(signal, phone, seq: earlier.seq, into: &outputs)
+                return
+            }
+            // The description is replaced; the phones that ring go on ringing, until the same moment.
+            guard append(signal, digest: offer.digest, from: side, phone, at: now, into: &outputs) else { return }
+            legs[0].phone = phone
+            hasVideo = offer.hasVideo
+            outputs.append(.changed)
+        case .answered(let winner), .active(let winner):
+            if let earlier = lastDescription(.offer, from: side), earlier.digest == offer.digest {
+                acknowledgeAgain(signal, phone, seq: earlier.seq, into: &outputs)
+                return
+            }
+            switch side {
+            case .callee where !winner.isSame(as: phone):
+                outputs.append(.refuse(.alreadyAnswered))
+                return
+            case .caller where !callerPhone.isSame(as: phone):
+                outputs.append(.refuse(.forbidden("another device of yours makes this call")))
+                return
+            case .caller, .callee: break
+            }
+            guard append(signal, digest: offer.digest, from: side, phone, at: now, into: &outputs) else { return }
+            unansweredOffers.insert(side)
+            if side == .caller {
+                hasVideo = offer.hasVideo
+                outputs.append(.changed)
+            }
+        case .ended:
+            outputs.append(.refuse(.callEnded))
+        }
+    }
+
+    /// Begins the call: its first entries, to whom they concern.
+    ///
+    /// - Parameter reachesCallee: `false` when the callee is not to be told: the call lost a glare at once, or is hidden.
+    public mutating func begin(
+        with signal: Signal,
+        reachesCallee: Bool,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) {
+        precondition(log.isEmpty, "a call begins once")
+        guard case .offer(let offer) = signal.content else { preconditionFailure("a call begins with an offer") }
+        append(
+            signal,
+            digest: offer.digest,
+            from: .caller,
+            callerPhone,
+            audience: reachesCallee ? .callee : .nobody,
+            at: now,
+            into: &outputs
+        )
+        append(StateChange(.ringing), to: reachesCallee ? .both : .caller, at: now, into: &outputs)
+        outputs.append(.changed)
+    }
+
+    /// The newest description of a kind that a side has sent.
+    func lastDescription(_ kind: SignalKind, from side: Side) -> (seq: UInt64, digest: UInt64)? {
+        for entry in log.reversed() {
+            if case .signal(kind, side, _, _, let digest) = entry.content { return (entry.seq, digest) }
+        }
+        return nil
+    }
+
+    /// The number of the newest signal of a kind from a device; 0 when there is none.
+    func lastSeq(of kind: SignalKind, from phone: Phone) -> UInt64 {
+        for entry in log.reversed() {
+            if case .signal(kind, _, let sender, _, _) = entry.content, sender.isSame(as: phone) { return entry.seq }
+        }
+        return 0
+    }
+}

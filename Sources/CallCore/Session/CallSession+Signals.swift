@@ -1,0 +1,152 @@
+extension CallSession {
+    /// Decides on one signal: refused with nothing changed, recognised as a repeat, or taken.
+    mutating func take(_ signal: Signal, from side: Side, _ phone: Phone, at now: Moment, into outputs: inout [Output])
+    {
+        if let id = signal.id, let seq = receipts[SignalName(device: phone.id, id: id)] {
+            outputs.append(.acknowledge(seq: seq, isNew: false))
+            return
+        }
+        if let epoch = signal.epoch, epoch != self.epoch {
+            outputs.append(.refuse(.callEnded))
+            return
+        }
+        if case .end(let reason) = signal.content {
+            takeEnd(reason, signal, from: side, phone, at: now, into: &outputs)
+            return
+        }
+        guard isLive else {
+            outputs.append(.refuse(.callEnded))
+            return
+        }
+        if case .offer(let offer) = signal.content {
+            takeOffer(offer, signal, from: side, phone, at: now, into: &outputs)
+            return
+        }
+        if let refusal = refusal(of: signal, from: side, phone) {
+            outputs.append(.refuse(refusal))
+            return
+        }
+        switch signal.content {
+        case .offer, .end: break
+        case .ringing: takeRinging(signal, phone, at: now, into: &outputs)
+        case .answer(let digest): takeAnswer(digest, signal, from: side, phone, at: now, into: &outputs)
+        case .connected: takeConnected(signal, from: side, phone, at: now, into: &outputs)
+        case .update(let update):
+            guard append(signal, from: side, phone, at: now, into: &outputs) else { return }
+            if side == .caller { callerMedia.apply(update) } else { calleeMedia.apply(update) }
+            outputs.append(.changed)
+        case .ice, .dtmf, .info:
+            append(signal, from: side, phone, at: now, into: &outputs)
+        }
+    }
+
+    /// Why a device may not send a signal, other than an offer or an end, in the present phase.
+    private func refusal(of signal: Signal, from side: Side, _ phone: Phone) -> Refusal? {
+        switch side {
+        case .caller:
+            if !callerPhone.isSame(as: phone) { return .forbidden("another device of yours makes this call") }
+            if signal.kind == .ringing { return .forbidden("only the callee's devices ring") }
+        case .callee:
+            if let winner, !winner.isSame(as: phone) { return .alreadyAnswered }
+        }
+        return nil
+    }
+
+    /// A device of the callee alerts its user. Saying so again changes nothing.
+    private mutating func takeRinging(_ signal: Signal, _ phone: Phone, at now: Moment, into outputs: inout [Output]) {
+        guard case .ringing = phase else {
+            // The ring crossed the answer; it has nothing to tell any more.
+            outputs.append(.acknowledge(seq: 0, isNew: false))
+            return
+        }
+        let index = legIndex(of: phone, joining: .callee)
+        if let index, legs[index].phase == .ringing {
+            outputs.append(.acknowledge(seq: lastSeq(of: .ringing, from: phone), isNew: false))
+            return
+        }
+        guard append(signal, from: .callee, phone, at: now, into: &outputs) else { return }
+        if let index { legs[index].phase = .ringing }
+        outputs.append(.changed)
+    }
+
+    /// The first answer wins; to a renegotiation either side answers the other one's offer.
+    private mutating func takeAnswer(
+        _ digest: UInt64,
+        _ signal: Signal,
+        from side: Side,
+        _ phone: Phone,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) {
+        if case .ringing = phase {
+            guard side == .callee else {
+                outputs.append(.refuse(.forbidden("the callee answers")))
+                return
+            }
+            guard append(signal, digest: digest, from: side, phone, at: now, into: &outputs) else { return }
+            answered(by: phone, at: now, into: &outputs)
+            return
+        }
+        // The same answer by the same device is the same answer, by whatever transport it comes again.
+        if let earlier = lastDescription(.answer, from: side), earlier.digest == digest,
+            !unansweredOffers.contains(side.other)
+        {
+            acknowledgeAgain(signal, phone, seq: earlier.seq, into: &outputs)
+            return
+        }
+        guard unansweredOffers.contains(side.other) else {
+            outputs.append(.refuse(.alreadyAnswered))
+            return
+        }
+        guard append(signal, digest: digest, from: side, phone, at: now, into: &outputs) else { return }
+        // Where two renegotiations crossed, the callee is polite: its own offer is withdrawn by answering.
+        unansweredOffers.remove(side.other)
+        if side == .callee { unansweredOffers.remove(.callee) }
+    }
+
+    private mutating func answered(by phone: Phone, at now: Moment, into outputs: inout [Output]) {
+        if let index = legIndex(of: phone, joining: .callee) {
+            legs[index].phone = phone
+            legs[index].phase = .answered
+            legs[index].goneSince = nil
+        }
+        phase = .answered(by: phone)
+        answeredAt = now
+        let others = legs.indices.filter { legs[$0].side == .callee && !legs[$0].phone.isSame(as: phone) }
+        outputs.append(.stopRinging)
+        append(StateChange(.answered, answeredBy: phone), to: .both, at: now, into: &outputs)
+        if !others.isEmpty {
+            for index in others where legs[index].phase != .left { legs[index].phase = .untold }
+            append(
+                StateChange(.ended, reason: .answeredElsewhere, answeredBy: phone),
+                to: .calleeBut(phone),
+                at: now,
+                into: &outputs
+            )
+        }
+        outputs.append(.changed)
+        if let early = connectedEarly, early.isSame(as: phone) { becomeActive(with: phone, at: now, into: &outputs) }
+    }
+
+    private mutating func takeConnected(
+        _ signal: Signal,
+        from side: Side,
+        _ phone: Phone,
+        at now: Moment,
+        into outputs: inout [Output]
+    ) {
+        guard append(signal, from: side, phone, at: now, into: &outputs) else { return }
+        switch phase {
+        case .ringing: if side == .callee { connectedEarly = phone }
+        case .answered(let winner): becomeActive(with: winner, at: now, into: &outputs)
+        case .active, .ended: break
+        }
+    }
+
+    private mutating func becomeActive(with winner: Phone, at now: Moment, into outputs: inout [Output]) {
+        phase = .active(with: winner)
+        activeAt = now
+        append(StateChange(.active, answeredBy: winner), to: .both, at: now, into: &outputs)
+        outputs.append(.changed)
+    }
+}

@@ -1,0 +1,150 @@
+public import CallCore
+
+/// The frames that the server writes by itself. Each begins with ``WireLimits/headroom`` free bytes.
+public enum ServerFrame {
+    /// The first word on a socket.
+    public static func welcome(
+        user: UserID,
+        device: DeviceID,
+        session: String,
+        heartbeatSeconds: Int64,
+        iceServers: [UInt8],
+        frameBytes: Int,
+        signalsPerSecond: Int
+    ) -> [UInt8] {
+        frame { json in
+            json.type("welcome")
+            json.name("v")
+            json.value(1)
+            json.name("user")
+            json.plain(user.text)
+            json.name("device")
+            json.plain(device.text)
+            json.name("session")
+            json.plain(session)
+            json.name("heartbeat")
+            json.value(heartbeatSeconds)
+            json.name("iceServers")
+            json.raw(iceServers)
+            json.name("limits")
+            json.beginObject()
+            json.name("frame")
+            json.value(frameBytes)
+            json.name("signalsPerSecond")
+            json.value(signalsPerSecond)
+            json.endObject()
+        }
+    }
+
+    /// A signal is durable, or was already.
+    public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
+        frame { json in
+            json.type("ack")
+            json.name("id")
+            json.value(id.text)
+            json.name("callId")
+            json.plain(callID.text)
+            json.name("epoch")
+            json.value(epoch)
+            if seq > 0 {
+                json.name("seq")
+                json.value(seq)
+            }
+            if let outcome { json.write(outcome) }
+        }
+    }
+
+    /// A request that concerns no call has had its effect.
+    public static func ack(id: SignalID) -> [UInt8] {
+        frame { json in
+            json.type("ack")
+            json.name("id")
+            json.value(id.text)
+        }
+    }
+
+    /// A frame was refused.
+    public static func error(_ error: WireError, id: SignalID?, callID: CallID? = nil) -> [UInt8] {
+        frame { json in
+            json.type("error")
+            if let id {
+                json.name("id")
+                json.value(id.text)
+            }
+            if let callID {
+                json.name("callId")
+                json.plain(callID.text)
+            }
+            json.name("code")
+            json.plain(error.code.rawValue)
+            json.name("message")
+            json.value(error.message)
+            if let field = error.field {
+                json.name("field")
+                json.value(field)
+            }
+        }
+    }
+
+    /// A call changed its state.
+    public static func call(_ change: StateChange, callee: UserID, at place: LogPlace) -> [UInt8] {
+        frame { json in
+            json.type("call")
+            json.write(place)
+            json.write(change)
+            if let phone = change.answeredBy {
+                json.name("answeredBy")
+                json.beginObject()
+                json.name("user")
+                json.plain(callee.text)
+                json.name("device")
+                json.plain(phone.id.text)
+                json.endObject()
+            }
+        }
+    }
+
+    /// A member of a room came or went.
+    public static func peer(room: String, user: UserID, device: DeviceID, isPresent: Bool) -> [UInt8] {
+        frame { json in
+            json.type("peer")
+            json.name("room")
+            json.value(room)
+            json.name("user")
+            json.plain(user.text)
+            json.name("device")
+            json.plain(device.text)
+            json.name("present")
+            json.value(isPresent)
+        }
+    }
+
+    private static func frame(_ body: (inout JSONWriter) -> Void) -> [UInt8] {
+        var json = JSONWriter(headroom: WireLimits.headroom)
+        json.beginObject()
+        body(&json)
+        json.endObject()
+        return json.bytes
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func type(_ type: String) {
+        name("type")
+        plain(type)
+    }
+
+    /// A state, and why it is so.
+    public mutating func write(_ change: StateChange) {
+        name("state")
+        plain(change.state.rawValue)
+        if let reason = change.reason {
+            name("reason")
+            plain(reason.rawValue)
+        }
+        if let winner = change.replacedBy {
+            name("replacedBy")
+            plain(winner.text)
+        }
+    }
+}

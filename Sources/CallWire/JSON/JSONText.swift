@@ -1,0 +1,67 @@
+/// JSON strings to text and back (RFC 8259, section 7).
+public enum JSONText {
+    /// What stands between a string's quotes, with its escapes resolved, as UTF-8; `nil` when it holds a lone surrogate.
+    static func decoded(_ inner: ArraySlice<UInt8>) -> [UInt8]? {
+        var result: [UInt8] = []
+        result.reserveCapacity(inner.count)
+        var index = inner.startIndex
+        while index < inner.endIndex {
+            let byte = inner[index]
+            index += 1
+            guard byte == UInt8(ascii: "\\") else {
+                result.append(byte)
+                continue
+            }
+            let escape = inner[index]
+            index += 1
+            switch escape {
+            case UInt8(ascii: "b"): result.append(0x08)
+            case UInt8(ascii: "f"): result.append(0x0C)
+            case UInt8(ascii: "n"): result.append(0x0A)
+            case UInt8(ascii: "r"): result.append(0x0D)
+            case UInt8(ascii: "t"): result.append(0x09)
+            case UInt8(ascii: "u"):
+                guard let scalar = scalar(inner, at: &index) else { return nil }
+                result.append(contentsOf: Array(String(Character(scalar)).utf8))
+            default: result.append(escape)
+            }
+        }
+        return result
+    }
+
+    /// The scalar of `\uXXXX`, or of two such that form a surrogate pair, whose digits begin at `index`.
+    private static func scalar(_ text: ArraySlice<UInt8>, at index: inout Int) -> Unicode.Scalar? {
+        guard let first = unit(text, at: index) else { return nil }
+        index += 4
+        guard 0xD800..<0xE000 ~= first else { return Unicode.Scalar(first) }
+        guard first < 0xDC00, index + 5 < text.endIndex, text[index] == UInt8(ascii: "\\"),
+            text[index + 1] == UInt8(ascii: "u"), let second = unit(text, at: index + 2), 0xDC00..<0xE000 ~= second
+        else { return nil }
+        index += 6
+        return Unicode.Scalar(0x10000 + (UInt32(first) - 0xD800) << 10 + (UInt32(second) - 0xDC00))
+    }
+
+    private static func unit(_ text: ArraySlice<UInt8>, at index: Int) -> UInt16? {
+        guard index + 4 <= text.endIndex else { return nil }
+        var value: UInt16 = 0
+        for byte in text[index..<index + 4] {
+            guard let digit = hexDigit(byte) else { return nil }
+            value = value << 4 | UInt16(digit)
+        }
+        return value
+    }
+
+    static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+
+    /// Whether these bytes are UTF-8.
+    public static func isUTF8(_ bytes: [UInt8]) -> Bool {
+        (try? UTF8Span(validating: bytes.span)) != nil  // what is wrong with them is of no use to anybody
+    }
+}

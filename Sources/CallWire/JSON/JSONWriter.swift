@@ -1,0 +1,132 @@
+/// Writes JSON as bytes, piece by piece: what comes out is exactly what is put in, in that order.
+public struct JSONWriter {
+    /// What has been written, after the headroom.
+    public private(set) var bytes: [UInt8]
+    /// Whether a comma is due before the next member or element.
+    private var needsComma = false
+
+    /// A writer that leaves `headroom` bytes free in front, for a transport that puts its header there.
+    public init(headroom: Int = 0, capacity: Int = 256) {
+        bytes = []
+        bytes.reserveCapacity(headroom + capacity)
+        for _ in 0..<headroom { bytes.append(0) }
+    }
+
+    /// `{`.
+    public mutating func beginObject() { open(UInt8(ascii: "{")) }
+    /// `}`.
+    public mutating func endObject() { close(UInt8(ascii: "}")) }
+    /// `[`.
+    public mutating func beginArray() { open(UInt8(ascii: "[")) }
+    /// `]`.
+    public mutating func endArray() { close(UInt8(ascii: "]")) }
+
+    /// A member's name; its value comes next. The name is ours and needs no escape.
+    public mutating func name(_ name: StaticString) {
+        comma()
+        bytes.append(UInt8(ascii: "\""))
+        append(name)
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    /// A member's name that may need escapes.
+    public mutating func name(_ name: String) {
+        value(name)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    /// A string, escaped as far as JSON asks for it.
+    public mutating func value(_ text: String) {
+        comma()
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 { escape(byte) }
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
+    }
+
+    /// A string that is known to need no escape: an identifier.
+    public mutating func plain(_ text: String) {
+        comma()
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: text.utf8)
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
+    }
+
+    /// A whole number.
+    public mutating func value(_ number: some FixedWidthInteger) {
+        comma()
+        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        appendDigits(UInt64(number.magnitude))
+        needsComma = true
+    }
+
+    /// `true` or `false`.
+    public mutating func value(_ flag: Bool) {
+        comma()
+        append(flag ? "true" : "false")
+        needsComma = true
+    }
+
+    /// `null`.
+    public mutating func null() {
+        comma()
+        append("null")
+        needsComma = true
+    }
+
+    /// Bytes that are a JSON value, as they are.
+    public mutating func raw(_ value: some Sequence<UInt8>) {
+        comma()
+        bytes.append(contentsOf: value)
+        needsComma = true
+    }
+
+    /// Bytes that are one or more members, comma between them, as they are; none when empty.
+    public mutating func rawMembers(_ members: ArraySlice<UInt8>) {
+        guard !members.isEmpty else { return }
+        raw(members)
+    }
+
+    private mutating func open(_ bracket: UInt8) {
+        comma()
+        bytes.append(bracket)
+        needsComma = false
+    }
+
+    private mutating func close(_ bracket: UInt8) {
+        bytes.append(bracket)
+        needsComma = true
+    }
+
+    private mutating func comma() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+    }
+
+    private mutating func append(_ text: StaticString) { bytes.append(contentsOf: String(describing: text).utf8) }
+
+    private mutating func escape(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+            bytes.append(UInt8(ascii: "\\"))
+            bytes.append(byte)
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
+        case 0..<0x20:
+            append("\\u00")
+            bytes.append(byte >> 4 + 0x30)
+            let low = byte & 15
+            bytes.append(low < 10 ? low + 0x30 : low + 0x57)
+        default: bytes.append(byte)
+        }
+    }
+
+    private mutating func appendDigits(_ number: UInt64) {
+        if number >= 10 { appendDigits(number / 10) }
+        bytes.append(UInt8(number % 10) + 0x30)
+    }
+}

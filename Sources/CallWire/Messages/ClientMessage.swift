@@ -1,0 +1,104 @@
+public import CallCore
+
+/// One text frame from a client (protocol, section 3).
+public struct ClientMessage: Sendable {
+    /// The name under which the client wants the answer.
+    public var id: SignalID?
+    /// What is asked.
+    public var request: Request
+
+    /// What a client asks for on its socket.
+    public enum Request: Sendable {
+        /// Relay a signal.
+        case signal(SignalMessage)
+        /// Be present in a room without a call.
+        case join(room: String)
+        /// Be present no longer.
+        case leave(room: String)
+        /// Go on with a fresh token.
+        case auth(token: String)
+        /// Send again what came after these cursors.
+        case sync([CallID: Cursor])
+    }
+
+    /// A place in a call's log.
+    public struct Cursor: Equatable, Sendable {
+        /// The epoch it belongs to; `nil` = the current one.
+        public var epoch: UInt32?
+        /// The newest number that was seen.
+        public var seq: UInt64
+
+        /// A place in a log.
+        public init(epoch: UInt32? = nil, seq: UInt64) {
+            self.epoch = epoch
+            self.seq = seq
+        }
+    }
+
+    /// Why a frame is refused, and the `id` that it carried as far as it could be read.
+    public struct Refusal: Error, Equatable, Sendable {
+        /// What is wrong.
+        public var error: WireError
+        /// The name under which the client wants the answer.
+        public var id: SignalID?
+    }
+
+    /// Reads a frame.
+    /// - Parameter ringFor: For how long an offer rings that does not say.
+    public init(_ frame: [UInt8], ringFor: Moment.Span) throws(Refusal) {
+        let object: JSONObject
+        do throws(JSONFault) { object = try JSONObject(frame) } catch { throw Refusal(error: .json(error), id: nil) }
+        do throws(WireError) { id = try object.signalID() } catch { throw Refusal(error: error, id: nil) }
+        do throws(WireError) { request = try Self.request(object, ringFor: ringFor) } catch {
+            throw Refusal(error: error, id: id)
+        }
+    }
+
+    private static func request(_ object: JSONObject, ringFor: Moment.Span) throws(WireError) -> Request {
+        guard let type = try object.text(.type) else { throw .invalid(.type, "is missing") }
+        if let kind = SignalKind(rawValue: type) {
+            return .signal(try SignalMessage(kind, fields: object, envelope: object, ringFor: ringFor))
+        }
+        switch type {
+        case "join": return .join(room: try object.required(.room))
+        case "leave": return .leave(room: try object.required(.room))
+        case "auth": return .auth(token: try object.required(.token))
+        case "sync": return .sync(try object.cursors())
+        default: throw WireError(.unknownType, "type: is none that is known", field: Field.type.name)
+        }
+    }
+}
+
+extension JSONObject {
+    /// A string that must be there.
+    public func required(_ field: Field) throws(WireError) -> String {
+        guard let text = try text(field) else { throw .invalid(field, "is missing") }
+        return text
+    }
+
+    /// The cursors of a `sync`.
+    fileprivate func cursors() throws(WireError) -> [CallID: ClientMessage.Cursor] {
+        let mustBe = "must be an object of at most \(WireLimits.syncedCalls) callIds, each with a seq or {epoch, seq}"
+        guard let member = self[.calls], member.kind == .object, let calls = inner(member),
+            calls.members.count <= WireLimits.syncedCalls
+        else { throw .invalid(.calls, mustBe) }
+        var cursors: [CallID: ClientMessage.Cursor] = [:]
+        for call in calls.members {
+            guard let name = calls.name(of: call), let id = CallID(name) else { throw .invalid(.calls, mustBe) }
+            if let seq = calls.integer(call) {
+                cursors[id] = .init(seq: UInt64(seq))
+            } else if let cursor = calls.inner(call), let member = cursor[.seq], let seq = cursor.integer(member) {
+                cursors[id] = .init(epoch: try cursor.epoch(), seq: UInt64(seq))
+            } else {
+                throw .invalid(.calls, mustBe)
+            }
+        }
+        return cursors
+    }
+
+    /// A member that is an object, scanned in its turn; `nil` when it is none or names a field twice.
+    public func inner(_ member: Member) -> JSONObject? {
+        guard member.kind == .object else { return nil }
+        return try? JSONObject(bytes, in: member.value)  // its grammar was checked with the whole text
+    }
+}

@@ -1,0 +1,76 @@
+public import CallCore
+
+/// The protocol's fields, each read and checked in one place. Absent and null are alike: `nil`.
+extension JSONObject {
+    /// The name that a device gave its message.
+    public func signalID() throws(WireError) -> SignalID? {
+        guard let text = try text(.id) else { return nil }
+        guard let id = SignalID(text) else {
+            throw .invalid(.id, "must be a string of 1 to \(CallCore.Limits.signalIDBytes) bytes")
+        }
+        return id
+    }
+
+    /// The call's name.
+    public func callID() throws(WireError) -> CallID? {
+        guard let text = try text(.callId) else { return nil }
+        guard let id = CallID(text) else {
+            throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) of A–Z a–z 0–9 . _ : -")
+        }
+        return id
+    }
+
+    /// A user's id: a string or a non-negative integer.
+    public func user(_ field: Field) throws(WireError) -> UserID? {
+        guard let member = self[field] else { return nil }
+        if let text = string(member) ?? integer(member).map({ String($0) }), let user = UserID(text) { return user }
+        throw .invalid(field, "must be a user id: 1 to \(CallCore.Limits.identifierBytes) of A–Z a–z 0–9 . _ @ : + -")
+    }
+
+    /// A device's id.
+    public func device(_ field: Field) throws(WireError) -> DeviceID? {
+        guard let text = try text(field) else { return nil }
+        guard let device = DeviceID(text) else {
+            throw .invalid(
+                field,
+                "must be a device id: 1 to \(CallCore.Limits.identifierBytes) of A–Z a–z 0–9 . _ @ : + -"
+            )
+        }
+        return device
+    }
+
+    /// Which use of a callId is meant.
+    public func epoch() throws(WireError) -> UInt32? {
+        guard let member = self[.epoch] else { return nil }
+        guard let number = integer(member), let epoch = UInt32(exactly: number), epoch > 0 else {
+            throw .invalid(.epoch, "must be a whole number from 1")
+        }
+        return epoch
+    }
+
+    /// A string.
+    public func text(_ field: Field) throws(WireError) -> String? {
+        guard let member = self[field] else { return nil }
+        guard let text = string(member) else { throw .invalid(field, "must be a string of Unicode text") }
+        return text
+    }
+
+    /// A boolean.
+    public func flag(_ field: Field) throws(WireError) -> Bool? {
+        guard let member = self[field] else { return nil }
+        switch member.kind {
+        case .true: return true
+        case .false: return false
+        case .object, .array, .string, .number, .null: throw .invalid(field, "must be true or false")
+        }
+    }
+
+    /// A number of seconds.
+    public func seconds(_ field: Field, in range: ClosedRange<Int64>) throws(WireError) -> Int64? {
+        guard let member = self[field] else { return nil }
+        guard let number = integer(member), range.contains(number) else {
+            throw .invalid(field, "must be a whole number of seconds from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}

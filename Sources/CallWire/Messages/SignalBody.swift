@@ -1,0 +1,67 @@
+public import CallCore
+
+extension JSONObject {
+    /// The kind of signal that a body names, by any of its three names.
+    fileprivate func action() throws(WireError) -> String? {
+        for field in [Field.action, .type, .signalType] {
+            if let action = try text(field) { return action }
+        }
+        return nil
+    }
+
+    /// Scans a request's body, or the object that is a part of it.
+    public static func ofBody(_ body: [UInt8], in part: Range<Int>? = nil) throws(WireError) -> JSONObject {
+        guard part != nil || JSONText.isUTF8(body) else { throw .json(.notUTF8) }
+        do throws(JSONFault) {
+            return try JSONObject(body, in: part ?? 0..<body.count)
+        } catch {
+            throw WireError.json(error)
+        }
+    }
+}
+
+extension SignalMessage {
+    /// Reads the body of `POST /api/calls/signal` (protocol, section 5): the kind and the envelope at the top, the
+    /// kind's own fields in `data`; a body in the shape of a socket's frame, with no `data`, will do as well.
+    ///
+    /// - Parameters:
+    ///   - callIDInPath: The call that the path names; the body may leave it out, and may not name another.
+    ///   - ringFor: For how long an offer rings that does not say.
+    public init(body: [UInt8], callIDInPath: CallID?, ringFor: Moment.Span) throws(WireError) {
+        let object = try JSONObject.ofBody(body)
+        guard let action = try object.action() else {
+            throw .invalid(.action, "is missing")
+        }
+        guard let kind = SignalKind(rawValue: action) else {
+            throw WireError(.unknownType, "action: is none that is known", field: Field.action.name)
+        }
+        var fields = object
+        if let data = object[.data] {
+            if data.kind == .object {
+                fields = try JSONObject.ofBody(body, in: data.value)
+            } else if kind != .info {
+                throw .invalid(.data, "must be an object")
+            }
+        }
+        try self.init(kind, fields: fields, envelope: object, ringFor: ringFor)
+        if fields.range == object.range {
+            relayed = object.copy(
+                leavingOut: Self.envelopeInBody.union(kind == .offer ? [.hasVideo, .displayName] : [])
+            )
+        }
+        from = try object.user(.from)
+        if let callIDInPath {
+            guard callID == nil || callID == callIDInPath else {
+                throw .invalid(.callId, "must be the one in the path, or absent")
+            }
+            callID = callIDInPath
+        }
+        if to == nil, kind == .offer { to = try fields.user(.to) }
+    }
+
+    /// What is not relayed of a body in the shape of a frame.
+    private static let envelopeInBody: Set<Field> = [
+        .type, .action, .signalType, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID,
+        .ringUntil, .waiting, .deviceId, .reason,
+    ]
+}

@@ -1,0 +1,87 @@
+/// Base64 for URLs and file names without padding (RFC 4648, section 5; RFC 7515, section 2).
+public enum Base64URL {
+    /// The text of some bytes, unpadded.
+    public static func encode(_ bytes: [UInt8]) -> String { Alphabet.url.encode(bytes, padded: false) }
+
+    /// The bytes of a text, or nil if it is not exactly what ``encode(_:)`` makes of them.
+    ///
+    /// Strict, so that no two texts mean the same bytes: no padding, no white space, no character of the other alphabet,
+    /// no bits set after the last byte.
+    public static func decode(_ text: Span<UInt8>) -> [UInt8]? { Alphabet.url.decode(text) }
+
+    /// The bytes of a text, or nil if it is not exactly what ``encode(_:)`` makes of them.
+    public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8).span) }
+}
+
+/// Base64 with padding (RFC 4648, section 4).
+public enum Base64 {
+    /// The text of some bytes, padded to a multiple of four characters.
+    public static func encode(_ bytes: [UInt8]) -> String { Alphabet.standard.encode(bytes, padded: true) }
+
+    /// The bytes of a padded text, or nil if it is not exactly what ``encode(_:)`` makes of them.
+    public static func decode(_ text: String) -> [UInt8]? {
+        var bytes = Array(text.utf8)
+        guard bytes.count.isMultiple(of: 4) else { return nil }
+        for _ in 0..<2 where bytes.last == Alphabet.pad { bytes.removeLast() }
+        // "AA=A" and "AAA==" have fallen to the count or to the alphabet; "AA=" is no multiple of four.
+        return Alphabet.standard.decode(bytes.span)
+    }
+}
+
+/// The 64 characters of one variant, both ways.
+private struct Alphabet: Sendable {
+    static let standard = Alphabet(sixtyTwo: 0x2B, sixtyThree: 0x2F)  // + /
+    static let url = Alphabet(sixtyTwo: 0x2D, sixtyThree: 0x5F)  // - _
+    static let pad: UInt8 = 0x3D
+
+    private let characters: [UInt8]
+    /// 255 where a byte is no character of the alphabet.
+    private let values: [UInt8]
+
+    private init(sixtyTwo: UInt8, sixtyThree: UInt8) {
+        characters = Array(0x41...0x5A) + Array(0x61...0x7A) + Array(0x30...0x39) + [sixtyTwo, sixtyThree]
+        var values = [UInt8](repeating: 255, count: 256)
+        for (value, character) in characters.enumerated() { values[Int(character)] = UInt8(value) }
+        self.values = values
+    }
+
+    func encode(_ bytes: [UInt8], padded: Bool) -> String {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.count + 2) / 3 * 4)
+        var bits: UInt32 = 0
+        var bitCount: UInt32 = 0
+        for byte in bytes {
+            bits = bits << 8 | UInt32(byte)
+            bitCount += 8
+            while bitCount >= 6 {
+                bitCount -= 6
+                text.append(characters[Int(bits >> bitCount & 63)])
+            }
+        }
+        if bitCount > 0 { text.append(characters[Int(bits << (6 - bitCount) & 63)]) }
+        while padded, !text.count.isMultiple(of: 4) { text.append(Alphabet.pad) }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    func decode(_ text: Span<UInt8>) -> [UInt8]? {
+        // One character alone holds six bits: no byte.
+        guard text.count % 4 != 1 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count * 3 / 4)
+        var bits: UInt32 = 0
+        var bitCount: UInt32 = 0
+        for index in text.indices {
+            let value = values[Int(text[index])]
+            guard value < 64 else { return nil }
+            bits = bits << 6 | UInt32(value)
+            bitCount += 6
+            if bitCount >= 8 {
+                bitCount -= 8
+                bytes.append(UInt8(truncatingIfNeeded: bits >> bitCount))
+            }
+        }
+        // What is left over must be zero, or several texts would mean the same bytes.
+        guard bits & (1 << bitCount - 1) == 0 else { return nil }
+        return bytes
+    }
+}

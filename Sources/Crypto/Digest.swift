@@ -1,0 +1,55 @@
+import COpenSSL
+
+/// SHA-256 (FIPS 180-4).
+public enum SHA256 {
+    /// The length of a digest in bytes.
+    public static let byteCount = 32
+
+    /// The digest of some bytes: 32 bytes.
+    ///
+    /// Wraps `EVP_Digest`.
+    public static func hash(_ bytes: Span<UInt8>) -> [UInt8] {
+        digest(bytes, by: algorithm, byteCount: byteCount)
+    }
+
+    /// The digest of some bytes: 32 bytes.
+    public static func hash(_ bytes: [UInt8]) -> [UInt8] { hash(bytes.span) }
+
+    /// The digest of a text's UTF-8: 32 bytes.
+    public static func hash(_ text: String) -> [UInt8] { hash(Array(text.utf8)) }
+
+    // Fetched once: an implicit fetch at every digest costs more than the digest of a token. A constant that OpenSSL never
+    // changes and that is never freed, so every thread may read it.
+    nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)
+}
+
+/// SHA-1 (FIPS 180-4): for UUIDs of version 5 only, which ask for it.
+///
+/// It protects nothing.
+public enum SHA1 {
+    /// The length of a digest in bytes.
+    public static let byteCount = 20
+
+    /// The digest of some bytes: 20 bytes.
+    ///
+    /// Wraps `EVP_Digest`.
+    public static func hash(_ bytes: [UInt8]) -> [UInt8] {
+        digest(bytes.span, by: algorithm, byteCount: byteCount)
+    }
+
+    // As for SHA-256.
+    nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA1", nil)
+}
+
+/// One digest at one go.
+///
+/// It can fail only when OpenSSL has no such digest or no memory: then nothing here can work.
+private func digest(_ bytes: Span<UInt8>, by algorithm: OpaquePointer?, byteCount: Int) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: byteCount) { output, count in
+        let done = bytes.withUnsafeBufferPointer { input in
+            EVP_Digest(input.baseAddress, input.count, output.baseAddress, nil, algorithm, nil)
+        }
+        precondition(done == 1, "OpenSSL computes no digest: its default provider is missing")
+        count = byteCount
+    }
+}

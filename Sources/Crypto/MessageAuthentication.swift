@@ -1,0 +1,63 @@
+import COpenSSL
+
+/// HMAC with SHA-256 (RFC 2104, FIPS 198-1).
+public enum HMACSHA256 {
+    /// The length of a code in bytes.
+    public static let byteCount = 32
+
+    /// The code of a message under a key of any length: 32 bytes.
+    ///
+    /// Wraps `HMAC`.
+    public static func code(of message: Span<UInt8>, key: [UInt8]) -> [UInt8] {
+        authenticate(message, key: key, by: EVP_sha256(), byteCount: byteCount)
+    }
+
+    /// The code of a message under a key of any length: 32 bytes.
+    public static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] { code(of: message.span, key: key) }
+
+    /// Says whether a code is the message's, in a time that does not depend on where they differ.
+    public static func isValid(_ code: [UInt8], for message: Span<UInt8>, key: [UInt8]) -> Bool {
+        ConstantTime.equal(code, self.code(of: message, key: key))
+    }
+}
+
+/// HMAC with SHA-1: what coturn's time-limited credentials are made with, and nothing else.
+public enum HMACSHA1 {
+    /// The length of a code in bytes.
+    public static let byteCount = 20
+
+    /// The code of a message under a key of any length: 20 bytes.
+    ///
+    /// Wraps `HMAC`.
+    public static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] {
+        authenticate(message.span, key: key, by: EVP_sha1(), byteCount: byteCount)
+    }
+}
+
+/// One code at one go.
+///
+/// It can fail only when OpenSSL has no such digest or no memory: then nothing here can work.
+private func authenticate(
+    _ message: Span<UInt8>,
+    key: [UInt8],
+    by digest: OpaquePointer?,
+    byteCount: Int
+) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: byteCount) { output, count in
+        let done = key.withUnsafeBufferPointer { key in
+            message.withUnsafeBufferPointer { message in
+                HMAC(
+                    digest,
+                    key.baseAddress,
+                    Int32(clamping: key.count),
+                    message.baseAddress,
+                    message.count,
+                    output.baseAddress,
+                    nil
+                )
+            }
+        }
+        precondition(done != nil, "OpenSSL computes no HMAC: its default provider is missing")
+        count = byteCount
+    }
+}

@@ -1,0 +1,89 @@
+import COpenSSL
+
+/// A private key on the curve P-256 that signs by ES256 (RFC 7518, section 3.4): what APNs' provider tokens want.
+///
+/// Built once, then used from any thread.
+public struct P256SigningKey: Sendable {
+    private let key: KeyHandle
+
+    /// Reads the key of a PEM text.
+    ///
+    /// - Parameter pem: PKCS#8 (`PRIVATE KEY`, Apple's `.p8`) or SEC 1 (`EC PRIVATE KEY`), without a passphrase.
+    /// - Throws: ``KeyError``: no PEM, encrypted, a public key, another kind of key, halves that do not fit.
+    public init(pem: String) throws(KeyError) {
+        self.key = try withoutErrorQueue { () throws(KeyError) in
+            let block = try PEM(pem)
+            switch block.label {
+            case "PRIVATE KEY", "EC PRIVATE KEY": break
+            case "ENCRYPTED PRIVATE KEY": throw .encrypted
+            case "PUBLIC KEY", "CERTIFICATE", "RSA PUBLIC KEY": throw .publicKey
+            default: throw .unsupported("an EC private key on P-256")
+            }
+            let pointer = block.der.withUnsafeBufferPointer { der in
+                var place = der.baseAddress
+                return d2i_AutoPrivateKey(nil, &place, der.count)
+            }
+            guard let key = KeyHandle(pointer) else { throw .invalid }
+            guard key.isP256 else { throw .unsupported("an EC private key on P-256") }
+            guard key.isSoundPair else { throw .invalid }
+            return key
+        }
+    }
+
+    private init(_ key: KeyHandle) { self.key = key }
+
+    /// A new random key.
+    ///
+    /// Wraps `EVP_PKEY_generate`.
+    ///
+    /// - Throws: ``KeyError/failed``.
+    public static func generate() throws(KeyError) -> P256SigningKey {
+        try withoutErrorQueue { () throws(KeyError) in
+            guard let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil) else { throw .failed }
+            defer { EVP_PKEY_CTX_free(context) }
+            var pointer: OpaquePointer?
+            guard EVP_PKEY_keygen_init(context) == 1,
+                EVP_PKEY_CTX_set_group_name(context, "P-256") == 1,
+                EVP_PKEY_generate(context, &pointer) == 1,
+                let key = KeyHandle(pointer)
+            else { throw .failed }
+            return P256SigningKey(key)
+        }
+    }
+
+    /// Signs the SHA-256 of a message by ECDSA.
+    ///
+    /// Wraps `EVP_DigestSign`.
+    ///
+    /// - Returns: the 64 bytes r‖s.
+    /// - Throws: ``KeyError/failed``.
+    public func sign(_ message: [UInt8]) throws(KeyError) -> [UInt8] {
+        try withoutErrorQueue { () throws(KeyError) in
+            guard let context = EVP_MD_CTX_new() else { throw .failed }
+            defer { EVP_MD_CTX_free(context) }
+            var signature = [UInt8](repeating: 0, count: 80)
+            var count = signature.count
+            guard EVP_DigestSignInit_ex(context, nil, "SHA256", nil, nil, key.pointer, nil) == 1,
+                EVP_DigestSign(context, &signature, &count, message, message.count) == 1,
+                let raw = ECDSASignature.raw(Array(signature.prefix(count)))
+            else { throw .failed }
+            return raw
+        }
+    }
+
+    /// The public half.
+    public var publicKey: PublicKey { PublicKey(p256: key) }
+
+    /// The private key as PKCS#8 PEM.
+    ///
+    /// A secret. Wraps `PEM_write_bio_PKCS8PrivateKey`.
+    ///
+    /// - Throws: ``KeyError/failed``.
+    public func pem() throws(KeyError) -> String {
+        let text = withoutErrorQueue {
+            textWritten { PEM_write_bio_PKCS8PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) }
+        }
+        guard let text else { throw .failed }
+        return text
+    }
+}

@@ -1,0 +1,68 @@
+import COpenSSL
+
+/// One PEM block: its label and what it encodes (RFC 7468).
+struct PEM {
+    let label: String
+    let der: [UInt8]
+
+    /// Reads the block of a text.
+    ///
+    /// Several certificates are a chain, whose first is the one; several of anything else are
+    /// refused, for a guess at which is meant would be worse. Wraps `PEM_read_bio`.
+    init(_ text: String) throws(KeyError) {
+        let blocks = try PEM.blocks(of: text)
+        guard let first = blocks.first else { throw .notPEM }
+        // A key may come with its curve's name in a block of its own before it (`openssl ecparam -genkey`).
+        let keys = blocks.filter { $0.label != "EC PARAMETERS" }
+        guard let block = keys.first else { throw .unsupported(first.label) }
+        guard keys.count == 1 || block.label == "CERTIFICATE" else { throw .several }
+        self = block
+    }
+
+    private init(label: String, der: [UInt8]) {
+        self.label = label
+        self.der = der
+    }
+
+    private static func blocks(of text: String) throws(KeyError) -> [PEM] {
+        let bytes = Array(text.utf8)
+        guard let bio = BIO_new_mem_buf(bytes, Int32(clamping: bytes.count)) else { throw .failed }
+        defer { BIO_free(bio) }
+        var blocks: [PEM] = []
+        // A memory BIO reads the array in place, so it must outlive the reading.
+        try withExtendedLifetime(bytes) { () throws(KeyError) in
+            // A file of keys has a handful; the bound is there for a file that is something else.
+            while blocks.count < 16, let block = try next(in: bio) { blocks.append(block) }
+        }
+        return blocks
+    }
+
+    private static func next(in bio: OpaquePointer) throws(KeyError) -> PEM? {
+        var label: UnsafeMutablePointer<CChar>?
+        var header: UnsafeMutablePointer<CChar>?
+        var data: UnsafeMutablePointer<UInt8>?
+        var count = 0
+        guard PEM_read_bio(bio, &label, &header, &data, &count) == 1 else { return nil }
+        defer {
+            ringline_openssl_free(label)
+            ringline_openssl_free(header)
+            // It may be a private key.
+            if let data { OPENSSL_cleanse(data, count) }
+            ringline_openssl_free(data)
+        }
+        // "Proc-Type: 4,ENCRYPTED" is the only header that keys ever have.
+        if let header, header.pointee != 0 { throw .encrypted }
+        guard let label, let data else { return nil }
+        return PEM(label: String(cString: label), der: Array(UnsafeBufferPointer(start: data, count: count)))
+    }
+}
+
+/// The text that a C function writes into a memory BIO; nil if it fails.
+func textWritten(by write: (OpaquePointer) -> Int32) -> String? {
+    guard let bio = BIO_new(BIO_s_mem()) else { return nil }
+    defer { BIO_free(bio) }
+    guard write(bio) == 1 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(bio))
+    guard BIO_read(bio, &bytes, Int32(clamping: bytes.count)) == bytes.count else { return nil }
+    return String(decoding: bytes, as: UTF8.self)
+}

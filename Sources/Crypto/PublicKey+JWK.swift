@@ -1,0 +1,64 @@
+import COpenSSL
+
+extension PublicKey {
+    /// Builds an RSA key from the parameters `n` and `e` of a JWK (RFC 7518, section 6.3.1), base64url decoded.
+    ///
+    /// - Throws: ``KeyError``: a modulus out of range, no key.
+    public init(rsaModulus: [UInt8], exponent: [UInt8]) throws(KeyError) {
+        // Before OpenSSL takes time over it.
+        let bits = rsaModulus.drop { $0 == 0 }.count * 8
+        guard bits <= Self.maximumRSABits else { throw .keyLength(bits) }
+        self = try withoutErrorQueue { () throws(KeyError) in
+            let modulus = BN_bin2bn(rsaModulus, Int32(rsaModulus.count), nil)
+            defer { BN_free(modulus) }
+            let exponentNumber = BN_bin2bn(exponent, Int32(exponent.count), nil)
+            defer { BN_free(exponentNumber) }
+            guard modulus != nil, exponentNumber != nil else { throw .failed }
+            let key = try Self.built("RSA") { builder in
+                OSSL_PARAM_BLD_push_BN(builder, ringline_param_rsa_n, modulus) == 1
+                    && OSSL_PARAM_BLD_push_BN(builder, ringline_param_rsa_e, exponentNumber) == 1
+            }
+            return try PublicKey(checking: key)
+        }
+    }
+
+    /// Builds a key on P-256 from the parameters `x` and `y` of a JWK (RFC 7518, section 6.2.1), base64url decoded.
+    ///
+    /// - Parameters: 32 bytes each, leading zeros included.
+    /// - Throws: ``KeyError/invalid`` if there are more or fewer bytes or the point is not on the curve.
+    public init(p256X: [UInt8], y: [UInt8]) throws(KeyError) {
+        guard p256X.count == 32, y.count == 32 else { throw .invalid }
+        self = try withoutErrorQueue { () throws(KeyError) in
+            let point: [UInt8] = [0x04] + p256X + y
+            let key = try point.withUnsafeBufferPointer { point throws(KeyError) in
+                try Self.built("EC") { builder in
+                    OSSL_PARAM_BLD_push_utf8_string(builder, ringline_param_group, ringline_p256, 0) == 1
+                        && OSSL_PARAM_BLD_push_octet_string(
+                            builder,
+                            ringline_param_public,
+                            point.baseAddress,
+                            point.count
+                        ) == 1
+                }
+            }
+            return try PublicKey(checking: key)
+        }
+    }
+
+    /// Wraps `EVP_PKEY_fromdata`: the parameters that `push` puts into the builder become a key.
+    private static func built(_ kind: String, _ push: (OpaquePointer) -> Bool) throws(KeyError) -> KeyHandle {
+        guard let builder = OSSL_PARAM_BLD_new() else { throw .failed }
+        defer { OSSL_PARAM_BLD_free(builder) }
+        // The builder holds pointers to all that is pushed, names too, until it is read here.
+        guard push(builder), let parameters = OSSL_PARAM_BLD_to_param(builder) else { throw .failed }
+        defer { OSSL_PARAM_free(parameters) }
+        guard let context = EVP_PKEY_CTX_new_from_name(nil, kind, nil) else { throw .failed }
+        defer { EVP_PKEY_CTX_free(context) }
+        var pointer: OpaquePointer?
+        guard EVP_PKEY_fromdata_init(context) == 1,
+            EVP_PKEY_fromdata(context, &pointer, ringline_pkey_public_key, parameters) == 1,
+            let key = KeyHandle(pointer)
+        else { throw .invalid }
+        return key
+    }
+}

@@ -1,0 +1,31 @@
+/// A UUID that is computed from a name (RFC 9562, section 5.5): the same name in the same namespace, the same UUID.
+public enum UUIDv5 {
+    /// What a name is a name of (RFC 9562, section 6.6).
+    public struct Namespace: Sendable, Equatable {
+        /// The sixteen bytes of the namespace's own UUID.
+        public let bytes: [UInt8]
+
+        /// Names that are URLs: `6ba7b811-9dad-11d1-80b4-00c04fd430c8`.
+        public static let url = Namespace(low: 0x11)
+
+        /// Names that are domain names: `6ba7b810-9dad-11d1-80b4-00c04fd430c8`.
+        public static let dns = Namespace(low: 0x10)
+
+        private init(low: UInt8) {
+            bytes = [
+                0x6B, 0xA7, 0xB8, low, 0x9D, 0xAD, 0x11, 0xD1, 0x80, 0xB4, 0x00, 0xC0, 0x4F, 0xD4, 0x30, 0xC8,
+            ]
+        }
+    }
+
+    /// The UUID of a name as text: 36 characters, lower case.
+    public static func text(for name: String, in namespace: Namespace = .url) -> String {
+        var bytes = Array(SHA1.hash(namespace.bytes + Array(name.utf8)).prefix(16))
+        bytes[6] = bytes[6] & 0x0F | 0x50
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        var text = Hex.encode(bytes)
+        // From the end, so that the earlier places stay where they are.
+        for place in [20, 16, 12, 8] { text.insert("-", at: text.index(text.startIndex, offsetBy: place)) }
+        return text
+    }
+}

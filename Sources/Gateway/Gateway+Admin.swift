@@ -1,0 +1,46 @@
+import CallCore
+import CallWire
+import LibWebSockets
+import Switchboard
+
+/// What operators ask on the admin listener.
+extension Gateway {
+    func administer(_ head: RequestHead) -> HTTPResponse {
+        guard head.method == "GET" || head.method == "HEAD" else {
+            return HTTPResponse.problem(
+                405,
+                code: "method_not_allowed",
+                message: "allowed here: GET",
+                headers: [.init("Allow", "GET")]
+            )
+        }
+        switch head.path {
+        case "/healthz": return health(isReady: true)
+        case "/readyz": return health(isReady: switchboard.map { !$0.metrics.isStalled && !isDraining } ?? false)
+        case "/metrics":
+            guard let switchboard, let server else { return health(isReady: false) }
+            let page = MetricsPage(
+                switchboard.metrics,
+                calls: switchboard.countCalls(),
+                connections: server.connectionCount
+            )
+            return HTTPResponse(
+                status: 200,
+                contentType: "text/plain; version=0.0.4; charset=utf-8",
+                body: Array(page.text.utf8)
+            )
+        default: return HTTPResponse.problem(404, code: "not_found", message: "there is /healthz, /readyz and /metrics")
+        }
+    }
+
+    private func health(isReady: Bool) -> HTTPResponse {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("status")
+        json.plain(isReady ? "ok" : isDraining ? "draining" : "store unavailable")
+        json.name("version")
+        json.value(configuration.version)
+        json.endObject()
+        return HTTPResponse(status: isReady ? 200 : 503, contentType: "application/json", body: json.bytes)
+    }
+}

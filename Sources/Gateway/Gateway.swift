@@ -1,0 +1,231 @@
+import CallCore
+import CallWire
+import DequeModule
+import LibWebSockets
+public import Logging
+public import Switchboard
+
+/// Between sockets and the switchboard: translates, decides nothing.
+///
+/// Everything here happens on the server's loop thread, but for ``take(_:)``, ``take(_:_:)``, ``drain()``, which any
+/// thread may call.
+//
+// @unchecked Sendable: the methods that any thread may call only post to the loop; all else is confined to it.
+public final class Gateway: @unchecked Sendable {
+    let configuration: GatewayConfiguration
+    let bouncer: any Bouncer
+    let log: Logger
+    /// Set once by ``open(store:push:capabilities:)``, before the loop runs.
+    private(set) var server: Server?
+    private(set) var switchboard: Switchboard?
+    private var store: (any CallStore)?
+    private var push: (any PushSender)?
+
+    private var clock = SteadyClock()
+    /// Who was let in and is not yet open.
+    var admitted: [ConnectionID: Admission] = [:]
+    private var inbox = Deque<Switchboard.Input>()
+    private var outputs: [Switchboard.Output] = []
+    private var isBusy = false
+    private var timerAt: Moment?
+    /// When shutting down must be over.
+    private var drainBy: Moment?
+    var isDraining: Bool { drainBy != nil }
+    /// The origins that asked, for the replies that are still due.
+    var origins: [ExchangeID: String] = [:]
+
+    /// A gateway that is not yet open.
+    public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: Logger) {
+        self.configuration = configuration
+        self.bouncer = bouncer
+        self.log = log
+    }
+
+    /// Opens the store, takes up what it holds, and listens; nothing is served before ``run()``.
+    ///
+    /// - Throws: ``StoreFailure`` or ``LibWebSockets/ServerError``, each one sentence.
+    public func open(store: any CallStore, push: any PushSender, capabilities: any CapabilityIssuer) throws {
+        let now = clock.now()
+        // The port first: a second server on the same port should not touch the store of the first.
+        let server = try Server(configuration: configuration.server, delegate: self)
+        if let admin = configuration.admin {
+            _ = try server.addListener(host: admin.host, port: admin.port, id: Self.adminListener).asAdminPort(of: self)
+        }
+        let stored = try store.open(at: now)
+        if stored.crashes > 0 { log.notice("the last run did not end in good order; going on with what was committed") }
+        self.server = server
+        self.store = store
+        self.push = push
+        switchboard = Switchboard(
+            policy: configuration.policy,
+            stored: stored,
+            capabilities: capabilities,
+            random: SystemRandomNumberGenerator(),
+            at: now
+        )
+    }
+
+    static let adminListener = 1
+    /// The admin listener's port, once open.
+    public internal(set) var adminPort: Int?
+    /// The client listener's port, once open.
+    public var port: Int { server?.port ?? 0 }
+
+    /// Serves on the calling thread until ``drain()`` has done its work; then the store is closed.
+    public func run() {
+        guard let server else { return }
+        server.post { [self] in turn() }
+        server.run()
+        store?.close()
+    }
+
+    /// Takes a report of the store, from any thread.
+    public func take(_ report: StoreReport) {
+        server?.post { [self] in feed(.stored(report)) }
+    }
+
+    /// Takes the result of a push, from any thread.
+    public func take(_ id: PushID, _ result: PushResult) {
+        server?.post { [self] in feed(.pushed(id, result)) }
+    }
+
+    /// Stops accepting, closes every session with 1001, and lets ``run()`` return when they are gone; from any thread.
+    public func drain() {
+        server?.post { [self] in
+            guard drainBy == nil else { return }
+            log.notice("shutting down")
+            drainBy = Moment(milliseconds: clock.now().milliseconds + configuration.drainMilliseconds)
+            server?.stopListening()
+            feed(.drain)
+        }
+    }
+
+    var now: Moment { clock.now() }
+
+    /// Hands an input to the switchboard and does what follows. What arrives meanwhile waits for its turn.
+    func feed(_ input: Switchboard.Input) {
+        inbox.append(input)
+        guard !isBusy, let switchboard else { return }
+        isBusy = true
+        while let next = inbox.popFirst() {
+            switchboard.handle(next, at: clock.now(), into: &outputs)
+            perform()
+        }
+        isBusy = false
+        turn()
+    }
+
+    /// After each batch: one commit for all that changed, and the timer for what is next.
+    func turn() {
+        guard !isBusy, let switchboard else { return }
+        isBusy = true
+        switchboard.flush(at: clock.now(), into: &outputs)
+        perform()
+        isBusy = false
+        if inbox.isEmpty { setTimer() } else if let next = inbox.popFirst() { feed(next) }
+    }
+
+    private func setTimer() {
+        guard let switchboard, let server else { return }
+        var next = switchboard.deadline
+        if let drainBy {
+            if server.connectionCount == 0 || clock.now() >= drainBy {
+                server.stop()
+                return
+            }
+            next = min(next ?? drainBy, min(drainBy, clock.now() + .milliseconds(50)))
+        }
+        guard next != timerAt || drainBy != nil else { return }
+        timerAt = next
+        // Deadlines are met a little late rather than one by one: a tenth of a second is nothing to a ring.
+        server.setTimer(afterMilliseconds: next.map { UInt64(max(1, ($0 - clock.now()).milliseconds)) })
+    }
+
+    func timerDue() {
+        timerAt = nil
+        feed(.deadlineReached)
+    }
+
+    private func perform() {
+        // Handed over as a whole: sending may call back into the gateway, which then waits its turn in the inbox.
+        var batch: [Switchboard.Output] = []
+        swap(&batch, &outputs)
+        for output in batch { perform(output) }
+        batch.removeAll(keepingCapacity: true)
+        if outputs.isEmpty { swap(&batch, &outputs) }
+    }
+
+    private func perform(_ output: Switchboard.Output) {
+        guard let server else { return }
+        switch output {
+        case .send(let session, let frame):
+            let connection = ConnectionID(rawValue: session.rawValue)
+            if server.send(frame, to: connection) == .overflow {
+                server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
+            }
+        case .ping(let session): server.ping(ConnectionID(rawValue: session.rawValue))
+        case .close(let session, let code, let reason, let isLost):
+            server.close(ConnectionID(rawValue: session.rawValue), code: code, reason: reason, discardingQueue: isLost)
+        case .reply(let request, let reply): respond(reply, to: ExchangeID(rawValue: request.rawValue))
+        case .verify(let session, let id, let token):
+            let result = Result { () throws(WireError) in
+                try bouncer.admit(token, atSeconds: Int64(Server.wallClockMilliseconds() / 1_000))
+            }
+            inbox.append(.verified(session, id: id, result))
+        case .commit(let changes, let ticket): store?.commit(changes, as: ticket)
+        case .ask(let question, let id): store?.ask(question, as: id)
+        case .push(let order): push?.send(order)
+        case .cancelPush(let id): push?.cancel(id)
+        case .note(let note): write(note)
+        }
+    }
+
+    private func write(_ note: Switchboard.Note) {
+        switch note {
+        case .began(let id, let epoch):
+            log.info("call began", metadata: ["call.id": "\(id.text)", "call.epoch": "\(epoch)"])
+        case .ended(let id, let epoch, let reason):
+            log.info(
+                "call ended",
+                metadata: ["call.id": "\(id.text)", "call.epoch": "\(epoch)", "call.reason": "\(reason.rawValue)"]
+            )
+        case .pushFailed(let id, let device, let status, let reason):
+            log.warning(
+                "push failed",
+                metadata: [
+                    "call.id": "\(id.text)", "device.id": "\(device.text)", "push.status": "\(status)",
+                    "push.reason": "\(Escaped(reason))",
+                ]
+            )
+        case .storeStalled(let why): log.error("the store cannot write", metadata: ["store.failure": "\(Escaped(why))"])
+        case .storeRecovered: log.notice("the store can write again")
+        case .unreadable(let number):
+            log.error(
+                "a kept call cannot be understood and was left out",
+                metadata: ["call.number": "\(number.rawValue)"]
+            )
+        }
+    }
+}
+
+extension Int {
+    fileprivate func asAdminPort(of gateway: Gateway) -> Int {
+        gateway.adminPort = self
+        return self
+    }
+}
+
+/// Text from outside as it may stand in a log: control characters escaped, so that no line can be forged.
+struct Escaped: CustomStringConvertible {
+    let description: String
+
+    init(_ text: String) {
+        description = text.unicodeScalars.reduce(into: "") { result, scalar in
+            if scalar.value < 0x20 || scalar.value == 0x7F || (0x80..<0xA0).contains(scalar.value) {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+public import CallWire
+public import CallWire
+public import LibWebSockets
+public import Switchboard
+
+/// How a gateway listens and whom it lets in.
+public struct GatewayConfiguration: Sendable {
+    /// Host, port, TLS and limits of the listener for clients.
+    public var server = ServerConfiguration()
+    /// Where operators ask: health, metrics. `nil` = nowhere.
+    public var admin: (host: String, port: Int)?
+    /// Origins, besides the server's own host, from which browsers may connect; `*` = any.
+    public var allowedOrigins: Set<String> = []
+    /// What the switchboard goes by.
+    public var policy = Policy()
+    /// For how long sessions may take to close when the server is shut down, in milliseconds.
+    public var drainMilliseconds: Int64 = 5_000
+    /// What `/healthz` says of itself.
+    public var version = "dev"
+
+    /// The defaults.
+    public init() {}
+}
+
+/// Finds out who a token's bearer is: the port to the keys.
+public protocol Bouncer: Sendable {
+    /// Who bears this token, at a moment in seconds since 1970.
+    /// - Throws: ``CallWire/WireError`` with `unauthenticated` or `token_expired`.
+    func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who
+}

@@ -1,0 +1,152 @@
+import CallCore
+import CallWire
+import LibWebSockets
+import Switchboard
+
+/// Which of the paths of the protocol's section 5 a request names.
+enum Route: Equatable {
+    case postSignal(String?)
+    case getSignal(String?)
+    case deleteSignal(String)
+    case history
+    case call(String)
+    case timeline(String)
+    case register
+    case devices
+    case removeDevice(String)
+    case blocks
+    case block
+    case unblock(String)
+    case doNotDisturb
+
+    init(method: String, path: String) throws(RoutingFault) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+        let routes = Self.routes(parts)
+        guard !routes.isEmpty else { throw .wire(WireError(.notFound, "there is nothing at this path")) }
+        guard let route = routes.first(where: { $0.method == method }) else {
+            throw .methodNotAllowed(routes.map(\.method))
+        }
+        self = route.route
+    }
+
+    /// What can be done at a path, by method.
+    private static func routes(_ parts: [String]) -> [(method: String, route: Route)] {
+        switch (parts.count, parts.dropFirst().first) {
+        case (2, "calls") where parts[0] == "api": [("GET", .history)]
+        case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
+        case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
+            [("GET", .getSignal(nil)), ("POST", .postSignal(nil))]
+        case (3, "calls") where parts[0] == "api": [("GET", .call(parts[2]))]
+        case (3, "blocks") where parts[0] == "api": [("DELETE", .unblock(parts[2]))]
+        case (3, "me") where parts[0] == "api" && parts[2] == "devices":
+            [("GET", .devices), ("PUT", .register), ("POST", .register)]
+        case (3, "me") where parts[0] == "api" && parts[2] == "dnd": [("PUT", .doNotDisturb)]
+        case (4, "calls") where parts[0] == "api" && parts[2] == "signal":
+            [("GET", .getSignal(parts[3])), ("POST", .postSignal(parts[3])), ("DELETE", .deleteSignal(parts[3]))]
+        case (4, "calls") where parts[0] == "api" && parts[3] == "timeline": [("GET", .timeline(parts[2]))]
+        case (4, "me") where parts[0] == "api" && parts[2] == "devices": [("DELETE", .removeDevice(parts[3]))]
+        default: []
+        }
+    }
+
+    /// What is asked, once path, address and body are understood.
+    func request(_ head: RequestHead, body: [UInt8], ringFor: Moment.Span) throws(WireError) -> Switchboard.Request {
+        switch self {
+        case .postSignal(let id):
+            try head.checkJSON()
+            return .signal(try SignalMessage(body: body, callIDInPath: try id.map(Self.callID), ringFor: ringFor))
+        case .getSignal(let id):
+            guard let text = id ?? head.parameter("callId") else { throw .invalid(.callId, "is missing") }
+            return .fetch(try Self.callID(text), try head.fetch())
+        case .deleteSignal(let id): return .end(try Self.callID(id), device: try head.device())
+        case .history:
+            return .history(
+                limit: Int(try head.number("limit", in: 1...500) ?? 50),
+                before: try head.number("before", in: 0...Int64.max).map { CallNumber(rawValue: $0) }
+            )
+        case .call(let id): return .call(try Self.callID(id))
+        case .timeline(let id): return .timeline(try Self.callID(id))
+        case .register:
+            try head.checkJSON()
+            return .register(try Switchboard.Registration(body: body, device: try head.device()))
+        case .devices: return .devices
+        case .removeDevice(let id):
+            guard let device = DeviceID(id) else { throw WireError(.notFound, "there is no such device") }
+            return .removeDevice(device)
+        case .blocks: return .blocks
+        case .block:
+            try head.checkJSON()
+            return .block(try Self.blockedUser(in: body))
+        case .unblock(let id):
+            guard let user = UserID(id) else { throw .invalid(.userId, "is no user id") }
+            return .unblock(user)
+        case .doNotDisturb:
+            try head.checkJSON()
+            return .doNotDisturb(until: try Self.until(in: body))
+        }
+    }
+
+    private static func callID(_ text: String) throws(WireError) -> CallID {
+        guard let id = CallID(text) else { throw .invalid(.callId, "must be 1 to 128 of A–Z a–z 0–9 . _ : -") }
+        return id
+    }
+
+    private static func blockedUser(in body: [UInt8]) throws(WireError) -> UserID {
+        let object = try JSONObject.ofBody(body)
+        if let user = try object.user(.userId) { return user }
+        if let user = try object.user(.blocked_user_id) { return user }
+        throw .invalid(.userId, "is missing")
+    }
+
+    private static func until(in body: [UInt8]) throws(WireError) -> Moment? {
+        let object = try JSONObject.ofBody(body)
+        guard let member = object.member(.until) else { throw .invalid(.until, "is missing") }
+        if member.kind == .null { return nil }
+        guard let milliseconds = object.integer(member) else {
+            throw .invalid(.until, "must be milliseconds since 1970, or null")
+        }
+        return Moment(milliseconds: milliseconds)
+    }
+}
+
+extension RequestHead {
+    /// A body that says it is something else than JSON is refused; one that says nothing is taken at its word.
+    fileprivate func checkJSON() throws(WireError) {
+        guard let type = contentType?.split(separator: ";").first?.lowercased() else { return }
+        let name = type.filter { $0 != " " }
+        guard name == "application/json" || name.hasSuffix("+json") else {
+            throw WireError(.unsupportedMediaType, "Content-Type must be application/json")
+        }
+    }
+
+    fileprivate func number(_ name: String, in range: ClosedRange<Int64>) throws(WireError) -> Int64? {
+        guard let text = parameter(name) else { return nil }
+        guard let number = Int64(text), range.contains(number) else {
+            let upper = range.upperBound == Int64.max ? "" : " to \(range.upperBound)"
+            throw WireError(
+                .invalidField,
+                "\(name): must be a whole number from \(range.lowerBound)\(upper)",
+                field: name
+            )
+        }
+        return number
+    }
+
+    fileprivate func fetch() throws(WireError) -> Switchboard.Fetch {
+        var fetch = Switchboard.Fetch(device: try device())
+        let epoch = try number("epoch", in: 1...Int64(UInt32.max)).map { UInt32($0) }
+        if let seq = try number("since", in: 0...Int64.max) { fetch.since = .init(epoch: epoch, seq: UInt64(seq)) }
+        if let text = parameter("wait") {
+            guard let seconds = Double(text), seconds.isFinite, seconds >= 0 else {
+                throw WireError(.invalidField, "wait: must be seconds from 0 to 30", field: "wait")
+            }
+            fetch.wait = .milliseconds(Int64(min(seconds, 3_600) * 1_000))
+        }
+        switch parameter("format") {
+        case nil, "object": break
+        case "array": fetch.isArray = true
+        default: throw WireError(.invalidField, "format: must be array or object", field: "format")
+        }
+        return fetch
+    }
+}

@@ -1,0 +1,82 @@
+import Crypto
+
+/// A JWKS (RFC 7517): the keys in it that can be used, and what to tell the operator about the others.
+struct KeySet {
+    private(set) var keys: [VerificationKey] = []
+    private(set) var warnings: [String] = []
+
+    /// Reads a JWKS.
+    ///
+    /// Keys of kinds that we do not know are skipped, as section 5 asks, and so is one that is broken: it
+    /// must not make all the others useless. Each one skipped leaves a warning.
+    init(json: [UInt8]) throws(TokenKeyError) {
+        let parsed: JSON
+        do { parsed = try JSONParser.parse(json) } catch { throw .keySetSyntax }
+        guard case .object(let set) = parsed, case .array(let entries)? = set["keys"] else { throw .keySetSyntax }
+        for (index, entry) in entries.enumerated() {
+            do {
+                keys.append(try Self.key(entry))
+                if case .object(let object) = entry, object["d"] != nil {
+                    warnings.append("key \(index + 1) of the JWKS holds a private key, which does not belong there")
+                }
+            } catch {
+                warnings.append("key \(index + 1) of the JWKS is not used: \(error)")
+            }
+        }
+        guard !keys.isEmpty else { throw .keySetUseless(warnings) }
+    }
+
+    /// Why one key is skipped.
+    private struct Skipped: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private static func key(_ entry: JSON) throws(Skipped) -> VerificationKey {
+        guard case .object(let object) = entry else { throw Skipped(description: "it is not an object") }
+        let id: [UInt8]?
+        switch object["kid"] {
+        case nil: id = nil
+        case .string(let text)?: id = text
+        default: throw Skipped(description: "its kid is not a string")
+        }
+        let material = try material(of: object)
+        let key = VerificationKey(id: id, material: material)
+        if let algorithm = object["alg"], algorithm.text != Array(key.algorithm.utf8) {
+            throw Skipped(description: "its alg is not \(key.algorithm)")
+        }
+        if let use = object["use"], use.text != Array("sig".utf8) { throw Skipped(description: "its use is not sig") }
+        if let operations = object["key_ops"], operations.texts?.contains(Array("verify".utf8)) != true {
+            throw Skipped(description: "its key_ops do not hold verify")
+        }
+        return key
+    }
+
+    private static func material(of object: JSONObject) throws(Skipped) -> VerificationKey.Material {
+        switch object["kty"]?.text.map({ String(decoding: $0, as: UTF8.self) }) {
+        case "EC":
+            guard object["crv"]?.text == Array("P-256".utf8) else { throw Skipped(description: "its crv is not P-256") }
+            let (x, y) = (try bytes("x", of: object), try bytes("y", of: object))
+            do { return .publicKey(try PublicKey(p256X: x, y: y)) } catch { throw Skipped(description: "\(error)") }
+        case "RSA":
+            let (n, e) = (try bytes("n", of: object), try bytes("e", of: object))
+            do {
+                return .publicKey(try PublicKey(rsaModulus: n, exponent: e))
+            } catch {
+                throw Skipped(description: "\(error)")
+            }
+        case "oct":
+            let secret = try bytes("k", of: object)
+            guard !secret.isEmpty else { throw Skipped(description: "its k is empty") }
+            return .secret(secret)
+        default:
+            throw Skipped(description: "its kty is none of EC, RSA, oct")
+        }
+    }
+
+    private static func bytes(_ name: String, of object: JSONObject) throws(Skipped) -> [UInt8] {
+        guard let text = object[name]?.text, let bytes = Base64URL.decode(text.span) else {
+            throw Skipped(description: "its \(name) is not base64url")
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,115 @@
+import Crypto
+
+/// The `act` of a push: what lets a phone that was just woken handle one call, though its JWT may have expired
+/// (protocol, sections 6.5 and 9).
+///
+/// A capability is its fields and an HMAC-SHA256 over them; the server keeps none.
+public struct RingCapability: Sendable {
+    /// What a capability is for.
+    public struct Fields: Sendable, Equatable {
+        /// The call's id; not enough to name a call without ``user`` and ``peer``.
+        public var callId: String
+        /// The call's epoch.
+        public var epoch: UInt32
+        /// The user who was rung, and who the bearer is.
+        public var user: String
+        /// The other user of the call: calls of one name may exist between several pairs.
+        public var peer: String
+        /// The device that was rung.
+        public var device: String
+        /// Milliseconds since 1970 up to which it is good.
+        public var validUntilMs: Int64
+
+        /// A capability's fields; each text of at most 255 bytes, as all ids are (128).
+        public init(
+            callId: String,
+            epoch: UInt32,
+            user: String,
+            peer: String,
+            device: String,
+            validUntilMs: Int64
+        ) {
+            self.callId = callId
+            self.epoch = epoch
+            self.user = user
+            self.peer = peer
+            self.device = device
+            self.validUntilMs = validUntilMs
+        }
+    }
+
+    private let key: [UInt8]
+
+    /// Version of the layout; another would be refused, not misread.
+    private static let version: UInt8 = 1
+    /// Half of SHA-256's length, which RFC 2104 (section 5) allows: a push has few bytes to spare.
+    private static let codeByteCount = 16
+    /// Longer texts are no capability: version, four texts of 255 bytes, two numbers and the code, in base64url.
+    private static let maximumTextByteCount = (1 + 4 * 256 + 16 + codeByteCount) * 4 / 3 + 2
+
+    /// Capabilities under a key of their own, derived from the server's.
+    ///
+    /// - Parameter serverKey: see ``ServerKey``.
+    public init(serverKey: [UInt8]) {
+        key = HMACSHA256.code(of: Array("ringline ring capability".utf8), key: serverKey)
+    }
+
+    /// The text of a capability: base64url, about 110 characters for short ids.
+    public func issue(_ fields: Fields) -> String {
+        var bytes = [Self.version]
+        for text in [fields.callId, fields.user, fields.peer, fields.device] {
+            // With its length before it no text can pass for the end of another and the beginning of the next.
+            precondition(text.utf8.count <= 255, "an id has at most 128 characters")
+            bytes.append(UInt8(text.utf8.count))
+            bytes += text.utf8
+        }
+        for number in [Int64(fields.epoch), fields.validUntilMs] {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: number >> Int64(shift)))
+            }
+        }
+        return Base64URL.encode(bytes + code(of: bytes))
+    }
+
+    /// Reads a capability and checks it.
+    ///
+    /// - Parameters:
+    ///   - text: what stands after `Ring ` in the header; any text.
+    ///   - nowMs: milliseconds since 1970.
+    /// - Returns: what it is for; nil if it is not ours or no longer good.
+    public func verify(_ text: String, nowMs: Int64) -> Fields? {
+        guard text.utf8.count <= Self.maximumTextByteCount, let bytes = Base64URL.decode(text),
+            bytes.count > Self.codeByteCount
+        else { return nil }
+        let body = Array(bytes.dropLast(Self.codeByteCount))
+        guard ConstantTime.equal(code(of: body), Array(bytes.suffix(Self.codeByteCount))) else { return nil }
+        guard let fields = Self.fields(body), nowMs <= fields.validUntilMs else { return nil }
+        return fields
+    }
+
+    private func code(of body: [UInt8]) -> [UInt8] {
+        Array(HMACSHA256.code(of: body, key: key).prefix(Self.codeByteCount))
+    }
+
+    private static func fields(_ body: [UInt8]) -> Fields? {
+        var rest = body[...]
+        guard rest.popFirst() == version else { return nil }
+        var texts: [String] = []
+        for _ in 0..<4 {
+            guard let count = rest.popFirst(), rest.count >= Int(count) else { return nil }
+            texts.append(String(decoding: rest.prefix(Int(count)), as: UTF8.self))
+            rest = rest.dropFirst(Int(count))
+        }
+        guard rest.count == 16 else { return nil }
+        let numbers = [rest.prefix(8), rest.suffix(8)].map { $0.reduce(Int64(0)) { $0 << 8 | Int64($1) } }
+        guard let epoch = UInt32(exactly: numbers[0]) else { return nil }
+        return Fields(
+            callId: texts[0],
+            epoch: epoch,
+            user: texts[1],
+            peer: texts[2],
+            device: texts[3],
+            validUntilMs: numbers[1]
+        )
+    }
+}

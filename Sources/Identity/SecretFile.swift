@@ -1,0 +1,66 @@
+import Glibc
+
+/// A file that holds a secret and nothing else.
+public enum SecretFile {
+    /// Larger files are refused: no key is as long.
+    public static let maximumByteCount = 65_536
+
+    /// Reads a secret.
+    ///
+    /// - Parameter path: a file or a pipe, as a shell's `<(…)` gives it.
+    /// - Returns: its bytes, raw, but for one newline at the end, which editors put there.
+    /// - Throws: ``SecretFileError``: not readable, empty, too large.
+    public static func read(_ path: String) throws(SecretFileError) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .cannot("read", path, errno) }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while bytes.count <= maximumByteCount + 1 {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw .cannot("read", path, errno) }
+            if count == 0 { break }
+            bytes += buffer.prefix(count)
+        }
+        if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+        guard !bytes.isEmpty else { throw .empty(path) }
+        guard bytes.count <= maximumByteCount else { throw .tooLarge(path) }
+        return bytes
+    }
+
+    /// Reads a file's secret, or makes a random one and keeps it there.
+    ///
+    /// The file appears at once and whole, with mode 0600, so that of two processes that start together both read the same:
+    /// it is written under another name and linked to its own, which fails if that exists. A half-written secret is never
+    /// seen, not even after a crash.
+    ///
+    /// - Parameter path: the file; its folder must exist.
+    /// - Returns: the text of the file: 32 random bytes in base64url, or whatever stood there.
+    /// - Throws: ``SecretFileError``.
+    static func loadOrCreate(_ path: String) throws(SecretFileError) -> [UInt8] {
+        if access(path, F_OK) != 0, errno == ENOENT { try create(path) }
+        return try read(path)
+    }
+}
+
+/// Why a secret's file cannot be used.
+///
+/// Each case carries the path.
+public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// What could not be done with it (`read`, `create`), and C's `errno`.
+    case cannot(String, String, Int32)
+    /// There is nothing in it, or a newline only.
+    case empty(String)
+    /// It has more than ``SecretFile/maximumByteCount`` bytes.
+    case tooLarge(String)
+
+    /// One line that names the path and says what is wrong, without the file's contents.
+    public var description: String {
+        switch self {
+        case .cannot(let what, let path, let code): "cannot \(what) \(path): \(String(cString: strerror(code)))"
+        case .empty(let path): "\(path) is empty; it must hold the secret"
+        case .tooLarge(let path): "\(path) has more than \(SecretFile.maximumByteCount) bytes; that is no secret"
+        }
+    }
+}

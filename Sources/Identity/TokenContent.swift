@@ -1,0 +1,106 @@
+import Crypto
+
+/// What a token whose signature is good says: who, and from when until when.
+struct TokenContent {
+    let claims: Claims
+    let notBeforeSeconds: Int64?
+
+    init(payload: [UInt8], token: [UInt8], rules: TokenRules) throws(TokenError) {
+        let parsed: JSON
+        do { parsed = try JSONParser.parse(payload) } catch { throw .malformed }
+        guard case .object(let object) = parsed else { throw .malformed }
+
+        if let issuer = rules.issuer, object["iss"]?.text != Array(issuer.utf8) { throw .issuer }
+        if let audience = rules.audience {
+            let named = object["aud"].flatMap { value in value.text.map { [$0] } ?? value.texts }
+            guard named?.contains(Array(audience.utf8)) == true else { throw .audience }
+        }
+        notBeforeSeconds = try Self.date("nbf", of: object)
+        let expires = try Self.date("exp", of: object)
+        guard expires != nil || !rules.requireExpiry else { throw .noExpiry }
+
+        let (user, isInteger) = try Self.user(of: object, rules: rules)
+        claims = Claims(
+            user: user,
+            userIsInteger: isInteger,
+            name: Self.name(of: object),
+            device: try object["device"].map { value throws(TokenError) in try Self.id("device", value).text },
+            rooms: try Self.rooms(of: object),
+            isService: try Self.isService(object),
+            expiresAtSeconds: expires,
+            mark: Self.mark(of: object, token: token)
+        )
+    }
+
+    /// Says whether the token is good now (RFC 7519, sections 4.1.4 and 4.1.5).
+    ///
+    /// With a leeway of 60 it is good up to the second `exp` + 59 and from the second `nbf` - 60 on.
+    func checkTime(atSeconds now: Int64, rules: TokenRules) throws(TokenError) {
+        // Neither sum can overflow: dates and leeway are at most 2^53.
+        if let start = notBeforeSeconds, now < start - rules.leewaySeconds { throw .notYetValid }
+        if let end = claims.expiresAtSeconds, now >= end + rules.leewaySeconds { throw .expired }
+    }
+
+    /// A NumericDate: a number of seconds that is not negative, with or without a fraction.
+    ///
+    /// A fraction is rounded up: for a clock of whole seconds that is the same moment. What lies beyond 2^53 is that.
+    private static func date(_ name: String, of object: JSONObject) throws(TokenError) -> Int64? {
+        guard let value = object[name] else { return nil }
+        guard case .number(let number) = value else { throw .claim(name) }
+        let seconds = number.double
+        guard seconds.isFinite, seconds.sign == .plus else { throw .claim(name) }
+        return Int64(min(seconds.rounded(.up), 0x1p53))
+    }
+
+    private static func user(
+        of object: JSONObject,
+        rules: TokenRules
+    ) throws(TokenError) -> (text: String, isInteger: Bool) {
+        for name in rules.userClaim.map({ [$0] }) ?? ["sub", "uid"] {
+            guard let value = object[name] else { continue }
+            return try id(name, value)
+        }
+        throw .noUser
+    }
+
+    /// An id: a string of its alphabet or a non-negative integer, whose digits then are the id.
+    private static func id(_ name: String, _ value: JSON) throws(TokenError) -> (text: String, isInteger: Bool) {
+        switch value {
+        case .string(let bytes):
+            guard let text = Identifier.text(bytes) else { throw .claim(name) }
+            return (text, false)
+        case .number(let number):
+            guard let integer = number.nonNegativeInteger else { throw .claim(name) }
+            return (String(integer), true)
+        case .null, .bool, .array, .object:
+            throw .claim(name)
+        }
+    }
+
+    /// A name is for showing only, so one that is no text is as good as none.
+    private static func name(of object: JSONObject) -> String? {
+        for claim in ["name", "u"] {
+            if let text = object[claim]?.text, !text.isEmpty { return String(decoding: text, as: UTF8.self) }
+        }
+        return nil
+    }
+
+    private static func rooms(of object: JSONObject) throws(TokenError) -> [String] {
+        guard let value = object["rooms"] else { return [] }
+        guard let texts = value.texts else { throw .claim("rooms") }
+        return texts.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Words parted by spaces (RFC 8693, section 4.2), or an array of them, as some issuers have it.
+    private static func isService(_ object: JSONObject) throws(TokenError) -> Bool {
+        guard let value = object["scope"] else { return false }
+        let words = value.text.map { $0.split(separator: 0x20).map(Array.init) } ?? value.texts
+        guard let words else { throw .claim("scope") }
+        return words.contains(Array("server".utf8))
+    }
+
+    private static func mark(of object: JSONObject, token: [UInt8]) -> UInt64 {
+        let id = object["jti"]?.text ?? []
+        return SHA256.hash(id.isEmpty ? token : id).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

@@ -1,0 +1,25 @@
+import Crypto
+
+/// A time-limited credential for coturn (`use-auth-secret`; draft-uberti-behave-turn-rest-00).
+public struct TurnCredential: Sendable, Equatable {
+    /// `<expiry>:<user>`: seconds since 1970, then whom it was given to, for coturn's log.
+    public let username: String
+    /// Base64 of HMAC-SHA1 of the username under the shared secret.
+    public let credential: String
+    /// How long it is good, in seconds.
+    public let ttlSeconds: Int64
+
+    /// A credential for a user.
+    ///
+    /// - Parameters:
+    ///   - user: the user's id.
+    ///   - secret: coturn's `static-auth-secret`.
+    ///   - ttlSeconds: how long it is to be good, from `now`.
+    ///   - now: seconds since 1970.
+    public init(user: String, secret: [UInt8], ttlSeconds: Int64, now: Int64) {
+        let (expiry, overflow) = now.addingReportingOverflow(ttlSeconds)
+        username = "\(overflow ? .max : expiry):\(user)"
+        credential = Base64.encode(HMACSHA1.code(of: Array(username.utf8), key: secret))
+        self.ttlSeconds = ttlSeconds
+    }
+}

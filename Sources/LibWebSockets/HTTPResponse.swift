@@ -1,0 +1,101 @@
+/// The answer to one HTTP request, sent with `Content-Length` and `Date`-less as it stands.
+public struct HTTPResponse: Sendable, Equatable {
+    /// The status code, 200–599.
+    public var status: Int
+    /// `Content-Type`; nil leaves the line out.
+    public var contentType: String?
+    /// Further header lines, in order. CR, LF and NUL in them become spaces.
+    public var headers: [Header]
+    /// The body, up to 1 MiB or so; it is not sent for HEAD, 204 and 304.
+    public var body: [UInt8]
+
+    /// One header line.
+    public struct Header: Sendable, Equatable {
+        /// Its name, as it is to appear.
+        public var name: String
+        /// Its value.
+        public var value: String
+
+        /// Name and value.
+        public init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// A response as given.
+    public init(status: Int, contentType: String? = nil, headers: [Header] = [], body: [UInt8] = []) {
+        self.status = status
+        self.contentType = contentType
+        self.headers = headers
+        self.body = body
+    }
+
+    /// An RFC 9457 problem: `type` `about:blank`, the status' reason phrase as `title`, and our `code` and `message`.
+    ///
+    /// - Parameters:
+    ///   - code: What programs look at: lower case and `_`.
+    ///   - message: A sentence for people, without quotes or backslashes.
+    public static func problem(_ status: Int, code: String, message: String, headers: [Header] = []) -> HTTPResponse {
+        let body =
+            "{\"type\":\"about:blank\",\"title\":\"\(reasonPhrase(of: status))\",\"status\":\(status),"
+            + "\"code\":\"\(code)\",\"message\":\"\(message)\"}"
+        return HTTPResponse(
+            status: status,
+            contentType: "application/problem+json",
+            headers: headers,
+            body: Array(body.utf8)
+        )
+    }
+
+    /// The whole of it as sent, behind `headroom` spare bytes.
+    func encoded(headroom: Int, forHead: Bool, closing: Bool) -> [UInt8] {
+        let bodiless = status == 204 || status == 304
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(headroom + 256 + (forHead || bodiless ? 0 : body.count))
+        bytes.append(contentsOf: repeatElement(0, count: headroom))
+        bytes.append(contentsOf: "HTTP/1.1 \(status) \(Self.reasonPhrase(of: status))\r\n".utf8)
+        if let contentType { Self.append("Content-Type", contentType, to: &bytes) }
+        for header in headers { Self.append(header.name, header.value, to: &bytes) }
+        if !bodiless { bytes.append(contentsOf: "Content-Length: \(body.count)\r\n".utf8) }
+        bytes.append(contentsOf: (closing ? "Connection: close\r\n\r\n" : "\r\n").utf8)
+        if !forHead, !bodiless { bytes.append(contentsOf: body) }
+        return bytes
+    }
+
+    private static func append(_ name: String, _ value: String, to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: name.utf8)
+        bytes.append(contentsOf: ": ".utf8)
+        // A value of the world's making must not begin a header line of its own.
+        for byte in value.utf8 { bytes.append(byte == 13 || byte == 10 || byte == 0 ? 32 : byte) }
+        bytes.append(contentsOf: "\r\n".utf8)
+    }
+
+    static func reasonPhrase(of status: Int) -> String {
+        switch status {
+        case 200: "OK"
+        case 201: "Created"
+        case 202: "Accepted"
+        case 204: "No Content"
+        case 304: "Not Modified"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 411: "Length Required"
+        case 413: "Content Too Large"
+        case 415: "Unsupported Media Type"
+        case 422: "Unprocessable Content"
+        case 426: "Upgrade Required"
+        case 429: "Too Many Requests"
+        case 500: "Internal Server Error"
+        case 501: "Not Implemented"
+        case 503: "Service Unavailable"
+        case 505: "HTTP Version Not Supported"
+        default: status < 300 ? "Success" : status < 400 ? "Redirect" : status < 500 ? "Client Error" : "Server Error"
+        }
+    }
+}

@@ -1,0 +1,140 @@
+internal import CLibwebsockets
+
+/// Reads headers out of the library's pool, which holds them only until the upgrade or the response.
+struct HeaderReader {
+    let wsi: OpaquePointer
+
+    func has(_ token: lws_token_indexes) -> Bool { lws_hdr_total_length(wsi, token) > 0 }
+
+    /// Whether there are two or more lines of this name: their values are fragments of one.
+    func isRepeated(_ token: lws_token_indexes) -> Bool { lws_hdr_fragment_length(wsi, token, 1) > 0 }
+
+    /// The value; several lines of a name joined by commas. Invalid UTF-8 is repaired.
+    func value(_ token: lws_token_indexes) -> String? {
+        guard has(token) else { return nil }
+        guard isRepeated(token) else { return fragment(token, 0) }
+        return fragments(token).joined(separator: ",")
+    }
+
+    /// The value's pieces: lines of one name, or the parameters of a query.
+    func fragments(_ token: lws_token_indexes) -> [String] {
+        guard has(token) else { return [] }
+        var all: [String] = []
+        while let next = fragment(token, all.count) { all.append(next) }
+        return all
+    }
+
+    private func fragment(_ token: lws_token_indexes, _ index: Int) -> String? {
+        let length = Int(lws_hdr_fragment_length(wsi, token, Int32(index)))
+        guard length > 0 || index == 0 else {
+            // A piece may be empty; only the copy tells it from one that is not there.
+            var byte = CChar(0)
+            return lws_hdr_copy_fragment(wsi, &byte, 1, token, Int32(index)) < 0 ? nil : ""
+        }
+        return String(unsafeUninitializedCapacity: length + 1) { buffer in
+            buffer.withMemoryRebound(to: CChar.self) { buffer in
+                max(0, Int(lws_hdr_copy_fragment(wsi, buffer.baseAddress, Int32(length + 1), token, Int32(index))))
+            }
+        }
+    }
+
+    /// A header that the library has no token for.
+    ///
+    /// - Parameter name: Lower case, without the colon.
+    func custom(_ name: String) -> String? {
+        let key = name + ":"
+        let length = Int(lws_hdr_custom_length(wsi, key, Int32(key.utf8.count)))
+        guard length > 0 else { return nil }
+        return String(unsafeUninitializedCapacity: length + 1) { buffer in
+            buffer.withMemoryRebound(to: CChar.self) { buffer in
+                max(
+                    0,
+                    Int(
+                        lws_hdr_custom_copy(
+                            wsi,
+                            buffer.baseAddress,
+                            Int32(length + 1),
+                            key,
+                            Int32(key.utf8.count)
+                        )
+                    )
+                )
+            }
+        }
+    }
+
+    /// Any of the headers that may be kept besides.
+    func named(_ name: String) -> String? {
+        switch name {
+        case "user-agent": value(WSI_TOKEN_HTTP_USER_AGENT)
+        case "if-none-match": value(WSI_TOKEN_HTTP_IF_NONE_MATCH)
+        case "access-control-request-headers": value(WSI_TOKEN_HTTP_AC_REQUEST_HEADERS)
+        case "x-forwarded-for": value(WSI_TOKEN_X_FORWARDED_FOR)
+        case "accept": value(WSI_TOKEN_HTTP_ACCEPT)
+        case "accept-language": value(WSI_TOKEN_HTTP_ACCEPT_LANGUAGE)
+        case "cookie": value(WSI_TOKEN_HTTP_COOKIE)
+        case "referer": value(WSI_TOKEN_HTTP_REFERER)
+        default: custom(name)
+        }
+    }
+
+    /// The request's method and path.
+    var target: (method: String, path: String)? {
+        for (token, method) in Self.methods where has(token) {
+            guard let path = fragment(token, 0), path.utf8.first == UInt8(ascii: "/") else { return nil }
+            // The library has made a blank of `+` too; in a path a `+` means itself, and our ids have no blanks.
+            return (method, String(decoding: path.utf8.map { $0 == 32 ? 43 : $0 }, as: UTF8.self))
+        }
+        return nil
+    }
+
+    private static let methods: [(lws_token_indexes, String)] = [
+        (WSI_TOKEN_GET_URI, "GET"), (WSI_TOKEN_POST_URI, "POST"), (WSI_TOKEN_PUT_URI, "PUT"),
+        (WSI_TOKEN_DELETE_URI, "DELETE"), (WSI_TOKEN_OPTIONS_URI, "OPTIONS"), (WSI_TOKEN_HEAD_URI, "HEAD"),
+        (WSI_TOKEN_PATCH_URI, "PATCH"),
+    ]
+
+    /// The query's parameters, decoded by the library.
+    var query: [(name: String, value: String)] {
+        fragments(WSI_TOKEN_HTTP_URI_ARGS).compactMap { pair in
+            guard !pair.isEmpty else { return nil }
+            guard let equals = pair.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (pair, "") }
+            return (String(pair[..<equals]), String(pair[pair.utf8.index(after: equals)...]))
+        }
+    }
+}
+
+extension RequestHead {
+    /// Copies what a callback shows of a request; nil if it has no method or path that we know.
+    init?(_ headers: HeaderReader, row: Connection, keeping names: [String]) {
+        guard let (method, path) = headers.target else { return nil }
+        self.init(
+            method: method,
+            path: path,
+            query: headers.query,
+            authorization: headers.value(WSI_TOKEN_HTTP_AUTHORIZATION),
+            origin: headers.value(WSI_TOKEN_ORIGIN),
+            host: headers.value(WSI_TOKEN_HOST),
+            contentType: headers.value(WSI_TOKEN_HTTP_CONTENT_TYPE),
+            protocols: Self.list(headers.value(WSI_TOKEN_PROTOCOL)),
+            isTLS: row.isTLS,
+            listener: Int(row.listener),
+            peerAddress: row.peer.text
+        )
+        for name in names {
+            if let value = headers.named(name) { kept.append((name, value)) }
+        }
+    }
+
+    /// The elements of a comma-separated list, without blanks around them.
+    static func list(_ value: String?) -> [String] {
+        guard let value else { return [] }
+        return value.utf8.split(separator: UInt8(ascii: ",")).compactMap { piece in
+            let isBlank = { (byte: UInt8) in byte == 32 || byte == 9 }
+            guard let first = piece.firstIndex(where: { !isBlank($0) }),
+                let last = piece.lastIndex(where: { !isBlank($0) })
+            else { return nil }
+            return String(Substring(piece[first...last]))
+        }
+    }
+}

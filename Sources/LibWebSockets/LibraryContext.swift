@@ -1,0 +1,133 @@
+internal import CLibwebsockets
+internal import Glibc
+internal import Synchronization
+
+/// One `lws_context` on a foreign `uv_loop_t`, its vhosts, and the C memory that must outlive them.
+///
+/// It listens nowhere itself: the server accepts and hands the sockets over, which costs one system call a connection
+/// instead of six, and leaves refusing, draining and a listener of its own for administration to us.
+final class LibraryContext {
+    /// Marks our protocols, so that a connection of ours can be told from a client's.
+    static let protocolMark: UInt32 = 0x5269_6E67
+
+    private(set) var context: OpaquePointer?
+    private(set) var plainHost: OpaquePointer?
+    private(set) var secureHost: OpaquePointer?
+    /// How many descriptors the library takes.
+    private(set) var descriptorLimit = 0
+
+    private let loop: UnsafeMutablePointer<uv_loop_t>
+    private let protocols: UnsafeMutablePointer<lws_protocols>
+    private let retry: UnsafeMutablePointer<lws_retry_bo_t>
+    private let foreignLoops: UnsafeMutablePointer<UnsafeMutableRawPointer?>
+    private var strings: [UnsafeMutablePointer<CChar>] = []
+
+    /// `lws_create_context` initialises OpenSSL and moves RLIMIT_NOFILE for a moment.
+    private static let creation = Mutex(())
+
+    init(
+        _ configuration: ServerConfiguration,
+        loop: UnsafeMutablePointer<uv_loop_t>,
+        owner: UnsafeMutableRawPointer
+    ) throws(ServerError) {
+        self.loop = loop
+        protocols = .allocate(capacity: configuration.subprotocols.count + 2)
+        retry = .allocate(capacity: 1)
+        foreignLoops = .allocate(capacity: 1)
+        // Zeroed: no pings, no hang-ups, no timer for each connection (opening 19,000 would take 22 s instead of 1.6 s).
+        retry.initialize(to: lws_retry_bo_t())
+        foreignLoops.initialize(to: UnsafeMutableRawPointer(loop))
+        // The nameless first one: an upgrade that is admitted without a subprotocol gets no header for it.
+        for (index, name) in ([""] + configuration.subprotocols).enumerated() {
+            var entry = lws_protocols()
+            entry.name = UnsafePointer(string(name))
+            entry.callback = clwsServerEvent
+            entry.rx_buffer_size = configuration.receiveBufferBytes
+            entry.tx_packet_size = 1 << 24
+            entry.id = Self.protocolMark
+            (protocols + index).initialize(to: entry)
+        }
+        (protocols + configuration.subprotocols.count + 1).initialize(to: lws_protocols())
+        try Self.creation.withLock { _ throws(ServerError) in try create(configuration, owner: owner) }
+    }
+
+    deinit {
+        protocols.deallocate()
+        retry.deallocate()
+        foreignLoops.deallocate()
+        for string in strings { free(string) }
+    }
+
+    private func string(_ text: String) -> UnsafeMutablePointer<CChar>? {
+        guard let copy = strdup(text) else { return nil }
+        strings.append(copy)
+        return copy
+    }
+
+    private func create(
+        _ configuration: ServerConfiguration,
+        owner: UnsafeMutableRawPointer
+    ) throws(ServerError) {
+        var info = lws_context_creation_info()
+        info.port = CONTEXT_PORT_NO_LISTEN_SERVER
+        info.protocols = UnsafePointer(protocols)
+        info.user = owner
+        info.gid = -1
+        info.uid = -1
+        info.foreign_loops = foreignLoops
+        info.retry_and_idle_policy = UnsafePointer(retry)
+        info.timeout_secs = UInt32(clamping: configuration.handshakeTimeoutSeconds)
+        info.timeout_secs_ah_idle = UInt32(clamping: configuration.handshakeTimeoutSeconds)
+        info.keepalive_timeout = Int32(clamping: configuration.keepAliveSeconds)
+        info.max_http_header_data = UInt16(clamping: configuration.maxHeaderBytes)
+        info.max_http_header_pool = UInt16(clamping: configuration.maxHandshakes)
+        info.pt_serv_buf_size = 32_768
+        info.alpn = UnsafePointer(string("http/1.1"))
+        info.options =
+            UInt64(LWS_SERVER_OPTION_LIBUV) | UInt64(LWS_SERVER_OPTION_VALIDATE_UTF8)
+            | UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
+        if let tls = configuration.tls {
+            info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
+            for path in [tls.certificatePath, tls.keyPath] where access(path, R_OK) != 0 {
+                throw .unreadableFile(path: path, reason: String(cString: strerror(errno)))
+            }
+        }
+        LibraryLog.send(to: configuration.log)
+        _ = LibraryLog.takeLastError()
+        (context, descriptorLimit) = DescriptorLimit.library(wanting: configuration.maxConnections) { limit in
+            info.fd_limit_per_thread = UInt32(limit)
+            return lws_create_context(&info)
+        }
+        guard let context else {
+            let reason = LibraryLog.takeLastError()
+            throw reason.contains("evlib") ? .eventLoopPluginMissing : .library(reason)
+        }
+        info.vhost_name = UnsafePointer(string("plain"))
+        plainHost = lws_create_vhost(context, &info)
+        if let tls = configuration.tls {
+            info.vhost_name = UnsafePointer(string("secure"))
+            info.ssl_cert_filepath = UnsafePointer(string(tls.certificatePath))
+            info.ssl_private_key_filepath = UnsafePointer(string(tls.keyPath))
+            secureHost = lws_create_vhost(context, &info)
+            if secureHost == nil {
+                destroy()
+                throw .badCertificate(path: tls.certificatePath, reason: LibraryLog.takeLastError())
+            }
+        }
+        if plainHost == nil {
+            destroy()
+            throw .library(LibraryLog.takeLastError())
+        }
+    }
+
+    /// Closes every connection, lets libuv finish its handles, and frees the context.
+    func destroy() {
+        guard let context else { return }
+        lws_context_destroy(context)
+        // The library closes its handles in callbacks of the loop, and its context holds some of them.
+        var rounds = 0
+        while uv_run(loop, UV_RUN_NOWAIT) != 0, rounds < 100_000 { rounds += 1 }
+        lws_context_destroy(context)
+        self.context = nil
+    }
+}

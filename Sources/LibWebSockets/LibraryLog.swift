@@ -1,0 +1,73 @@
+internal import CLibwebsockets
+internal import Glibc
+internal import Synchronization
+
+/// Where libwebsockets' log lines go. The library has one log for the process; the last server made gets it.
+enum LibraryLog {
+    /// Lines a second; what is over is counted and said once.
+    static let linesPerSecond = 20
+
+    private struct State {
+        var sink: (@Sendable (LibraryLogLevel, String) -> Void)?
+        var second = 0
+        var lines = 0
+        var dropped = 0
+        var lastError = ""
+    }
+
+    private static let state = Mutex(State())
+
+    static func send(to sink: (@Sendable (LibraryLogLevel, String) -> Void)?) {
+        state.withLock { $0.sink = sink }
+        lws_set_log_level(Int32(LLL_ERR | LLL_WARN), clwsLogLine)
+    }
+
+    /// The last error line and forgets it: what `lws_create_context` meant by NULL.
+    static func takeLastError() -> String {
+        state.withLock { state in
+            defer { state.lastError = "" }
+            return state.lastError
+        }
+    }
+
+    static func take(_ level: Int32, _ line: UnsafePointer<CChar>) {
+        let text = escaped(line)
+        let grave = level == Int32(LLL_ERR)
+        let now = time(nil)
+        let (sink, dropped) = state.withLock { state in
+            if grave { state.lastError = text }
+            var dropped = 0
+            if state.second != now {
+                (state.second, state.lines) = (now, 0)
+                (dropped, state.dropped) = (state.dropped, 0)
+            }
+            state.lines += 1
+            guard state.lines <= linesPerSecond else {
+                state.dropped += 1
+                return (nil as (@Sendable (LibraryLogLevel, String) -> Void)?, 0)
+            }
+            return (state.sink, dropped)
+        }
+        if dropped > 0 { sink?(.warning, "\(dropped) lines of libwebsockets were left out") }
+        sink?(grave ? .error : .warning, text)
+    }
+
+    /// Without the line's end and with every control character as `\xNN`: what a peer sent may be in it.
+    private static func escaped(_ line: UnsafePointer<CChar>) -> String {
+        var text = ""
+        for scalar in String(cString: line).unicodeScalars.prefix(500) where scalar != "\n" {
+            if scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) {
+                text += "\\x" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}
+
+@c
+func clwsLogLine(_ level: Int32, _ line: UnsafePointer<CChar>?) {
+    guard let line else { return }
+    LibraryLog.take(level, line)
+}

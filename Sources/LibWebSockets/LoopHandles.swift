@@ -1,0 +1,60 @@
+internal import CLibwebsockets
+
+/// The libuv loop and the handles on it that are ours.
+///
+/// The loop is foreign to libwebsockets, which then installs no signal handlers (its own would leave a crashed process
+/// spinning), and is run and stopped by us.
+struct LoopHandles {
+    let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+    let async = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
+    let ownerTimer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+    let deadlineTimer = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
+    let check = UnsafeMutablePointer<uv_check_t>.allocate(capacity: 1)
+    let prepare = UnsafeMutablePointer<uv_prepare_t>.allocate(capacity: 1)
+    let peerPoll = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
+
+    init() throws(ServerError) {
+        guard uv_loop_init(loop) == 0 else { throw .library("uv_loop_init failed") }
+    }
+
+    func start(owner: UnsafeMutableRawPointer, peerWatch: Int32) {
+        uv_async_init(loop, async, clwsPosted)
+        uv_timer_init(loop, ownerTimer)
+        uv_timer_init(loop, deadlineTimer)
+        uv_check_init(loop, check)
+        uv_prepare_init(loop, prepare)
+        uv_poll_init(loop, peerPoll, peerWatch)
+        async.pointee.data = owner
+        ownerTimer.pointee.data = owner
+        deadlineTimer.pointee.data = owner
+        check.pointee.data = owner
+        prepare.pointee.data = owner
+        peerPoll.pointee.data = owner
+        // After the sockets, and before waiting for them: what timers caused must not wait for the next socket.
+        uv_check_start(check, clwsChecked)
+        uv_prepare_start(prepare, clwsPrepared)
+        uv_poll_start(peerPoll, Int32(UV_READABLE.rawValue), clwsPeersWatched)
+    }
+
+    func close() {
+        for handle in [raw(async), raw(ownerTimer), raw(deadlineTimer), raw(check), raw(prepare), raw(peerPoll)] {
+            uv_close(handle, nil)
+        }
+    }
+
+    /// After the loop has run dry.
+    func free() {
+        uv_loop_close(loop)
+        loop.deallocate()
+        async.deallocate()
+        ownerTimer.deallocate()
+        deadlineTimer.deallocate()
+        check.deallocate()
+        prepare.deallocate()
+        peerPoll.deallocate()
+    }
+
+    private func raw<Handle>(_ handle: UnsafeMutablePointer<Handle>) -> UnsafeMutablePointer<uv_handle_t> {
+        UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
+    }
+}

@@ -1,0 +1,65 @@
+internal import CLibwebsockets
+internal import Synchronization
+
+/// Work from other threads on its way to the loop.
+///
+/// However much is posted before the loop gets to it, it is woken once: `uv_async_send`, which is safe from any thread
+/// while its handle is open, and the handle is only closed under the same lock.
+final class Mailbox: Sendable {
+    private struct State: ~Copyable {
+        var work: [@Sendable () -> Void] = []
+        var isStopping = false
+        /// Non-nil while the loop may be woken.
+        var wake: Wake?
+    }
+
+    /// The pointer that any thread may use, see above.
+    private struct Wake: @unchecked Sendable {
+        let async: UnsafeMutablePointer<uv_async_t>
+    }
+
+    private let state = Mutex(State())
+
+    func open(_ async: UnsafeMutablePointer<uv_async_t>) {
+        let wake = Wake(async: async)
+        state.withLock { state in
+            state.wake = wake
+            if !state.work.isEmpty || state.isStopping { uv_async_send(wake.async) }
+        }
+    }
+
+    /// After this nobody touches the handle.
+    func close() {
+        let left = state.withLock { state in
+            state.wake = nil
+            let left = state.work
+            state.work = []
+            return left
+        }
+        // Released outside of the lock: what a closure holds may post when it goes.
+        _ = left
+    }
+
+    func post(_ work: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            state.work.append(work)
+            if state.work.count == 1, let wake = state.wake { uv_async_send(wake.async) }
+        }
+    }
+
+    func stop() {
+        state.withLock { state in
+            state.isStopping = true
+            if let wake = state.wake { uv_async_send(wake.async) }
+        }
+    }
+
+    /// What was posted since, and whether to stop after it.
+    func take() -> (work: [@Sendable () -> Void], stops: Bool) {
+        state.withLock { state in
+            let work = state.work
+            state.work = []
+            return (work, state.isStopping)
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/// The head of one HTTP request or WebSocket upgrade, copied out of the library's header pool.
+public struct RequestHead: Sendable {
+    /// `GET`, `POST`, `PUT`, `DELETE`, `PATCH`, `OPTIONS` or `HEAD`.
+    public var method: String
+    /// The path as libwebsockets decodes it: percent escapes resolved, `//`, `/./` and `/../` folded; begins with `/`.
+    /// `+` stands for itself, and so does an escaped blank become `+`: the library does not tell the two apart.
+    public var path: String
+    /// The query's parameters in order, decoded (`+` is a blank), names without `=` with an empty value.
+    public var query: [(name: String, value: String)]
+    /// `Authorization`.
+    public var authorization: String?
+    /// `Origin`.
+    public var origin: String?
+    /// `Host`.
+    public var host: String?
+    /// `Content-Type`.
+    public var contentType: String?
+    /// What `Sec-WebSocket-Protocol` offers, in order.
+    public var protocols: [String]
+    /// Whether it came over TLS.
+    public var isTLS: Bool
+    /// Which listener it came to: 0 is the configured one, else what was given to ``Server/addListener(host:port:id:)``.
+    public var listener: Int
+    /// The peer's address in numbers, without the port; an IPv4 peer of a dual-stack listener in IPv4 form.
+    public var peerAddress: String
+    /// The headers kept besides, lower-case names.
+    var kept: [(name: String, value: String)]
+
+    /// The value of one of ``ServerConfiguration/keptHeaders``.
+    ///
+    /// - Parameter name: Lower case.
+    public func header(named name: String) -> String? {
+        kept.first { $0.name == name }?.value
+    }
+
+    /// The first query parameter of this name.
+    public func parameter(_ name: String) -> String? {
+        query.first { $0.name == name }?.value
+    }
+
+    /// A head made by hand, for tests of what stands above the sockets.
+    public init(
+        method: String = "GET",
+        path: String,
+        query: [(name: String, value: String)] = [],
+        authorization: String? = nil,
+        origin: String? = nil,
+        host: String? = nil,
+        contentType: String? = nil,
+        protocols: [String] = [],
+        isTLS: Bool = false,
+        listener: Int = 0,
+        peerAddress: String = "127.0.0.1",
+        headers: [(name: String, value: String)] = []
+    ) {
+        self.method = method
+        self.path = path
+        self.query = query
+        self.authorization = authorization
+        self.origin = origin
+        self.host = host
+        self.contentType = contentType
+        self.protocols = protocols
+        self.isTLS = isTLS
+        self.listener = listener
+        self.peerAddress = peerAddress
+        kept = headers
+    }
+}

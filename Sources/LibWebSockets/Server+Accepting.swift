@@ -1,0 +1,93 @@
+internal import CLibwebsockets
+internal import Glibc
+
+/// Listening and accepting.
+extension Server {
+    /// Listens on a second address, without TLS; its requests carry `id` in ``RequestHead/listener``.
+    ///
+    /// - Parameters:
+    ///   - port: 0 lets the system choose.
+    ///   - id: 1–255.
+    /// - Returns: The port.
+    @discardableResult
+    public func addListener(host: String, port: Int, id: Int) throws(ServerError) -> Int {
+        checkThread()
+        precondition((1...255).contains(id), "a listener's id is 1–255")
+        let listener = try Listener(host: host, port: port, id: id, isTLS: false)
+        listeners.append(listener)
+        watch(listener)
+        return listener.port
+    }
+
+    /// Takes no further connections, on any listener; those that exist go on.
+    ///
+    /// - Parameter id: Of one listener that is to stop; nil (default) for all.
+    public func stopListening(_ id: Int? = nil) {
+        checkThread()
+        for listener in listeners where id == nil || listener.id == id {
+            if listener.id == 0 { closedPort = listener.port }
+            guard let watch = listener.watch else { continue }
+            uv_close(UnsafeMutableRawPointer(watch).assumingMemoryBound(to: uv_handle_t.self), clwsListenerClosed)
+            listener.watch = nil
+        }
+        listeners.removeAll { $0.watch == nil }
+    }
+
+    func watch(_ listener: Listener) {
+        let handle = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
+        uv_poll_init_socket(handles.loop, handle, listener.descriptor)
+        handle.pointee.data = Unmanaged.passUnretained(self).toOpaque()
+        uv_poll_start(handle, Int32(UV_READABLE.rawValue), clwsListenerReadable)
+        listener.watch = handle
+    }
+
+    /// Accepts what is waiting, a batch at a time so that sessions get their turn.
+    func accept(on handle: UnsafeMutablePointer<uv_poll_t>) {
+        guard let listener = listeners.first(where: { $0.watch == handle }) else { return }
+        let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        for _ in 0..<64 {
+            var storage = sockaddr_storage()
+            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let descriptor = withUnsafeMutablePointer(to: &storage) { storage in
+                storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    clws_accept4(listener.descriptor, address, &length, flags)
+                }
+            }
+            if descriptor < 0 {
+                if errno == ECONNABORTED || errno == EINTR { continue }
+                if errno == EMFILE || errno == ENFILE { refuseOne(on: listener) }
+                return
+            }
+            guard table.count < maxConnections else {
+                Glibc.close(descriptor)
+                continue
+            }
+            adopt(descriptor, from: PeerAddress(storage), by: listener)
+        }
+    }
+
+    private func adopt(_ descriptor: Int32, from peer: PeerAddress, by listener: Listener) {
+        guard let host = listener.isTLS ? library?.secureHost : library?.plainHost else {
+            Glibc.close(descriptor)
+            return
+        }
+        let id = table.insert(peer: peer, listener: listener.id, isTLS: listener.isTLS)
+        // From here on the library closes the descriptor, whatever happens.
+        let wsi = clws_adopt(host, descriptor, id.opaque)
+        guard let slot = table.slot(of: id) else { return }
+        guard let wsi else {
+            table.remove(slot)
+            return
+        }
+        table[slot].wsi = wsi
+    }
+
+    /// Without a free descriptor a waiting connection cannot even be refused, and the loop would spin on it.
+    private func refuseOne(on listener: Listener) {
+        guard spareDescriptor >= 0 else { return }
+        Glibc.close(spareDescriptor)
+        let refused = clws_accept4(listener.descriptor, nil, nil, Int32(SOCK_CLOEXEC.rawValue))
+        if refused >= 0 { Glibc.close(refused) }
+        spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+    }
+}

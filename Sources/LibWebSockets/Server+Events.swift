@@ -1,0 +1,70 @@
+internal import CLibwebsockets
+internal import Glibc
+
+/// What the library says of its connections.
+extension Server {
+    /// - Returns: As the library wants it: 0 to go on, -1 to end the connection.
+    func handle(
+        _ wsi: OpaquePointer,
+        _ reason: lws_callback_reasons,
+        _ user: UnsafeMutableRawPointer?,
+        _ bytes: UnsafeMutableRawPointer?,
+        _ count: Int
+    ) -> Int32 {
+        if reason == LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS {
+            return user.map { clws_harden_tls($0) == 1 ? 0 : -1 } ?? 0
+        }
+        guard let id = ConnectionID(opaque: lws_get_opaque_user_data(wsi)), let slot = table.slot(of: id) else {
+            return 0
+        }
+        switch reason {
+        case LWS_CALLBACK_RECEIVE: return received(wsi, slot, id, UnsafeRawBufferPointer(start: bytes, count: count))
+        case LWS_CALLBACK_SERVER_WRITEABLE: return writable(wsi, slot)
+        case LWS_CALLBACK_RECEIVE_PONG: return pongReceived(slot, id)
+        case LWS_CALLBACK_HTTP: return requestBegan(wsi, slot)
+        case LWS_CALLBACK_HTTP_BODY:
+            return bodyReceived(slot, UnsafeRawBufferPointer(start: bytes, count: count))
+        case LWS_CALLBACK_HTTP_BODY_COMPLETION: return bodyCompleted(wsi, slot)
+        case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: return upgradeAsked(wsi, slot, id, bytes)
+        case LWS_CALLBACK_ESTABLISHED: return established(wsi, slot, id)
+        case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+            return peerCloses(slot, UnsafeRawBufferPointer(start: bytes, count: count))
+        case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP: retire(slot, id)
+        case LWS_CALLBACK_WSI_DESTROY:
+            retire(slot, id)
+            table.remove(slot)
+        default: break
+        }
+        return 0
+    }
+
+    /// Tells the delegate, once, that a connection is gone.
+    private func retire(_ slot: Int, _ id: ConnectionID) {
+        let row = table[slot]
+        guard row.phase != .closed || row.wasOpened else { return }
+        let awaited = row.phase == .pending ? ExchangeID(slot: slot, serial: row.serial) : nil
+        table[slot].phase = .closed
+        table[slot].wsi = nil
+        table[slot].wasOpened = false
+        table[slot].serial = 0
+        table[slot].exchange = nil
+        table[slot].queue.removeAll()
+        table[slot].partial = []
+        if row.wasOpened {
+            isTouched = true
+            delegate?.closed(id, code: row.closeCode == 0 ? nil : row.closeCode)
+        }
+        if let awaited {
+            isTouched = true
+            delegate?.abandoned(awaited)
+        }
+    }
+
+    /// Ends a connection that has let a deadline pass; not from within one of its own callbacks.
+    func cut(_ slot: Int) {
+        guard let wsi = table[slot].wsi else { return }
+        // What the library still has to send would make it wait: the shut-down socket makes that an error.
+        if lws_partial_buffered(wsi) != 0 { shutdown(lws_get_socket_fd(wsi), Int32(SHUT_RDWR)) }
+        lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC)
+    }
+}

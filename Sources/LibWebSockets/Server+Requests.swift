@@ -1,0 +1,207 @@
+internal import CLibwebsockets
+internal import Glibc
+
+/// HTTP requests and their responses.
+extension Server {
+    /// Answers a request, during ``ServerDelegate/requested(_:body:exchange:)`` or any time later. The second answer to
+    /// a request, or one to a peer that is gone, does nothing.
+    public func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
+        checkThread()
+        guard let slot = table.slot(of: exchange), table[slot].phase == .pending else { return }
+        if table[slot].isDelivering {
+            if table[slot].exchange?.response == nil { table[slot].exchange?.response = response }
+            return
+        }
+        guard let wsi = table[slot].wsi else { return }
+        if finish(wsi, slot, response) != 0 { cut(slot) }
+    }
+
+    // MARK: In
+
+    func requestBegan(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
+        // The next request may come with the last bytes of a long response still watched.
+        if table[slot].isWatched { unwatch(slot) }
+        guard !table[slot].isLastRequest else { return -1 }
+        let headers = HeaderReader(wsi: wsi)
+        guard let head = RequestHead(headers, row: table[slot], keeping: configuration.keptHeaders) else {
+            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "no path"), length: 0)
+        }
+        let version = headers.value(WSI_TOKEN_HTTP) ?? ""
+        let mayHaveBody = head.method == "POST" || head.method == "PUT" || head.method == "PATCH"
+        let isKeptAlive = keepsAlive(headers, version: version)
+        lastSerial = lastSerial == .max ? 1 : lastSerial + 1
+        table[slot].serial = lastSerial
+        table[slot].exchange = Exchange(head: head, expectedBytes: 0, closes: !isKeptAlive)
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
+            return refuse(wsi, slot, .problem(505, code: "http_version", message: "HTTP/1.1 only"), length: 0)
+        }
+        if headers.isRepeated(WSI_TOKEN_HOST) || (version == "HTTP/1.1" && !headers.has(WSI_TOKEN_HOST)) {
+            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "one Host header, please"), length: 0)
+        }
+        if headers.has(WSI_TOKEN_HTTP_TRANSFER_ENCODING) {
+            // Not decoded by the library, and with a length beside it the two would disagree on where the body ends.
+            let length = mayHaveBody && !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH) ? Int.max : 0
+            return refuse(
+                wsi,
+                slot,
+                .problem(411, code: "length_required", message: "send Content-Length, not Transfer-Encoding"),
+                length: length
+            )
+        }
+        guard let length = contentLength(headers) else {
+            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "bad Content-Length"), length: 0)
+        }
+        guard length <= configuration.maxBodyBytes else {
+            let message = "the body may have \(configuration.maxBodyBytes) bytes"
+            return refuse(wsi, slot, .problem(413, code: "too_large", message: message), length: length)
+        }
+        if length > 0 { return awaitBody(wsi, slot, headers, length: length) }
+        // Without a length the library would take what follows for a body of 100 MB.
+        if mayHaveBody, !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH) { table[slot].exchange?.closes = true }
+        return deliver(wsi, slot)
+    }
+
+    private func awaitBody(_ wsi: OpaquePointer, _ slot: Int, _ headers: HeaderReader, length: Int) -> Int32 {
+        table[slot].exchange?.expectedBytes = length
+        table[slot].phase = .body
+        bodyDeadlines.add(ExchangeID(slot: slot, serial: table[slot].serial), at: loopMilliseconds)
+        startDeadlines()
+        guard headers.has(WSI_TOKEN_HTTP_EXPECT) else { return 0 }
+        // A client that asks first would wait a second otherwise.
+        return write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) ? 0 : -1
+    }
+
+    func bodyReceived(_ slot: Int, _ bytes: UnsafeRawBufferPointer) -> Int32 {
+        guard table[slot].phase == .body, let exchange = table[slot].exchange else { return 0 }
+        guard exchange.body.count + bytes.count <= exchange.expectedBytes else { return -1 }
+        table[slot].exchange?.body.append(contentsOf: bytes)
+        return 0
+    }
+
+    func bodyCompleted(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
+        // Said again for every byte that is pipelined behind the body.
+        guard table[slot].phase == .body else { return 0 }
+        return deliver(wsi, slot)
+    }
+
+    private func deliver(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
+        guard let exchange = table[slot].exchange else { return -1 }
+        let id = table.id(of: slot)
+        table[slot].exchange?.body = []
+        table[slot].phase = .pending
+        table[slot].isDelivering = true
+        isTouched = true
+        delegate?.requested(
+            exchange.head,
+            body: exchange.body,
+            exchange: ExchangeID(slot: slot, serial: table[slot].serial)
+        )
+        guard table.slot(of: id) == slot, table[slot].phase == .pending else { return -1 }
+        table[slot].isDelivering = false
+        if let response = table[slot].exchange?.response { return finish(wsi, slot, response) }
+        // It may take as long as the owner likes; the headers' 16 KB are not kept meanwhile.
+        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+        lws_http_headers_detach(wsi)
+        peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: true)
+        table[slot].isWatched = true
+        return 0
+    }
+
+    private func keepsAlive(_ headers: HeaderReader, version: String) -> Bool {
+        // As the library reads it: it must agree with what we say in the response.
+        switch headers.value(WSI_TOKEN_CONNECTION)?.lowercased() {
+        case "keep-alive": true
+        case "close": false
+        default: version == "HTTP/1.1"
+        }
+    }
+
+    /// The announced length, 0 without one; nil for anything but one line of digits.
+    private func contentLength(_ headers: HeaderReader) -> Int? {
+        guard !headers.isRepeated(WSI_TOKEN_HTTP_CONTENT_LENGTH) else { return nil }
+        guard let text = headers.value(WSI_TOKEN_HTTP_CONTENT_LENGTH) else { return 0 }
+        let digits = text.utf8
+        guard (1...15).contains(digits.count), digits.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        return Int(text)
+    }
+
+    // MARK: Out
+
+    /// Refuses a request whose body, if any, is not wanted.
+    ///
+    /// - Parameter length: How much body the library still expects; 0 if what follows cannot be trusted.
+    private func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
+        let isHead = table[slot].exchange?.head.method == "HEAD"
+        table[slot].exchange = nil
+        table[slot].isLastRequest = true
+        let bytes = response.encoded(headroom: Self.headroom, forHead: isHead, closing: true)
+        guard write(bytes, headroom: Self.headroom, to: wsi) else { return -1 }
+        guard length > 0 else { return -1 }
+        // Closed with unread bytes the kernel would send a reset, and the peer lose the response: so they are read.
+        table[slot].phase = .lingering
+        bodyDeadlines.add(ExchangeID(slot: slot, serial: table[slot].serial), at: loopMilliseconds)
+        startDeadlines()
+        return 0
+    }
+
+    /// Writes the response and makes the connection ready for the next request.
+    ///
+    /// - Returns: 0, or -1 if the connection is to end.
+    private func finish(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse) -> Int32 {
+        guard let exchange = table[slot].exchange else { return -1 }
+        table[slot].phase = .http
+        table[slot].serial = 0
+        table[slot].exchange = nil
+        let bytes = response.encoded(
+            headroom: Self.headroom,
+            forHead: exchange.head.method == "HEAD",
+            closing: exchange.closes
+        )
+        guard write(bytes, headroom: Self.headroom, to: wsi) else { return -1 }
+        if lws_partial_buffered(wsi) == 0 {
+            if exchange.closes { return -1 }
+            if table[slot].isWatched { unwatch(slot) }
+        } else {
+            table[slot].isLastRequest = exchange.closes
+            awaitReading(wsi, slot)
+        }
+        // With something buffered the library completes the transaction when that is gone.
+        return lws_http_transaction_completed(wsi) == 0 ? 0 : -1
+    }
+
+    private func write(_ bytes: [UInt8], headroom: Int, to wsi: OpaquePointer) -> Bool {
+        let count = bytes.count - headroom
+        return bytes.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return true }
+            return lws_write(wsi, UnsafeMutablePointer(mutating: base + headroom), count, LWS_WRITE_HTTP) >= count
+        }
+    }
+
+    /// A response that the peer has yet to read: it has a deadline, and must not pipeline meanwhile.
+    private func awaitReading(_ wsi: OpaquePointer, _ slot: Int) {
+        let id = table.id(of: slot)
+        if table[slot].isWatched { unwatch(slot) }
+        peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: false)
+        table[slot].isWatched = true
+        responseDeadlines.add(id, at: loopMilliseconds)
+        startDeadlines()
+    }
+
+    func unwatch(_ slot: Int) {
+        table[slot].isWatched = false
+        guard let wsi = table[slot].wsi else { return }
+        peerWatch.remove(lws_get_socket_fd(wsi))
+    }
+
+    /// The peers of pending requests that hung up, or sent far more than they should before the response.
+    func peersReported() {
+        for id in peerWatch.take() {
+            guard let slot = table.slot(of: id), table[slot].isWatched, let wsi = table[slot].wsi else { continue }
+            if table[slot].phase == .pending || lws_partial_buffered(wsi) != 0 {
+                cut(slot)
+            } else {
+                unwatch(slot)
+            }
+        }
+    }
+}

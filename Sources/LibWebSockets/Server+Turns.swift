@@ -1,0 +1,53 @@
+internal import CLibwebsockets
+
+/// The loop's turns: posted work, timers, deadlines.
+extension Server {
+    func runPostedWork() {
+        let (work, stops) = mailbox.take()
+        for work in work { work() }
+        if !work.isEmpty { isTouched = true }
+        if stops { uv_stop(handles.loop) }
+    }
+
+    func ownerTimerFired() {
+        isTouched = true
+        delegate?.timerFired()
+    }
+
+    func finishTurn() {
+        // What is done there may touch the delegate again: that is for the next turn, which comes before any wait.
+        guard isTouched else { return }
+        isTouched = false
+        delegate?.loopTurned()
+    }
+
+    /// The loop's clock; good enough for deadlines of seconds.
+    var loopMilliseconds: UInt64 { uv_now(handles.loop) }
+
+    /// Starts the deadline clock unless it ticks already.
+    func startDeadlines() {
+        guard uv_is_active(UnsafeRawPointer(handles.deadlineTimer).assumingMemoryBound(to: uv_handle_t.self)) == 0
+        else { return }
+        uv_timer_start(handles.deadlineTimer, clwsDeadlineTimer, 250, 250)
+    }
+
+    func checkDeadlines() {
+        let now = loopMilliseconds
+        while let exchange = bodyDeadlines.popDue(at: now) {
+            guard let slot = table.slot(of: exchange) else { continue }
+            let phase = table[slot].phase
+            if phase == .body || phase == .lingering { cut(slot) }
+        }
+        while let id = responseDeadlines.popDue(at: now) {
+            guard let slot = table.slot(of: id), let wsi = table[slot].wsi, table[slot].isWatched else { continue }
+            if lws_partial_buffered(wsi) != 0 { cut(slot) } else { unwatch(slot) }
+        }
+        while let id = closeDeadlines.popDue(at: now) {
+            guard let slot = table.slot(of: id), table[slot].phase == .closing else { continue }
+            cut(slot)
+        }
+        if bodyDeadlines.isEmpty, responseDeadlines.isEmpty, closeDeadlines.isEmpty {
+            uv_timer_stop(handles.deadlineTimer)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+internal import CLibwebsockets
+
+/// WebSocket handshakes: what RFC 6455 §4.2.1 asks of the client and the library does not check.
+extension Server {
+    /// - Returns: 0 to upgrade, -1 to end the connection (after the response, if there was one).
+    func upgradeAsked(
+        _ wsi: OpaquePointer,
+        _ slot: Int,
+        _ id: ConnectionID,
+        _ name: UnsafeMutableRawPointer?
+    ) -> Int32 {
+        let headers = HeaderReader(wsi: wsi)
+        let offered = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
+        guard table[slot].phase == .http, !table[slot].isLastRequest,
+            let head = RequestHead(headers, row: table[slot], keeping: configuration.keptHeaders)
+        else { return -1 }
+        if let refusal = refusal(of: head, headers, upgradeTo: offered) { return refuse(wsi, refusal) }
+        isTouched = true
+        let decision = delegate?.admit(head, as: id) ?? .refuse(HTTPResponse(status: 503))
+        guard table.slot(of: id) == slot else { return -1 }
+        switch decision {
+        case .refuse(let response): return refuse(wsi, response)
+        case .accept(let subprotocol):
+            table[slot].phase = .admitted
+            chosenSubprotocol = .some(subprotocol)
+        case .acceptThenClose(let code, let reason, let subprotocol):
+            table[slot].phase = .admittedToClose
+            table[slot].closeCode = code
+            table[slot].partial = Array(reason.utf8)
+            chosenSubprotocol = .some(subprotocol)
+        }
+        return 0
+    }
+
+    private func refusal(of head: RequestHead, _ headers: HeaderReader, upgradeTo name: String) -> HTTPResponse? {
+        func bad(_ message: String) -> HTTPResponse { .problem(400, code: "bad_handshake", message: message) }
+        // h2c above all: this library's HTTP/2 lacks later fixes.
+        guard name.lowercased() == "websocket" else { return bad("only Upgrade: websocket") }
+        guard configuration.webSocketPaths.contains(head.path) else {
+            return .problem(404, code: "not_found", message: "no WebSocket here")
+        }
+        guard head.method == "GET" else { return bad("a WebSocket begins with GET") }
+        guard headers.value(WSI_TOKEN_HTTP) == "HTTP/1.1" else { return bad("HTTP/1.1 only") }
+        guard headers.has(WSI_TOKEN_HOST), !headers.isRepeated(WSI_TOKEN_HOST) else {
+            return bad("one Host header, please")
+        }
+        guard !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH), !headers.has(WSI_TOKEN_HTTP_TRANSFER_ENCODING) else {
+            return bad("no body with an upgrade")
+        }
+        guard RequestHead.list(headers.value(WSI_TOKEN_CONNECTION)).contains(where: { $0.lowercased() == "upgrade" })
+        else { return bad("Connection: Upgrade is missing") }
+        guard headers.value(WSI_TOKEN_VERSION) == "13" else {
+            return .problem(
+                426,
+                code: "websocket_version",
+                message: "WebSocket version 13 only",
+                headers: [.init("Upgrade", "websocket"), .init("Sec-WebSocket-Version", "13")]
+            )
+        }
+        guard !headers.isRepeated(WSI_TOKEN_KEY), let key = headers.value(WSI_TOKEN_KEY), Self.isKey(key) else {
+            return bad("Sec-WebSocket-Key must be 16 bytes in base64")
+        }
+        return nil
+    }
+
+    /// 24 characters of base64 that stand for 16 bytes.
+    private static func isKey(_ key: String) -> Bool {
+        let bytes = Array(key.utf8)
+        guard bytes.count == 24, bytes[22] == UInt8(ascii: "="), bytes[23] == UInt8(ascii: "=") else { return false }
+        return bytes[..<22].allSatisfy { byte in
+            (65...90).contains(byte) || (97...122).contains(byte) || (48...57).contains(byte) || byte == 43
+                || byte == 47
+        }
+    }
+
+    private func refuse(_ wsi: OpaquePointer, _ response: HTTPResponse) -> Int32 {
+        let bytes = response.encoded(headroom: Self.headroom, forHead: false, closing: true)
+        bytes.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return }
+            let start = UnsafeMutablePointer(mutating: base + Self.headroom)
+            // Whether it got out or not, the connection ends.
+            _ = lws_write(wsi, start, bytes.count - Self.headroom, LWS_WRITE_HTTP)
+        }
+        return -1
+    }
+}

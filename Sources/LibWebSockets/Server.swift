@@ -1,0 +1,148 @@
+internal import CLibwebsockets
+internal import Glibc
+
+/// An HTTP/1.1 and WebSocket server on libwebsockets, with or without TLS, on one thread.
+///
+/// Make it, add listeners, and call ``run()`` on the thread that is to be its loop. Everything but ``post(_:)`` and
+/// ``stop()`` belongs to that thread (before ``run()``: to whoever made it), and all of ``ServerDelegate`` is called there.
+//
+// @unchecked Sendable: the two methods that any thread may call touch only the mailbox, the others check their thread.
+public final class Server: @unchecked Sendable {
+    /// How many spare bytes an outgoing frame begins with (`LWS_PRE`): the library writes the frame's header there.
+    public static let headroom = 16
+
+    /// The port of the first listener, as the system gave it.
+    public var port: Int { listeners.first?.port ?? closedPort }
+    /// Sockets at the moment, HTTP and WebSocket together.
+    public var connectionCount: Int { table.count }
+
+    let configuration: ServerConfiguration
+    /// Held until ``run()`` has returned.
+    var delegate: (any ServerDelegate)?
+    let mailbox = Mailbox()
+    let handles: LoopHandles
+    var library: LibraryContext?
+    let peerWatch = PeerWatch()
+    var table = ConnectionTable()
+    var listeners: [Listener] = []
+    var closedPort = 0
+    var maxConnections = 0
+    /// A descriptor to give up for a moment when all others are taken: to accept a connection and close it.
+    var spareDescriptor = Int32(-1)
+    var lastSerial: UInt32 = 0
+    /// Whether the delegate was called since it last heard ``ServerDelegate/loopTurned()``.
+    var isTouched = false
+    /// What `Sec-WebSocket-Protocol` is to say in the upgrade that is going on.
+    var chosenSubprotocol: String??
+    var thread: pthread_t?
+    /// Where control frames and runs of queued frames are put together.
+    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
+
+    var bodyDeadlines: DeadlineQueue<ExchangeID>
+    var responseDeadlines: DeadlineQueue<ConnectionID>
+    var closeDeadlines: DeadlineQueue<ConnectionID>
+
+    /// Loads the certificate, makes the library's context and listens.
+    ///
+    /// - Parameter delegate: Held strongly until ``run()`` has returned.
+    /// - Throws: ``ServerError``, a sentence each.
+    public init(configuration: ServerConfiguration, delegate: any ServerDelegate) throws(ServerError) {
+        self.configuration = configuration
+        self.delegate = delegate
+        bodyDeadlines = DeadlineQueue(seconds: configuration.bodyTimeoutSeconds)
+        responseDeadlines = DeadlineQueue(seconds: configuration.responseTimeoutSeconds)
+        closeDeadlines = DeadlineQueue(seconds: configuration.closeTimeoutSeconds)
+        handles = try LoopHandles()
+        // A write to a peer that is gone is an error, not a signal: OpenSSL cannot say so for each write.
+        signal(SIGPIPE, SIG_IGN)
+        let owner = Unmanaged.passUnretained(self).toOpaque()
+        // The port first: the sentence about it is the one that most starts fail with.
+        listeners = [
+            try Listener(
+                host: configuration.host,
+                port: configuration.port,
+                id: 0,
+                isTLS: configuration.tls != nil
+            )
+        ]
+        let library = try LibraryContext(configuration, loop: handles.loop, owner: owner)
+        self.library = library
+        maxConnections = min(
+            configuration.maxConnections ?? Int.max,
+            library.descriptorLimit - DescriptorLimit.margin
+        )
+        spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        handles.start(owner: owner, peerWatch: peerWatch.descriptor)
+        for listener in listeners { watch(listener) }
+    }
+
+    deinit {
+        tearDown()
+        scratch.deallocate()
+    }
+
+    /// Serves on the calling thread until ``stop()``; afterwards every connection is closed and this server is done.
+    public func run() {
+        thread = pthread_self()
+        mailbox.open(handles.async)
+        uv_run(handles.loop, UV_RUN_DEFAULT)
+        tearDown()
+        delegate = nil
+    }
+
+    /// Runs `work` on the loop thread soon, in the order posted; from any thread.
+    ///
+    /// Work that is still waiting when the server stops is dropped.
+    public func post(_ work: @escaping @Sendable () -> Void) {
+        mailbox.post(work)
+    }
+
+    /// Makes ``run()`` return soon, after what was posted before; from any thread.
+    public func stop() {
+        mailbox.stop()
+    }
+
+    /// Has ``ServerDelegate/timerFired()`` called once after this time; there is one timer, set again it moves.
+    ///
+    /// - Parameter milliseconds: nil disarms it (`uv_timer_start`, `uv_timer_stop`).
+    public func setTimer(afterMilliseconds milliseconds: UInt64?) {
+        checkThread()
+        guard let milliseconds else {
+            uv_timer_stop(handles.ownerTimer)
+            return
+        }
+        // libuv counts from the beginning of the turn, which may have been long.
+        uv_update_time(handles.loop)
+        uv_timer_start(handles.ownerTimer, clwsOwnerTimer, milliseconds, 0)
+    }
+
+    /// Milliseconds of a clock that only goes forward (`CLOCK_MONOTONIC`).
+    public static func monotonicMilliseconds() -> UInt64 { milliseconds(of: CLOCK_MONOTONIC) }
+
+    /// Milliseconds since 1970 (`CLOCK_REALTIME`).
+    public static func wallClockMilliseconds() -> UInt64 { milliseconds(of: CLOCK_REALTIME) }
+
+    private static func milliseconds(of clock: clockid_t) -> UInt64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
+    }
+
+    @inline(__always)
+    func checkThread() {
+        assert(thread == nil || thread == pthread_self(), "a Server belongs to its loop thread")
+    }
+
+    /// Closes everything; the second time nothing.
+    private func tearDown() {
+        guard let library else { return }
+        mailbox.close()
+        stopListening()
+        handles.close()
+        library.destroy()
+        self.library = nil
+        handles.free()
+        peerWatch.close()
+        if spareDescriptor >= 0 { Glibc.close(spareDescriptor) }
+    }
+}

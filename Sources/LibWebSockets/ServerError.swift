@@ -1,0 +1,32 @@
+/// Why a ``Server`` could not be made; each says in one sentence what to do about it.
+public enum ServerError: Error, Equatable, CustomStringConvertible {
+    /// Somebody else listens there (`EADDRINUSE`).
+    case portTaken(host: String, port: Int)
+    /// `socket`, `bind` or `listen` failed otherwise.
+    case cannotListen(host: String, port: Int, reason: String)
+    /// The host is no IPv4 or IPv6 address.
+    case badAddress(String)
+    /// A PEM file cannot be read.
+    case unreadableFile(path: String, reason: String)
+    /// OpenSSL does not accept the certificate with this key.
+    case badCertificate(path: String, reason: String)
+    /// libwebsockets' libuv plugin is not installed.
+    case eventLoopPluginMissing
+    /// Anything else that `lws_create_context` or libuv refuses.
+    case library(String)
+
+    /// One sentence for the operator.
+    public var description: String {
+        switch self {
+        case .portTaken(let host, let port):
+            "Port \(port) on \(host) is taken by another process: stop it, or choose another port."
+        case .cannotListen(let host, let port, let reason): "Cannot listen on port \(port) of \(host): \(reason)."
+        case .badAddress(let host): "“\(host)” is not an IPv4 or IPv6 address to listen on."
+        case .unreadableFile(let path, let reason): "Cannot read \(path): \(reason)."
+        case .badCertificate(let path, let reason): "The certificate \(path) cannot be used with its key: \(reason)."
+        case .eventLoopPluginMissing:
+            "libwebsockets cannot load its libuv plugin: apt-get install libwebsockets-evlib-uv."
+        case .library(let reason): "libwebsockets did not start: \(reason)."
+        }
+    }
+}

@@ -1,0 +1,58 @@
+internal import CLibwebsockets
+
+/// Stands in front of the library's function of the same name, its own calls included (they go through the PLT).
+///
+/// `lws_process_ws_upgrade` copies `Sec-WebSocket-Protocol` into 127 bytes and drops the connection if it is longer. But a
+/// browser can give its token nowhere else than there (`ringline.v1, bearer.<JWT>`), and a JWT is longer. So for an upgrade
+/// of ours, which has been read and decided by then, this answers with the chosen name alone; everything else is copied as
+/// the library does it. Should a library one day be linked so that its calls do not come here, long lists are refused again
+/// and nothing else changes; a test would tell.
+@c(lws_hdr_copy)
+func clwsHeaderCopy(
+    _ wsi: OpaquePointer?,
+    _ to: UnsafeMutablePointer<CChar>?,
+    _ room: Int32,
+    _ token: lws_token_indexes
+)
+    -> Int32
+{
+    guard let wsi, let to, room > 0 else { return -1 }
+    to[0] = 0
+    if token == WSI_TOKEN_PROTOCOL, let chosen = chosenSubprotocol(of: wsi) {
+        let bytes = chosen.utf8CString
+        guard bytes.count <= Int(room) else { return -1 }
+        for (index, byte) in bytes.enumerated() { to[index] = byte }
+        return Int32(bytes.count - 1)
+    }
+    let total = lws_hdr_total_length(wsi, token)
+    guard total > 0 else { return 0 }
+    guard total < room else { return -1 }
+    let separator = CChar(UInt8(ascii: ","))
+    var used: Int32 = 0
+    var index: Int32 = 0
+    while true {
+        let count = lws_hdr_copy_fragment(wsi, to + Int(used), room - used, token, index)
+        guard count >= 0 else { break }
+        used += count
+        index += 1
+        // There is another piece as long as what was announced is not used up; cookies are joined by themselves.
+        guard used < total else { break }
+        guard token != WSI_TOKEN_HTTP_COOKIE else { continue }
+        to[Int(used)] = separator
+        used += 1
+    }
+    to[Int(min(used, room - 1))] = 0
+    return total
+}
+
+/// The subprotocol of the upgrade that is going on, empty for none; nil for anything else than a server of ours.
+private func chosenSubprotocol(of wsi: OpaquePointer) -> String? {
+    guard let entry = lws_get_protocol(wsi), entry.pointee.id == LibraryContext.protocolMark,
+        let owner = lws_context_user(lws_get_context(wsi))
+    else { return nil }
+    return Unmanaged<Server>.fromOpaque(owner)._withUnsafeGuaranteedRef { server in
+        guard let chosen = server.chosenSubprotocol else { return nil }
+        server.chosenSubprotocol = nil
+        return chosen ?? ""
+    }
+}

@@ -1,0 +1,60 @@
+import CCurl
+import Glibc
+
+// What libcurl calls, on the client's thread and from within the loop's own calls only.
+
+private func transfer(_ pointer: UnsafeMutableRawPointer?) -> Transfer? {
+    pointer.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+/// CURLOPT_WRITEFUNCTION: returns how many bytes it took; any other number breaks the transfer off.
+@c(ringline_curl_takes_body)
+func curlTakesBody(
+    _ bytes: UnsafeMutablePointer<CChar>?,
+    _ size: Int,
+    _ count: Int,
+    _ pointer: UnsafeMutableRawPointer?
+) -> Int {
+    let taken = transfer(pointer)?.take(body: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
+    return taken ? size * count : -1
+}
+
+/// CURLOPT_HEADERFUNCTION: as above, with one whole line.
+@c(ringline_curl_takes_header)
+func curlTakesHeader(
+    _ bytes: UnsafeMutablePointer<CChar>?,
+    _ size: Int,
+    _ count: Int,
+    _ pointer: UnsafeMutableRawPointer?
+) -> Int {
+    let taken = transfer(pointer)?.take(header: UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? false
+    return taken ? size * count : -1
+}
+
+/// CURLOPT_PREREQFUNCTION: the connection stands, the request goes out next. The addresses are not looked at.
+@c(ringline_curl_sends)
+func curlSends(
+    _ pointer: UnsafeMutableRawPointer?,
+    _ peer: UnsafeMutablePointer<CChar>?,
+    _ own: UnsafeMutablePointer<CChar>?,
+    _ peerPort: CInt,
+    _ ownPort: CInt
+) -> CInt {
+    transfer(pointer)?.sendsNow()
+    return CURL_PREREQFUNC_OK
+}
+
+/// CURLOPT_SOCKOPTFUNCTION: sets `TCP_USER_TIMEOUT`; the user pointer is the number of milliseconds itself.
+@c(ringline_curl_socket_made)
+func curlSocketMade(_ pointer: UnsafeMutableRawPointer?, _ socket: curl_socket_t, _ purpose: curlsocktype) -> CInt {
+    var milliseconds = CUnsignedInt(clamping: Int(bitPattern: pointer))
+    // A system that refuses it only notices lost connections later.
+    _ = setsockopt(
+        socket,
+        CInt(IPPROTO_TCP),
+        TCP_USER_TIMEOUT,
+        &milliseconds,
+        socklen_t(MemoryLayout<CUnsignedInt>.size)
+    )
+    return CURL_SOCKOPT_OK
+}

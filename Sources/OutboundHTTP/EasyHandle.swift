@@ -1,0 +1,84 @@
+import CCurl
+import Glibc
+
+/// libcurl's easy handle: one transfer at a time, used again for later ones. Lives on the client's thread only.
+final class EasyHandle {
+    let pointer: UnsafeMutableRawPointer
+    /// Whether libcurl took every option since the last ``reset(_:)``.
+    private(set) var isSound = true
+
+    /// Makes one (`curl_easy_init`), unless memory is short.
+    init?() {
+        guard let pointer = curl_easy_init() else { return nil }
+        self.pointer = pointer
+    }
+
+    deinit { curl_easy_cleanup(pointer) }
+
+    /// Forgets the last transfer (`curl_easy_reset`) and sets what holds for every one.
+    func reset(_ configuration: HTTPClientConfiguration) {
+        curl_easy_reset(pointer)
+        isSound = true
+        set(CURLOPT_NOSIGNAL, 1)
+        set(CURLOPT_PROTOCOLS_STR, "https,http")
+        set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        // Wait for a connection that is being made and may multiplex, rather than make another.
+        set(CURLOPT_PIPEWAIT, 1)
+        set(CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeoutMilliseconds)
+        set(CURLOPT_TCP_KEEPALIVE, 1)
+        set(CURLOPT_TCP_KEEPIDLE, 30)
+        set(CURLOPT_TCP_KEEPINTVL, 10)
+        // Apple asks to keep connections; curl's default drops one that was idle for 118 s. A dead one shows by
+        // keep-alive, or within the unacknowledged timeout of its next use.
+        set(CURLOPT_MAXAGE_CONN, 3_600)
+        // A resolver that hangs must not hang us when its transfer is taken out (curl would join its thread).
+        set(CURLOPT_QUICK_EXIT, 1)
+        set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        if let caFile = configuration.caFile { set(CURLOPT_CAINFO, caFile) }
+        // An empty name means no proxy whatever the environment says (CURLOPT_PROXY(3)).
+        if !configuration.usesProxyFromEnvironment { set(CURLOPT_PROXY, "") }
+        check(ringline_curl_set_sockopt(pointer, curlSocketMade))
+        let timeout = UnsafeMutableRawPointer(bitPattern: configuration.unacknowledgedTimeoutMilliseconds)
+        check(ringline_curl_set_pointer(pointer, CURLOPT_SOCKOPTDATA, timeout))
+    }
+
+    func set(_ option: CURLoption, _ value: Int) { check(ringline_curl_set_long(pointer, option, value)) }
+
+    func set(_ option: CURLoption, _ value: String) { check(ringline_curl_set_string(pointer, option, value)) }
+
+    /// Makes it a request with a body, which libcurl copies (`CURLOPT_COPYPOSTFIELDS`; the size must be set first).
+    func setBody(_ body: [UInt8]) {
+        check(ringline_curl_set_size(pointer, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
+        body.withUnsafeBytes { bytes in
+            check(ringline_curl_set_pointer(pointer, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress))
+        }
+    }
+
+    /// Sets the headers; the list stays the caller's.
+    func setHeaders(_ list: UnsafeMutablePointer<curl_slist>?) { check(ringline_curl_set_headers(pointer, list)) }
+
+    /// Has libcurl call the functions of Callbacks.swift with this transfer.
+    func setCallbacks(_ transfer: UnsafeMutableRawPointer) {
+        check(ringline_curl_set_writer(pointer, CURLOPT_WRITEFUNCTION, curlTakesBody))
+        check(ringline_curl_set_pointer(pointer, CURLOPT_WRITEDATA, transfer))
+        check(ringline_curl_set_writer(pointer, CURLOPT_HEADERFUNCTION, curlTakesHeader))
+        check(ringline_curl_set_pointer(pointer, CURLOPT_HEADERDATA, transfer))
+        check(ringline_curl_set_prereq(pointer, curlSends))
+        check(ringline_curl_set_pointer(pointer, CURLOPT_PREREQDATA, transfer))
+    }
+
+    private func check(_ code: CURLcode) { if code != CURLE_OK { isSound = false } }
+
+    /// The finished transfer's status code.
+    var status: Int { ringline_curl_get_long(pointer, CURLINFO_RESPONSE_CODE, 0) }
+
+    /// The version of HTTP of the finished transfer's response.
+    var version: HTTPVersion {
+        switch ringline_curl_get_long(pointer, CURLINFO_HTTP_VERSION, 0) {
+        case Int(CURL_HTTP_VERSION_1_1): .http11
+        case Int(CURL_HTTP_VERSION_2_0): .http2
+        case Int(CURL_HTTP_VERSION_3): .http3
+        default: .http1
+        }
+    }
+}

@@ -1,0 +1,111 @@
+/// One request to send: what, where to, and how long it is worth waiting for.
+///
+/// Nothing is added to the headers beyond what HTTP itself needs (`host`, `content-length`): libcurl's `accept`,
+/// `user-agent`, `expect` and form `content-type` are left out. Redirects are not followed.
+public struct HTTPRequest: Sendable {
+    /// The method, an HTTP token in capitals such as `GET`.
+    public var method: String
+    /// An absolute `https:` or `http:` URL.
+    public var url: String
+    /// Names and values in the order in which they go out; an HTTP/2 connection sends the names in lower case.
+    public var headers: [HTTPHeader]
+    /// The body; empty means none.
+    public var body: [UInt8]
+    /// How long the whole request may take, in milliseconds from ``HTTPClient/send(_:completion:)``, waiting included.
+    public var timeoutMilliseconds: Int64
+    /// Which response headers to keep, in lower case. Others are dropped as they arrive.
+    public var wantedHeaders: [String] = []
+    /// The largest response body taken, in bytes; a longer one fails with ``HTTPFailure/bodyTooLarge``. Default 1 MiB.
+    public var bodyLimit = 1 << 20
+    /// Whether an answer over anything older than HTTP/2 is a failure (``HTTPFailure/notHTTP2``). Default false.
+    public var requiresHTTP2 = false
+
+    /// A request of its usual parts; the rest are properties with defaults.
+    public init(
+        method: String,
+        url: String,
+        headers: [HTTPHeader] = [],
+        body: [UInt8] = [],
+        timeoutMilliseconds: Int64
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.timeoutMilliseconds = timeoutMilliseconds
+    }
+}
+
+/// A header's name and value.
+public struct HTTPHeader: Equatable, Sendable {
+    /// The name; lower case in a response.
+    public var name: String
+    /// The value, without white space around it.
+    public var value: String
+
+    /// A header of its two parts.
+    public init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    /// Whether it can be sent: a name of token characters (RFC 9110, 5.6.2) and a value without control characters.
+    ///
+    /// What is not is refused before libcurl sees it, which would send a line break as it is: a second header.
+    var isSendable: Bool {
+        !name.isEmpty && name.utf8.allSatisfy(Self.isToken)
+            && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 9 }
+    }
+
+    static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}
+
+/// What came back.
+public struct HTTPResponse: Equatable, Sendable {
+    /// The status code, such as 200.
+    public var status: Int
+    /// The headers that the request wanted, names in lower case, in the order of arrival.
+    public var headers: [HTTPHeader]
+    /// The body, complete.
+    public var body: [UInt8]
+    /// Over which version of HTTP it came.
+    public var version: HTTPVersion
+
+    /// The value of the first header with this (lower-case) name.
+    public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+
+    /// A response of all its parts.
+    public init(status: Int, headers: [HTTPHeader] = [], body: [UInt8] = [], version: HTTPVersion = .http2) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.version = version
+    }
+}
+
+/// A version of HTTP, oldest first.
+public enum HTTPVersion: Int, Comparable, Sendable {
+    /// HTTP/1.0.
+    case http1
+    /// HTTP/1.1.
+    case http11
+    /// HTTP/2.
+    case http2
+    /// HTTP/3.
+    case http3
+
+    /// Whether `a` is older than `b`.
+    public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+}
+
+/// Names a request that was sent, to cancel it; unique in one client.
+public struct HTTPRequestID: Hashable, Sendable {
+    let rawValue: UInt64
+}

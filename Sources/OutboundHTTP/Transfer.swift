@@ -1,0 +1,123 @@
+import CCurl
+import Glibc
+
+/// One request under way: its easy handle and what has arrived. Lives on the client's thread only.
+///
+/// libcurl's callbacks get a pointer to it that owns nothing: the loop keeps each transfer for as long as its handle is
+/// in the multi handle, and libcurl calls back only then and only from the loop's own calls.
+final class Transfer {
+    let order: Order
+    let easy: EasyHandle
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+    private var headers: [HTTPHeader] = []
+    private var headerBytes = 0
+    private var body: [UInt8] = []
+    /// Whether the request has been handed to a standing connection.
+    private(set) var isSent = false
+    /// Set when a callback broke the transfer off, and why.
+    private var brokenOff: HTTPFailure?
+
+    /// Wanted headers are kept up to so many bytes; curl itself takes at most 100 KiB for one line.
+    private static let headerLimit = 16 << 10
+
+    init(order: Order, easy: EasyHandle) {
+        self.order = order
+        self.easy = easy
+    }
+
+    deinit { curl_slist_free_all(headerList) }
+
+    /// Sets the request's options on the handle; false when libcurl refuses one.
+    func prepare(_ configuration: HTTPClientConfiguration) -> Bool {
+        let request = order.request
+        var lines = request.headers.map { header in
+            // libcurl takes "name:" as "leave this header out", and "name;" as the empty header.
+            header.value.isEmpty ? header.name + ";" : header.name + ": " + header.value
+        }
+        let names = Set(request.headers.map { $0.name.lowercased() })
+        lines += ["accept", "expect", "content-type", "user-agent"].filter { !names.contains($0) }.map { $0 + ":" }
+        for line in lines {
+            guard let longer = curl_slist_append(headerList, line) else { return false }
+            headerList = longer
+        }
+        easy.reset(configuration)
+        easy.set(CURLOPT_URL, request.url)
+        easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+        if !request.body.isEmpty {
+            easy.setBody(request.body)
+        } else if request.method == "HEAD" {
+            easy.set(CURLOPT_NOBODY, 1)
+        }
+        easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+        easy.setHeaders(headerList)
+        easy.setCallbacks(Unmanaged.passUnretained(self).toOpaque())
+        return easy.isSound
+    }
+
+    // MARK: What libcurl calls back
+
+    func sendsNow() { isSent = true }
+
+    /// Takes one header line, whole, with its line break; a status line starts the response afresh (100, 103, trailers).
+    func take(header line: UnsafeRawBufferPointer) -> Bool {
+        if line.starts(with: "HTTP/".utf8) {
+            headers = []
+            headerBytes = 0
+            return true
+        }
+        let wanted = order.request.wantedHeaders
+        guard !wanted.isEmpty, let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
+        // Bytes that are not UTF-8 become U+FFFD: such a value is of no use to anyone here.
+        let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+        guard wanted.contains(name) else { return true }
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        let rest = line[(colon + 1)...].drop(while: isSpace)
+        let end = rest.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? rest.startIndex
+        headerBytes += line.count
+        guard headerBytes <= Self.headerLimit else {
+            brokenOff = .other("the answer's headers are too long")
+            return false
+        }
+        headers.append(HTTPHeader(name, String(decoding: rest[rest.startIndex..<end], as: UTF8.self)))
+        return true
+    }
+
+    func take(body bytes: UnsafeRawBufferPointer) -> Bool {
+        guard body.count + bytes.count <= order.request.bodyLimit else {
+            brokenOff = .bodyTooLarge
+            return false
+        }
+        body.append(contentsOf: bytes)
+        return true
+    }
+
+    // MARK: The end
+
+    /// What the sender is told, once libcurl has finished with this code.
+    func outcome(_ code: CURLcode) -> HTTPClient.Outcome {
+        if let brokenOff { return .failure(brokenOff) }
+        guard code == CURLE_OK else { return .failure(HTTPFailure(code, isSent: isSent)) }
+        let version = easy.version
+        if order.request.requiresHTTP2, version < .http2 { return .failure(.notHTTP2) }
+        return .success(HTTPResponse(status: easy.status, headers: headers, body: body, version: version))
+    }
+}
+
+extension HTTPFailure {
+    /// The failure that libcurl's code stands for (`CURLcode`, libcurl-errors(3)).
+    init(_ code: CURLcode, isSent: Bool) {
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST: self = .nameNotResolved
+        case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: self = .proxyFailed
+        case CURLE_COULDNT_CONNECT: self = .connectFailed
+        case CURLE_OPERATION_TIMEDOUT: self = isSent ? .timedOut(sent: true) : .connectFailed
+        case CURLE_SSL_CONNECT_ERROR: self = .tlsFailed
+        case CURLE_PEER_FAILED_VERIFICATION: self = .certificateRefused
+        case CURLE_SSL_CACERT_BADFILE: self = .caFileUnreadable
+        case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: self = .connectionLost
+        case CURLE_HTTP2, CURLE_HTTP2_STREAM: self = .streamFailed
+        case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: self = .invalidRequest("its URL is malformed")
+        default: self = .other(curl_easy_strerror(code).map { String(cString: $0) } ?? "libcurl failed")
+        }
+    }
+}

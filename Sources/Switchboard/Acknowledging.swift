@@ -1,0 +1,70 @@
+import CallCore
+import CallWire
+import DequeModule
+
+/// Acknowledgements wait for the commit; relaying does not.
+extension Switchboard {
+    /// Something to say once what it says is durable.
+    struct Waiting {
+        enum Word {
+            case frame(SessionID, [UInt8])
+            case reply(RequestID, Reply)
+        }
+
+        let ticket: Ticket
+        let since: Moment
+        let word: Word
+    }
+
+    /// Says something when all that has changed so far is durable; at once if it is.
+    func say(_ word: Waiting.Word, at now: Moment) {
+        let ticket = changes.isEmpty && dirty.isEmpty ? lastTicket : nextTicket
+        if ticket <= committed { utter(word) } else { waiting.append(Waiting(ticket: ticket, since: now, word: word)) }
+    }
+
+    private func utter(_ word: Waiting.Word) {
+        switch word {
+        case .frame(let id, let frame): out.append(.send(id, frame))
+        case .reply(let id, let reply): out.append(.reply(id, reply))
+        }
+    }
+
+    func stored(_ report: StoreReport, at now: Moment) {
+        switch report {
+        case .committed(let ticket):
+            committed = max(committed, ticket)
+            while let first = inFlight.first, first.ticket <= ticket {
+                inFlight.removeFirst()
+                metrics.commitMilliseconds.record((now - first.at).milliseconds)
+            }
+            while let first = waiting.first, first.ticket <= ticket {
+                waiting.removeFirst()
+                metrics.ackMilliseconds.record((now - first.since).milliseconds)
+                utter(first.word)
+            }
+        case .stalled(let failure):
+            metrics.isStalled = true
+            out.append(.note(.storeStalled(failure.message)))
+            refuseWaitingRequests()
+        case .recovered:
+            metrics.isStalled = false
+            out.append(.note(.storeRecovered))
+        case .answered(let id, let answer):
+            if let inquiry = questions.removeValue(forKey: id) { answered(inquiry, answer, at: now) }
+        }
+    }
+
+    /// Requests are not kept waiting for a store that cannot write; what they asked for may still become durable, and
+    /// a resend under the same `id` then finds it.
+    private func refuseWaitingRequests() {
+        for entry in waiting {
+            if case .reply(let id, _) = entry.word { out.append(.reply(id, Self.storeUnavailable)) }
+        }
+        waiting.removeAll { if case .reply = $0.word { true } else { false } }
+    }
+
+    static let storeUnavailable = Reply(
+        WireError(.storeUnavailable, "the database cannot be written just now; nothing was lost, try again"),
+        retryAfterSeconds: 2
+    )
+}

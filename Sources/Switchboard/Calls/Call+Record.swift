@@ -1,0 +1,262 @@
+import CallCore
+import CallWire
+
+/// A call to what is kept of it, and back.
+extension Call {
+    var record: CallRecord {
+        let ending: CallSession.Ending? = if case .ended(let ending, _) = session.phase { ending } else { nil }
+        return CallRecord(
+            number: number,
+            id: key.id,
+            epoch: session.epoch,
+            room: room,
+            caller: session.caller,
+            callee: session.callee,
+            displayName: displayName,
+            hasVideo: session.hasVideo,
+            startedAt: session.startedAt,
+            ringUntil: session.ringUntil,
+            answeredAt: session.answeredAt,
+            activeAt: session.activeAt,
+            endedAt: ending?.at,
+            reason: ending?.reason,
+            replacedBy: ending?.replacedBy,
+            hidden: hidden,
+            legs: session.legs.map {
+                LegRecord(phone: $0.phone, isCaller: $0.side == .caller, phase: $0.phase.rawValue)
+            },
+            state: KeptState(of: self, ending: ending).text
+        )
+    }
+
+    /// A kept call, taken up again at `now`; `nil` when what was kept makes no sense.
+    convenience init?(_ stored: StoredCall, grace: Moment.Span, at now: Moment) {
+        let record = stored.record
+        guard let state = KeptState(record.state) else { return nil }
+        var legs: [Leg] = []
+        for leg in record.legs {
+            guard let phase = Leg.Phase(rawValue: leg.phase) else { return nil }
+            legs.append(Leg(phone: leg.phone, side: leg.isCaller ? .caller : .callee, phase: phase))
+        }
+        var entries: [(entry: LogEntry, byteCount: Int)] = []
+        for entry in stored.entries {
+            guard let kept = LogEntry(entry) else { return nil }
+            entries.append((kept, entry.object.count))
+        }
+        let ending = record.endedAt.map {
+            CallSession.Ending(
+                reason: record.reason ?? .failed,
+                at: $0,
+                replacedBy: record.replacedBy,
+                declinedBy: state.decliner
+            )
+        }
+        let kept = CallSession.Kept(
+            number: record.number,
+            key: CallKey(id: record.id, pair: Pair(record.caller, record.callee)),
+            epoch: record.epoch,
+            caller: record.caller,
+            startedAt: record.startedAt,
+            ringUntil: record.ringUntil,
+            answeredAt: record.answeredAt,
+            activeAt: record.activeAt,
+            ending: ending,
+            legs: legs,
+            winner: state.winner,
+            hasVideo: record.hasVideo,
+            isHidden: record.hidden != nil,
+            callerMedia: state.caller,
+            calleeMedia: state.callee
+        )
+        guard let session = CallSession(restoring: kept, log: entries, grace: grace, at: now) else { return nil }
+        self.init(
+            session: session,
+            room: record.room,
+            displayName: record.displayName,
+            hidden: record.hidden,
+            isWaiting: state.isWaiting
+        )
+        let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
+        frames = stored.entries.map { headroom + $0.object }
+    }
+
+    /// An entry of its log as it is kept.
+    func entryRecord(at index: Int) -> EntryRecord {
+        let entry = session.log[index]
+        let object = Array(frames[index][WireLimits.headroom...])
+        switch entry.content {
+        case .signal(let kind, let side, let phone, let id, let digest):
+            return EntryRecord(
+                seq: entry.seq,
+                at: entry.at,
+                kind: kind.rawValue,
+                sender: phone,
+                audience: "\(side.rawValue)>\(entry.audience.kept)",
+                signalID: id?.text,
+                digest: digest,
+                object: object
+            )
+        case .state(let change):
+            return EntryRecord(
+                seq: entry.seq,
+                at: entry.at,
+                kind: "call",
+                sender: change.answeredBy,
+                audience: "\(change.state.rawValue)/\(change.reason?.rawValue ?? "")>\(entry.audience.kept)",
+                signalID: change.replacedBy?.text,
+                digest: 0,
+                object: object
+            )
+        }
+    }
+}
+
+extension LogEntry.Audience {
+    /// The audience in one word, with the device it names.
+    fileprivate var kept: String {
+        switch self {
+        case .caller: "caller"
+        case .callee: "callee"
+        case .both: "both"
+        case .nobody: "nobody"
+        case .callerAnd(let phone): "and \(phone.kept)"
+        case .calleeBut(let phone): "but \(phone.kept)"
+        }
+    }
+
+    fileprivate init?(kept text: Substring) {
+        let words = text.split(separator: " ", maxSplits: 1)
+        switch words.first {
+        case "caller": self = .caller
+        case "callee": self = .callee
+        case "both": self = .both
+        case "nobody": self = .nobody
+        case "and":
+            guard words.count == 2, let phone = Phone(kept: words[1]) else { return nil }
+            self = .callerAnd(phone)
+        case "but":
+            guard words.count == 2, let phone = Phone(kept: words[1]) else { return nil }
+            self = .calleeBut(phone)
+        default: return nil
+        }
+    }
+}
+
+extension Phone {
+    /// The mark in hex, a space, the id.
+    fileprivate var kept: String { "\(String(mark.rawValue, radix: 16)) \(id.text)" }
+
+    fileprivate init?(kept text: Substring) {
+        let words = text.split(separator: " ")
+        guard words.count == 2, let mark = UInt64(words[0], radix: 16), let id = DeviceID(String(words[1])) else {
+            return nil
+        }
+        self.init(id: id, mark: TokenMark(rawValue: mark))
+    }
+}
+
+extension LogEntry {
+    /// A kept entry; `nil` when it makes no sense.
+    fileprivate init?(_ record: EntryRecord) {
+        let parts = record.audience.split(separator: ">", maxSplits: 1)
+        guard parts.count == 2, let audience = Audience(kept: parts[1]) else { return nil }
+        if let kind = SignalKind(rawValue: record.kind), let side = Side(rawValue: String(parts[0])),
+            let phone = record.sender
+        {
+            self.init(
+                seq: record.seq,
+                at: record.at,
+                content: .signal(
+                    kind,
+                    from: side,
+                    phone: phone,
+                    id: record.signalID.flatMap { SignalID($0) },
+                    digest: record.digest
+                ),
+                audience: audience
+            )
+            return
+        }
+        let words = parts[0].split(separator: "/", omittingEmptySubsequences: false)
+        guard record.kind == "call", words.count == 2, let state = CallState(rawValue: String(words[0])) else {
+            return nil
+        }
+        self.init(
+            seq: record.seq,
+            at: record.at,
+            content: .state(
+                StateChange(
+                    state,
+                    reason: EndReason(rawValue: String(words[1])),
+                    answeredBy: record.sender,
+                    replacedBy: record.signalID.flatMap { CallID($0) }
+                )
+            ),
+            audience: audience
+        )
+    }
+}
+
+/// What is kept of a call in one column: who answered, who declined, who holds and mutes what.
+private struct KeptState {
+    var winner: Phone?
+    var decliner: Phone?
+    var caller = MediaUpdate()
+    var callee = MediaUpdate()
+    var isWaiting = false
+
+    init(of call: Call, ending: CallSession.Ending?) {
+        winner = call.session.winner
+        decliner = ending?.declinedBy
+        caller = call.session.callerMedia
+        callee = call.session.calleeMedia
+        isWaiting = call.isWaiting
+    }
+
+    var text: String {
+        var json = JSONWriter()
+        json.beginObject()
+        if let winner {
+            json.name("winner")
+            json.plain(winner.kept)
+        }
+        if let decliner {
+            json.name("decliner")
+            json.plain(decliner.kept)
+        }
+        for (name, media) in [("caller", caller), ("callee", callee)] where media != MediaUpdate() {
+            json.name(name)
+            json.plain(
+                [media.hold, media.audioMuted, media.videoMuted].map { $0 == nil ? "-" : $0 == true ? "1" : "0" }
+                    .joined()
+            )
+        }
+        if isWaiting {
+            json.name("waiting")
+            json.value(true)
+        }
+        json.endObject()
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+
+    init?(_ text: String) {
+        guard let object = try? JSONObject(Array(text.utf8)) else { return nil }  // what is wrong with it helps nobody
+        for member in object.members {
+            let value = object.string(member)
+            switch object.name(of: member) {
+            case "winner": winner = value.flatMap { Phone(kept: $0[...]) }
+            case "decliner": decliner = value.flatMap { Phone(kept: $0[...]) }
+            case "caller": caller = Self.media(value)
+            case "callee": callee = Self.media(value)
+            case "waiting": isWaiting = true
+            default: break
+            }
+        }
+    }
+
+    private static func media(_ text: String?) -> MediaUpdate {
+        let flags = (text ?? "---").map { $0 == "-" ? nil : $0 == "1" }
+        guard flags.count == 3 else { return MediaUpdate() }
+        return MediaUpdate(hold: flags[0], audioMuted: flags[1], videoMuted: flags[2])
+    }
+}

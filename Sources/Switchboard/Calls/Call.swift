@@ -1,0 +1,64 @@
+import CallCore
+import CallWire
+
+/// A call as the switchboard keeps it: the session that decides, and the bytes and timers around it.
+final class Call {
+    var session: CallSession
+    /// The room as the caller named it.
+    let room: String
+    /// The caller's name as it is shown.
+    var displayName: String?
+    /// What CallKit knows the call by.
+    let uuid: String
+    /// Why the callee is not told of it.
+    let hidden: CallRecord.Hidden?
+    /// Whether the callee was in another call when this one came.
+    let isWaiting: Bool
+    /// The frames as they are relayed, each at the place of its entry in the session's log.
+    var frames: [[UInt8]] = []
+    /// The devices that are, or were, to be woken.
+    var pushes: [DeviceID: DevicePush] = [:]
+    /// Requests that wait for the next entry.
+    var polls: [RequestID] = []
+    /// For when the heap holds a timer for it.
+    var scheduledAt: Moment?
+    /// Whether its record must be kept anew.
+    var isDirty = false
+
+    init(
+        session: CallSession,
+        room: String,
+        displayName: String?,
+        hidden: CallRecord.Hidden?,
+        isWaiting: Bool
+    ) {
+        self.session = session
+        self.room = room
+        self.displayName = displayName
+        self.uuid = UUIDv5.call(session.key.id, epoch: session.epoch)
+        self.hidden = hidden
+        self.isWaiting = isWaiting
+    }
+
+    var number: CallNumber { session.number }
+    var key: CallKey { session.key }
+
+    /// When it ended; `nil` while it lives.
+    var endedAt: Moment? {
+        if case .ended(let ending, _) = session.phase { ending.at } else { nil }
+    }
+
+    /// When the switchboard must look at it again.
+    func deadline(fetchableFor: Moment.Span) -> Moment? {
+        let own = endedAt.map { $0 + fetchableFor } ?? session.deadline
+        let retry = pushes.values.compactMap(\.retryAt).min()
+        return [own, retry].compactMap { $0 }.min()
+    }
+
+    func user(on side: Side) -> UserID { side == .caller ? session.caller : session.callee }
+
+    /// Where an entry of its log stands.
+    func place(of entry: LogEntry) -> LogPlace {
+        LogPlace(callID: key.id, room: room, epoch: session.epoch, seq: entry.seq, at: entry.at)
+    }
+}

@@ -1,0 +1,91 @@
+import CallCore
+
+/// Every call that can still be fetched, found by name, by user and by number.
+struct CallTable {
+    private var byNumber: [CallNumber: Call] = [:]
+    /// The newest epoch under each name.
+    private var byKey: [CallKey: Call] = [:]
+    /// Under which names a user finds a callId: more than one when they use it with several people.
+    private var keys: [Name: [CallKey]] = [:]
+    /// A user's live calls, oldest first.
+    private var live: [UserID: [Call]] = [:]
+
+    private struct Name: Hashable {
+        let user: UserID
+        let id: CallID
+    }
+
+    /// How many calls are live.
+    private(set) var liveCount = 0
+    /// How many calls are kept.
+    var count: Int { byNumber.count }
+
+    subscript(number: CallNumber) -> Call? { byNumber[number] }
+    subscript(key: CallKey) -> Call? { byKey[key] }
+
+    /// The call that a user means by a callId: the live one, else the newest; one that is hidden from them is none.
+    func find(_ id: CallID, for user: UserID, with peer: UserID? = nil) -> Call? {
+        if let peer { return byKey[CallKey(id: id, pair: Pair(user, peer))].flatMap { visible($0, to: user) } }
+        guard let keys = keys[Name(user: user, id: id)] else { return nil }
+        var best: Call?
+        for key in keys {
+            guard let call = byKey[key], visible(call, to: user) != nil else { continue }
+            guard let other = best else {
+                best = call
+                continue
+            }
+            let isBetter =
+                call.session.isLive == other.session.isLive ? other.number < call.number : call.session.isLive
+            if isBetter { best = call }
+        }
+        return best
+    }
+
+    /// A user's live calls, oldest first; those hidden from them included.
+    func live(of user: UserID) -> [Call] { live[user] ?? [] }
+
+    /// Visits every live call, in no order that matters.
+    func forEachLive(_ body: (Call) -> Void) {
+        for call in byNumber.values where call.session.isLive { body(call) }
+    }
+
+    mutating func insert(_ call: Call) {
+        byNumber[call.number] = call
+        byKey[call.key] = call
+        for user in Set([call.session.caller, call.session.callee]) {
+            let name = Name(user: user, id: call.key.id)
+            if keys[name]?.contains(call.key) != true { keys[name, default: []].append(call.key) }
+            if call.session.isLive { live[user, default: []].append(call) }
+        }
+        if call.session.isLive { liveCount += 1 }
+    }
+
+    /// Whether a call still stands among the live ones of its users.
+    func isListedLive(_ call: Call) -> Bool { live[call.session.caller]?.contains { $0 === call } ?? false }
+
+    /// Takes note that a call has ended.
+    mutating func ended(_ call: Call) {
+        guard isListedLive(call) else { return }
+        for user in Set([call.session.caller, call.session.callee]) {
+            live[user]?.removeAll { $0 === call }
+            if live[user]?.isEmpty == true { live[user] = nil }
+        }
+        liveCount -= 1
+    }
+
+    /// Forgets a call: it can no longer be fetched.
+    mutating func remove(_ call: Call) {
+        ended(call)
+        byNumber[call.number] = nil
+        // A newer epoch may have taken its name.
+        guard byKey[call.key] === call else { return }
+        byKey[call.key] = nil
+        for user in Set([call.session.caller, call.session.callee]) {
+            let name = Name(user: user, id: call.key.id)
+            keys[name]?.removeAll { $0 == call.key }
+            if keys[name]?.isEmpty == true { keys[name] = nil }
+        }
+    }
+
+    private func visible(_ call: Call, to user: UserID) -> Call? { call.session.side(of: user) == nil ? nil : call }
+}

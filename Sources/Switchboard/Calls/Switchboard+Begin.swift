@@ -1,0 +1,115 @@
+import CallCore
+import CallWire
+
+/// How a call begins: under which epoch, seen by whom, crossing which other call.
+extension Switchboard {
+    func begin(
+        _ offer: Offer,
+        _ message: SignalMessage,
+        from source: Source,
+        to callee: UserID,
+        at now: Moment
+    ) -> Receipt {
+        let id = message.callID ?? makeCallID()
+        let key = CallKey(id: id, pair: Pair(source.user, callee))
+        let older = calls[key]
+        let epoch = directory.nextEpoch(of: key, after: older?.session.epoch)
+        if let older { forget(older) }
+        lastCallNumber += 1
+        let hidden = directory.hides(source.user, from: callee, at: now)
+        let isBusy = hidden == nil && isInCall(callee)
+        let session = CallSession(
+            number: CallNumber(rawValue: lastCallNumber),
+            key: key,
+            epoch: epoch,
+            caller: source.user,
+            phone: source.phone,
+            offer: offer,
+            isHidden: hidden != nil,
+            grace: policy.grace,
+            firstSeq: firstSeq(at: now),
+            at: now
+        )
+        let call = Call(
+            session: session,
+            room: message.room ?? Room.name(caller: source.user, callee: callee),
+            displayName: message.displayName ?? source.name?.cut(to: WireLimits.displayNameCharacters),
+            hidden: hidden,
+            isWaiting: isBusy && policy.whenBusy == .waiting
+        )
+        calls.insert(call)
+        metrics.callsBegun += 1
+        out.append(.note(.began(id, epoch: epoch)))
+
+        let rivals = hidden == nil ? rivals(of: call) : []
+        let winner = rivals.first { Glare.winner($0.key.id, id) != id }
+        let isRefused = isBusy && policy.whenBusy == .busy
+        let reaches = hidden == nil && winner == nil && !isRefused
+        let receipt = start(call, message, from: source, reachesCallee: reaches, at: now)
+        if let hidden { note(call, hidden == .block ? "blocked" : "dnd", at: now) }
+        if isRefused {
+            drive(call, .foundBusy, at: now)
+        } else if let winner {
+            drive(call, .lostGlare(to: winner.key.id), at: now)
+        } else {
+            for rival in rivals { drive(rival, .lostGlare(to: id), at: now) }
+        }
+        if reaches { ring(call, at: now) }
+        var result = receipt
+        result.madeCallID = message.callID == nil
+        return result
+    }
+
+    private func start(
+        _ call: Call,
+        _ message: SignalMessage,
+        from source: Source,
+        reachesCallee: Bool,
+        at now: Moment
+    ) -> Receipt {
+        var outputs: [CallSession.Output] = []
+        // The devices that hear of the call by their socket are its legs before its first entry is sent.
+        if reachesCallee {
+            for session in sessionsByUser[call.session.callee] ?? [] {
+                call.session.handle(.notified(session.phone), at: now, into: &outputs)
+            }
+        }
+        call.session.begin(with: message.signal, reachesCallee: reachesCallee, at: now, into: &outputs)
+        let result = perform(outputs, of: call, relaying: message, from: source.user, at: now)
+        metrics.signals[.offer, default: 0] += 1
+        guard case .acknowledged(let seq, _) = result else { return Receipt(call: call, seq: 0) }
+        return Receipt(call: call, seq: seq)
+    }
+
+    /// Calls that the callee is making to the caller right now.
+    private func rivals(of call: Call) -> [Call] {
+        calls.live(of: call.session.callee).filter { other in
+            guard case .ringing = other.session.phase, other !== call else { return false }
+            return other.session.caller == call.session.callee && other.session.callee == call.session.caller
+                && other.hidden == nil
+        }
+    }
+
+    private func isInCall(_ user: UserID) -> Bool {
+        calls.live(of: user).contains { $0.session.answeredAt != nil }
+    }
+
+    /// The first number of a new log: above any that a crash may have lost after it was shown.
+    private func firstSeq(at now: Moment) -> UInt64 {
+        guard crashes > 0, now < startedAt + policy.crashShadow else { return 1 }
+        return 1 + UInt64(crashes) * CallCore.Limits.restartGap
+    }
+
+    private func makeCallID() -> CallID {
+        var bytes: [UInt8] = []
+        for word in [random.next(), random.next()] {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+            }
+        }
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        guard let id = CallID(UUIDv5.text(bytes)) else { preconditionFailure("a UUID is a call id") }
+        return id
+    }
+}

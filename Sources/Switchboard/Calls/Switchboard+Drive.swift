@@ -1,0 +1,134 @@
+import CallCore
+import CallWire
+
+/// The shell around the call core: hands inputs in, and does what comes out.
+extension Switchboard {
+    /// What a call said to a signal.
+    enum Driven {
+        case acknowledged(seq: UInt64, isNew: Bool)
+        case refused(CallSession.Refusal)
+        case nothing
+    }
+
+    /// Hands one input to a call and does what follows: decide first, act after.
+    @discardableResult
+    func drive(
+        _ call: Call,
+        _ input: CallSession.Input,
+        relaying message: SignalMessage? = nil,
+        from user: UserID? = nil,
+        at now: Moment
+    ) -> Driven {
+        var outputs: [CallSession.Output] = []
+        // Reused, so that a relayed signal allocates nothing here.
+        swap(&outputs, &steps)
+        call.session.handle(input, at: now, into: &outputs)
+        let result = perform(outputs, of: call, relaying: message, from: user, at: now)
+        outputs.removeAll(keepingCapacity: true)
+        swap(&outputs, &steps)
+        reschedule(call)
+        return result
+    }
+
+    func perform(
+        _ outputs: [CallSession.Output],
+        of call: Call,
+        relaying message: SignalMessage?,
+        from user: UserID?,
+        at now: Moment
+    ) -> Driven {
+        var result = Driven.nothing
+        var told: [(Phone, Side)] = []
+        for output in outputs {
+            switch output {
+            case .append(let entry):
+                append(entry, to: call, relaying: message, from: user)
+                deliver(entry, of: call, told: &told, at: now)
+            case .acknowledge(let seq, let isNew): result = .acknowledged(seq: seq, isNew: isNew)
+            case .refuse(let refusal): result = .refused(refusal)
+            case .stopRinging: stopWaking(call, at: now)
+            case .changed: markDirty(call)
+            }
+        }
+        for (phone, side) in told { drive(call, .told(phone, side), at: now) }
+        if !call.session.isLive { settle(call, at: now) }
+        return result
+    }
+
+    func markDirty(_ call: Call) {
+        guard !call.isDirty else { return }
+        call.isDirty = true
+        dirty.append(call)
+    }
+
+    private func append(_ entry: LogEntry, to call: Call, relaying message: SignalMessage?, from user: UserID?) {
+        let frame: [UInt8]
+        switch entry.content {
+        case .signal(let kind, let side, let phone, let id, _):
+            let signal = RelayedSignal(
+                kind: kind,
+                place: call.place(of: entry),
+                from: user ?? call.user(on: side),
+                device: phone.id,
+                id: id,
+                offer: kind == .offer ? offerExtras(of: call, message) : nil,
+                reason: kind == .end ? reason(of: message, by: side, in: call) : nil
+            )
+            frame = signal.frame(around: message?.relayed ?? [])
+        case .state(let change):
+            frame = ServerFrame.call(change, callee: call.session.callee, at: call.place(of: entry))
+        }
+        call.frames.append(frame)
+        changes.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
+    }
+
+    private func offerExtras(of call: Call, _ message: SignalMessage?) -> RelayedSignal.OfferExtras {
+        if let name = message?.displayName { call.displayName = name }
+        let hasVideo = if case .offer(let offer)? = message?.content { offer.hasVideo } else { call.session.hasVideo }
+        return RelayedSignal.OfferExtras(
+            hasVideo: hasVideo,
+            displayName: call.displayName,
+            callUUID: call.uuid,
+            ringUntil: call.session.ringUntil,
+            isWaiting: call.isWaiting
+        )
+    }
+
+    /// The reason of an end as it holds: by the time its entry is written the call has ended with it.
+    private func reason(of message: SignalMessage?, by side: Side, in call: Call) -> EndReason? {
+        if case .ended(let ending, _) = call.session.phase { return ending.reason }
+        return nil
+    }
+
+    /// Hands an entry to every session that it concerns, and to whoever polls for it.
+    private func deliver(_ entry: LogEntry, of call: Call, told: inout [(Phone, Side)], at now: Moment) {
+        guard let frame = call.frames.last else { return }
+        let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
+        let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
+        for side in Side.allCases {
+            let user = call.user(on: side)
+            for session in sessionsByUser[user] ?? []
+            where call.session.sees(entry, side: side, phone: session.phone) {
+                metrics.delivered += 1
+                out.append(.send(session.id, frame))
+                if isEnd { told.append((session.phone, side)) }
+                if isOffer { note(call, "delivered.socket", device: session.phone.id, at: now) }
+            }
+        }
+        if !call.polls.isEmpty { answerPolls(of: call, seeing: entry, at: now) }
+    }
+
+    /// What is done once when a call has ended.
+    private func settle(_ call: Call, at now: Moment) {
+        guard case .ended(let ending, let winner) = call.session.phase, calls.isListedLive(call) else { return }
+        calls.ended(call)
+        metrics.callsEnded[ending.reason, default: 0] += 1
+        if winner != nil, let answeredAt = call.session.answeredAt {
+            metrics.answerMilliseconds.record((answeredAt - call.session.startedAt).milliseconds)
+        }
+        note(call, "ended", reason: ending.reason, at: now)
+        out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
+        for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
+        reschedule(call)
+    }
+}

@@ -1,0 +1,156 @@
+import CallCore
+import CallWire
+
+/// Who sends a signal, by whichever way it came.
+struct Source {
+    let user: UserID
+    let phone: Phone
+    let name: String?
+}
+
+/// What became of a signal that was taken.
+struct Receipt {
+    let call: Call
+    /// The number of its entry; 0 = it needed none.
+    let seq: UInt64
+    /// Whether the server made the callId.
+    var madeCallID = false
+
+    /// How the call stands when a client must know at once: an offer may have lost a glare.
+    var outcome: StateChange? {
+        guard case .ended(let ending, _) = call.session.phase, ending.reason == .glare || ending.reason == .busy else {
+            return nil
+        }
+        return StateChange(.ended, reason: ending.reason, replacedBy: ending.replacedBy)
+    }
+}
+
+/// From a signal to its call.
+extension Switchboard {
+    func take(_ message: SignalMessage, from source: Source, at now: Moment) -> Result<Receipt, WireError> {
+        if isDraining { return .failure(WireError(.draining, "the server is shutting down")) }
+        if metrics.isStalled, message.signal.kind != .end {
+            return .failure(WireError(.storeUnavailable, "the database cannot be written just now"))
+        }
+        let peer: UserID?
+        do throws(WireError) { peer = try self.peer(of: message, from: source.user) } catch { return .failure(error) }
+        guard case .offer(let offer) = message.content else {
+            return takeOrdinary(message, from: source, peer, at: now)
+        }
+        return take(offer, message, from: source, peer, at: now)
+    }
+
+    /// Whom a message is for, as `to` and `room` say.
+    private func peer(of message: SignalMessage, from user: UserID) throws(WireError) -> UserID? {
+        if message.to == user { throw .invalid(.to, "is the sender; a call needs two users") }
+        guard let name = message.room else { return message.to }
+        switch Result(catching: { () throws(Room.Refusal) in try Room(name, for: user) }) {
+        case .success(.pair(let peer)):
+            guard peer != user else { throw .invalid(.room, "names one user twice; a call needs two") }
+            guard message.to == nil || message.to == peer else { throw .invalid(.to, "is not in the room") }
+            return peer
+        case .success(.group):
+            throw WireError(.forbidden, "room: calls in group rooms are not supported yet", field: Field.room.name)
+        case .failure(.malformed): throw .invalid(.room, "must be p2p:<caller>-<callee> or room:<name>")
+        case .failure(.foreign): throw WireError(.forbidden, "room: is none of this user's", field: Field.room.name)
+        }
+    }
+
+    private func takeOrdinary(
+        _ message: SignalMessage,
+        from source: Source,
+        _ peer: UserID?,
+        at now: Moment
+    ) -> Result<Receipt, WireError> {
+        let call: Call?
+        if let id = message.callID {
+            // `to` helps to tell calls of one name apart; a wrong one does not hide the only call there is.
+            call =
+                calls.find(id, for: source.user, with: peer)
+                ?? (message.room == nil ? calls.find(id, for: source.user) : nil)
+        } else if let peer {
+            call = calls.live(of: source.user).last {
+                $0.key.pair.holds(peer) && $0.session.side(of: source.user) != nil
+            }
+        } else {
+            return .failure(.invalid(.callId, "is missing"))
+        }
+        guard let call, let side = call.session.side(of: source.user) else { return .failure(Self.unknownCall) }
+        return deliverSignal(message, to: call, side, from: source, at: now)
+    }
+
+    static let unknownCall = WireError(.notFound, "there is no such call")
+
+    private func deliverSignal(
+        _ message: SignalMessage,
+        to call: Call,
+        _ side: Side,
+        from source: Source,
+        at now: Moment
+    ) -> Result<Receipt, WireError> {
+        let result = drive(
+            call,
+            .signal(message.signal, from: side, source.phone),
+            relaying: message,
+            from: source.user,
+            at: now
+        )
+        switch result {
+        case .acknowledged(let seq, let isNew):
+            if isNew { metrics.signals[message.signal.kind, default: 0] += 1 }
+            return .success(Receipt(call: call, seq: seq))
+        case .refused(let refusal): return .failure(WireError(refusal))
+        case .nothing: return .success(Receipt(call: call, seq: 0))
+        }
+    }
+
+    private func take(
+        _ offer: Offer,
+        _ message: SignalMessage,
+        from source: Source,
+        _ named: UserID?,
+        at now: Moment
+    ) -> Result<Receipt, WireError> {
+        let found = message.callID.flatMap { id in
+            named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? calls.find(id, for: source.user)
+        }
+        if let call = found, let side = call.session.side(of: source.user) {
+            let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone) } ?? false
+            if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
+                return deliverSignal(message, to: call, side, from: source, at: now)
+            }
+            if let epoch = message.epoch, epoch != call.session.epoch {
+                return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
+            }
+        }
+        let isNameUsed = found?.session.isLive == false
+        guard
+            let callee = named ?? message.callID.flatMap({ Room.peer(inCallID: $0, for: source.user) })
+                ?? (isNameUsed ? nil : found.map { $0.key.pair.other(than: source.user) })
+        else { return .failure(.invalid(.to, "is missing, and there is no room: whom to call?")) }
+        guard callee != source.user else { return .failure(.invalid(.to, "is the sender; a call needs two users")) }
+        guard mayBegin(source.user, at: now) else {
+            return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
+        }
+        if let found, found.session.isLive { drive(found, .replaced, at: now) }
+        return .success(begin(offer, message, from: source, to: callee, at: now))
+    }
+
+    private func mayBegin(_ user: UserID, at now: Moment) -> Bool {
+        let full = TokenBucket(perSecond: Double(policy.callsPerMinute) / 60, burst: policy.callsPerMinute, at: now)
+        return callBuckets[user, default: full].take(at: now)
+    }
+}
+
+extension WireError {
+    /// What a client is told of the call core's refusal.
+    init(_ refusal: CallSession.Refusal) {
+        switch refusal {
+        case .alreadyAnswered: self.init(.alreadyAnswered, "another answer has the call")
+        case .callEnded: self.init(.callEnded, "the call is over")
+        case .callExists: self.init(.callExists, "the other side has begun a call under this callId")
+        case .forbidden(let why): self.init(.forbidden, why)
+        case .logFull: self.init(.logFull, "the call's log is full")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import CallCore
+
+/// Who has which devices, who blocks whom, who is not to be disturbed, and how often a callId was used.
+struct Directory {
+    private var devices: [UserID: [DeviceRecord]] = [:]
+    /// To whom a push token belongs: to one user's device at a time.
+    private var owners: [String: Owner] = [:]
+    private var blocked: [UserID: [UserID: Moment]] = [:]
+    private var undisturbed: [UserID: Moment]
+    private var epochs: [CallKey: UInt32] = [:]
+
+    private struct Owner: Hashable {
+        let user: UserID
+        let device: DeviceID
+    }
+
+    init(_ stored: StoredState) {
+        undisturbed = stored.doNotDisturb
+        for device in stored.devices { put(device) }
+        for block in stored.blocks { blocked[block.by, default: [:]][block.blocked] = block.at }
+        for (key, epoch) in stored.epochs { epochs[key] = epoch }
+    }
+
+    // MARK: Devices
+
+    /// A user's devices, in the order of their registration.
+    func devices(of user: UserID) -> [DeviceRecord] { devices[user] ?? [] }
+
+    func device(_ id: DeviceID, of user: UserID) -> DeviceRecord? { devices[user]?.first { $0.id == id } }
+
+    /// The device that a token belongs to.
+    func owner(ofToken token: String) -> (user: UserID, device: DeviceID)? {
+        owners[token].map { ($0.user, $0.device) }
+    }
+
+    /// Adds a device, or replaces the one with its id.
+    mutating func put(_ device: DeviceRecord) {
+        if let old = self.device(device.id, of: device.user) { disown(old) }
+        if let index = devices[device.user]?.firstIndex(where: { $0.id == device.id }) {
+            devices[device.user]?[index] = device
+        } else {
+            devices[device.user, default: []].append(device)
+        }
+        for token in [device.voipToken, device.alertToken].compactMap({ $0 }) {
+            owners[token] = Owner(user: device.user, device: device.id)
+        }
+    }
+
+    @discardableResult
+    mutating func remove(_ id: DeviceID, of user: UserID) -> Bool {
+        guard let old = device(id, of: user) else { return false }
+        disown(old)
+        devices[user]?.removeAll { $0.id == id }
+        if devices[user]?.isEmpty == true { devices[user] = nil }
+        return true
+    }
+
+    private mutating func disown(_ device: DeviceRecord) {
+        let owner = Owner(user: device.user, device: device.id)
+        for token in [device.voipToken, device.alertToken].compactMap({ $0 }) where owners[token] == owner {
+            owners[token] = nil
+        }
+    }
+
+    // MARK: Blocks and do-not-disturb
+
+    /// Whom a user blocks, and since when, in the order of ids.
+    func blocks(of user: UserID) -> [BlockRecord] {
+        (blocked[user] ?? [:]).map { BlockRecord(by: user, blocked: $0.key, at: $0.value) }.sorted {
+            $0.blocked < $1.blocked
+        }
+    }
+
+    mutating func block(_ user: UserID, by blocker: UserID, at now: Moment) {
+        blocked[blocker, default: [:]][user] = now
+    }
+
+    mutating func unblock(_ user: UserID, by blocker: UserID) -> Bool {
+        guard blocked[blocker]?.removeValue(forKey: user) != nil else { return false }
+        if blocked[blocker]?.isEmpty == true { blocked[blocker] = nil }
+        return true
+    }
+
+    mutating func doNotDisturb(_ user: UserID, until: Moment?) { undisturbed[user] = until }
+
+    /// Why a call is kept from its callee, if it is.
+    func hides(_ caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
+        if blocked[callee]?[caller] != nil { return .block }
+        if let until = undisturbed[callee], now < until { return .doNotDisturb }
+        return nil
+    }
+
+    // MARK: Epochs
+
+    /// The epoch of the next use of a name, and takes note of it.
+    ///
+    /// A UUID is not used again once it is forgotten, so only other names are remembered for longer than their calls.
+    mutating func nextEpoch(of key: CallKey, after current: UInt32?) -> UInt32 {
+        let epoch = max(current ?? 0, epochs[key] ?? 0) + 1
+        if !UUIDv5.isUUID(key.id.text) { epochs[key] = epoch }
+        return epoch
+    }
+}

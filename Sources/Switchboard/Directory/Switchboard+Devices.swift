@@ -1,0 +1,135 @@
+import CallCore
+import CallWire
+
+/// Devices, blocks and do-not-disturb, as their users change them.
+extension Switchboard {
+    func register(_ registration: Registration, by who: Who, as id: RequestID, at now: Moment) {
+        var device = row(for: registration, by: who, at: now)
+        device.platform = registration.platform
+        device.bundleID = registration.bundleID
+        device.seenAt = now
+        if let environment = registration.environment { device.environment = environment }
+        if let token = registration.voipToken {
+            takeOver(token, by: device)
+            // Which environment works was found out with the old token.
+            if device.voipToken != token { device.workingEnvironment = nil }
+            device.voipToken = token
+            device.voipTokenAt = now
+            device.unansweredPushes = 0
+        }
+        if let token = registration.alertToken {
+            takeOver(token, by: device)
+            device.alertToken = token
+            device.alertTokenAt = now
+        }
+        if let token = registration.fcmToken { device.fcmToken = token }
+        makeRoom(for: device)
+        directory.put(device)
+        changes.append(.device(device))
+        say(.reply(id, Reply(body: DeviceView.one(device))), at: now)
+    }
+
+    /// The row that a registration is about: by device id, else by token, else the one whose other half is empty.
+    private func row(for registration: Registration, by who: Who, at now: Moment) -> DeviceRecord {
+        let own = directory.devices(of: who.user)
+        func fresh(_ id: DeviceID, isNamed: Bool) -> DeviceRecord {
+            DeviceRecord(
+                user: who.user,
+                id: id,
+                isNamed: isNamed,
+                platform: registration.platform,
+                bundleID: registration.bundleID,
+                createdAt: now
+            )
+        }
+        if let id = registration.device ?? who.device {
+            return own.first { $0.id == id } ?? fresh(id, isNamed: true)
+        }
+        for token in [registration.voipToken, registration.alertToken].compactMap({ $0 }) {
+            if let row = own.first(where: { $0.voipToken == token || $0.alertToken == token }) { return row }
+        }
+        if let fcm = registration.fcmToken, let row = own.first(where: { $0.fcmToken == fcm }) { return row }
+        let halfEmpty = own.last { row in
+            guard !row.isNamed, row.bundleID == registration.bundleID, registration.fcmToken == nil else {
+                return false
+            }
+            if registration.voipToken != nil, registration.alertToken != nil { return false }
+            return registration.voipToken != nil ? row.voipToken == nil : row.alertToken == nil
+        }
+        return halfEmpty ?? fresh(makeDeviceID(), isNamed: false)
+    }
+
+    private func makeDeviceID() -> DeviceID {
+        let digits = String(random.next(), radix: 16)
+        guard let id = DeviceID("d-" + String(repeating: "0", count: 16 - digits.count) + digits) else {
+            preconditionFailure("a made device id is of the form")
+        }
+        return id
+    }
+
+    /// A token belongs to the last to register it: a phone that changed hands must not ring for its former owner.
+    private func takeOver(_ token: String, by device: DeviceRecord) {
+        guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
+            var old = directory.device(owner.device, of: owner.user)
+        else { return }
+        if old.voipToken == token { old.voipToken = nil }
+        if old.alertToken == token { old.alertToken = nil }
+        store(old)
+    }
+
+    private func makeRoom(for device: DeviceRecord) {
+        let own = directory.devices(of: device.user)
+        guard own.count >= policy.devicesPerUser, !own.contains(where: { $0.id == device.id }),
+            let oldest = own.min(by: { $0.seenAt < $1.seenAt })
+        else { return }
+        directory.remove(oldest.id, of: oldest.user)
+        changes.append(.deviceRemoved(oldest.user, oldest.id))
+    }
+
+    func removeDevice(_ device: DeviceID, by who: Who, as id: RequestID, at now: Moment) {
+        guard directory.remove(device, of: who.user) else {
+            refuse(id, WireError(.notFound, "there is no such device"))
+            return
+        }
+        changes.append(.deviceRemoved(who.user, device))
+        say(.reply(id, Reply(body: Self.ok)), at: now)
+    }
+
+    func block(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
+        guard user != who.user else {
+            refuse(id, .invalid(.userId, "is the user's own"))
+            return
+        }
+        let own = directory.blocks(of: who.user)
+        if !own.contains(where: { $0.blocked == user }) {
+            guard own.count < policy.blocksPerUser else {
+                refuse(id, WireError(.rateLimited, "at most \(policy.blocksPerUser) users can be blocked"))
+                return
+            }
+            directory.block(user, by: who.user, at: now)
+            changes.append(.blocked(user, by: who.user, at: now))
+        }
+        say(
+            .reply(id, Reply(body: BlockView.one(BlockRecord(by: who.user, blocked: user, at: now), for: who))),
+            at: now
+        )
+    }
+
+    func unblock(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
+        if directory.unblock(user, by: who.user) { changes.append(.unblocked(user, by: who.user)) }
+        say(.reply(id, Reply(body: Self.ok)), at: now)
+    }
+
+    func doNotDisturb(_ until: Moment?, by who: Who, as id: RequestID, at now: Moment) {
+        directory.doNotDisturb(who.user, until: until)
+        changes.append(.doNotDisturb(who.user, until: until))
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("until")
+        if let until { json.value(until.milliseconds) } else { json.null() }
+        json.endObject()
+        say(.reply(id, Reply(body: json.bytes)), at: now)
+    }
+
+    private static let ok = Array(#"{"ok":true}"#.utf8)
+}

@@ -1,0 +1,119 @@
+public import CallCore
+public import CallWire
+
+extension Switchboard {
+    /// What can happen to a switchboard, by who causes it.
+    public enum Input: Sendable {
+        // From sockets.
+        /// A session was opened by a verified user; `device` is what the address names.
+        case opened(SessionID, Who, device: DeviceID?)
+        /// A text frame came, valid UTF-8.
+        case received(SessionID, [UInt8])
+        /// A pong came.
+        case ponged(SessionID)
+        /// The session is closed.
+        case closed(SessionID)
+        /// What became of a token that a session offered to go on with.
+        case verified(SessionID, id: SignalID?, Result<Who, WireError>)
+
+        // From requests.
+        /// A verified user asks for something.
+        case requested(RequestID, Who, Request)
+        /// Nobody waits for the reply any more.
+        case abandoned(RequestID)
+
+        // From the adapters.
+        /// The store has something to say.
+        case stored(StoreReport)
+        /// What became of a push.
+        case pushed(PushID, PushResult)
+
+        // From the operator and from time.
+        /// The server is to be shut down.
+        case drain
+        /// The moment that ``Switchboard/deadline`` named has come.
+        case deadlineReached
+    }
+
+    /// What a switchboard asks of its surroundings, in order.
+    public enum Output: Sendable {
+        /// Send a frame; its first bytes are ``CallWire/WireLimits/headroom``.
+        case send(SessionID, [UInt8])
+        /// Send a ping.
+        case ping(SessionID)
+        /// Close a session; `isLost` = its queue is not worth waiting for.
+        case close(SessionID, code: UInt16, reason: String, isLost: Bool)
+        /// Answer a request.
+        case reply(RequestID, Reply)
+        /// Check a token that a session offers; ``Input/verified(_:id:_:)`` follows.
+        case verify(SessionID, id: SignalID?, token: String)
+        /// Keep these changes; ``StoreReport/committed(upTo:)`` follows.
+        case commit([Change], Ticket)
+        /// Ask the store; ``StoreReport/answered(_:_:)`` follows.
+        case ask(Question, QuestionID)
+        /// Send a push; ``Input/pushed(_:_:)`` follows.
+        case push(PushOrder)
+        /// Give up a push.
+        case cancelPush(PushID)
+        /// Tell the operator.
+        case note(Note)
+    }
+
+    /// What is worth a line in the log.
+    public enum Note: Equatable, Sendable {
+        /// A call began.
+        case began(CallID, epoch: UInt32)
+        /// A call ended.
+        case ended(CallID, epoch: UInt32, EndReason)
+        /// A push was refused, or could not be sent.
+        case pushFailed(CallID, DeviceID, status: Int, reason: String)
+        /// The store cannot write.
+        case storeStalled(String)
+        /// The store can write again.
+        case storeRecovered
+        /// A call that was kept cannot be understood, and was left out.
+        case unreadable(CallNumber)
+    }
+}
+
+/// A reply to a request.
+public struct Reply: Equatable, Sendable {
+    /// The HTTP status.
+    public var status: Int
+    /// The body, JSON.
+    public var body: [UInt8]
+    /// After how many seconds to try again, where that helps.
+    public var retryAfterSeconds: Int?
+
+    /// A reply of all its parts.
+    public init(status: Int = 200, body: [UInt8], retryAfterSeconds: Int? = nil) {
+        self.status = status
+        self.body = body
+        self.retryAfterSeconds = retryAfterSeconds
+    }
+
+    /// A refusal as `application/problem+json` (RFC 9457).
+    public init(_ error: WireError, retryAfterSeconds: Int? = nil) {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("type")
+        json.plain("about:blank")
+        json.name("title")
+        json.plain(error.code.title)
+        json.name("status")
+        json.value(error.code.status)
+        json.name("code")
+        json.plain(error.code.rawValue)
+        json.name("message")
+        json.value(error.message)
+        if let field = error.field {
+            json.name("field")
+            json.value(field)
+        }
+        json.endObject()
+        self.init(status: error.code.status, body: json.bytes, retryAfterSeconds: retryAfterSeconds)
+    }
+
+    /// Whether the body is a problem.
+    public var isProblem: Bool { status >= 400 }
+}

@@ -1,0 +1,62 @@
+public import CallCore
+
+/// What a switchboard counts; plain numbers, read by whoever renders them.
+public struct Metrics: Sendable {
+    /// Sessions open now.
+    public var sessions = 0
+    /// Sessions ever opened.
+    public var sessionsOpened: UInt64 = 0
+    /// Sessions closed by the server, by close code.
+    public var closes: [UInt16: UInt64] = [:]
+    /// Live calls now, by state.
+    public var calls: [CallState: Int] = [:]
+    /// Calls ever begun.
+    public var callsBegun: UInt64 = 0
+    /// Calls ended, by reason.
+    public var callsEnded: [EndReason: UInt64] = [:]
+    /// Signals taken, by kind.
+    public var signals: [SignalKind: UInt64] = [:]
+    /// Frames and requests refused, by code.
+    public var refusals: [String: UInt64] = [:]
+    /// Relayed frames handed to sessions.
+    public var delivered: UInt64 = 0
+    /// Time from a signal to its acknowledgement, in milliseconds.
+    public var ackMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
+    /// Time from handing changes to the store to their being durable, in milliseconds.
+    public var commitMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
+    /// Time from the offer to the answer, in milliseconds.
+    public var answerMilliseconds = Histogram(bounds: [
+        500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 45_000, 60_000,
+    ])
+    /// Pushes sent.
+    public var pushesSent: UInt64 = 0
+    /// Results of pushes, by reason; `accepted` for 200.
+    public var pushResults: [String: UInt64] = [:]
+    /// Whether the store cannot write.
+    public var isStalled = false
+
+    /// All at zero.
+    public init() {}
+
+    /// How many values fell into each range.
+    public struct Histogram: Sendable {
+        /// The ranges' upper ends, growing.
+        public let bounds: [Int64]
+        /// Values in each range; the last one takes what is above all bounds.
+        public private(set) var counts: [UInt64]
+        /// The values' sum.
+        public private(set) var sum: Int64 = 0
+
+        /// A histogram of these ranges.
+        public init(bounds: [Int64]) {
+            self.bounds = bounds
+            counts = Array(repeating: 0, count: bounds.count + 1)
+        }
+
+        /// Counts one value.
+        public mutating func record(_ value: Int64) {
+            counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
+            sum += value
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import CallCore
+import CallWire
+
+/// Calls as the history shows them.
+enum CallView {
+    /// A user's calls, newest first, with where the next page begins.
+    static func history(_ records: [CallRecord], for who: Who) -> [UInt8] {
+        var json = JSONWriter(capacity: 4_096)
+        json.beginArray()
+        for record in records { write(record, for: who, into: &json) }
+        json.endArray()
+        return json.bytes
+    }
+
+    /// One call with its legs.
+    static func details(_ record: CallRecord) -> [UInt8] {
+        var json = JSONWriter(capacity: 1_024)
+        write(record, for: nil, into: &json)
+        return json.bytes
+    }
+
+    private static func write(_ record: CallRecord, for who: Who?, into json: inout JSONWriter) {
+        json.beginObject()
+        json.name("id")
+        json.value(record.number.rawValue)
+        json.name("callId")
+        json.plain(record.id.text)
+        json.name("epoch")
+        json.value(record.epoch)
+        json.name("room")
+        json.plain(record.room)
+        json.name("caller_id")
+        json.id(record.caller, asInteger: who?.userIsInteger ?? false)
+        json.name("callee_id")
+        json.id(record.callee, asInteger: who?.userIsInteger ?? false)
+        json.name("call_type")
+        json.plain(record.hasVideo ? "video" : "audio")
+        json.name("hasVideo")
+        json.value(record.hasVideo)
+        json.name("state")
+        json.plain(record.state(for: who?.user).rawValue)
+        json.name("reason")
+        if let reason = record.reason { json.plain(reason.rawValue) } else { json.null() }
+        if let who {
+            json.name("direction")
+            json.plain(record.caller == who.user ? "outgoing" : record.answeredAt == nil ? "missed" : "incoming")
+        }
+        json.name("started_at")
+        json.plain(Timestamp.text(record.startedAt))
+        json.name("duration")
+        json.value(record.talkSeconds)
+        json.optional("startedAt", record.startedAt)
+        json.optional("answeredAt", record.answeredAt)
+        json.optional("activeAt", record.activeAt)
+        json.optional("endedAt", record.endedAt)
+        json.name("ringMilliseconds")
+        json.value(((record.answeredAt ?? record.endedAt).map { $0 - record.startedAt })?.milliseconds ?? 0)
+        if who == nil { legs(record, into: &json) }
+        json.endObject()
+    }
+
+    private static func legs(_ record: CallRecord, into json: inout JSONWriter) {
+        json.name("legs")
+        json.beginArray()
+        for leg in record.legs {
+            json.beginObject()
+            json.name("side")
+            json.plain(leg.isCaller ? "caller" : "callee")
+            json.name("user")
+            json.plain((leg.isCaller ? record.caller : record.callee).text)
+            json.name("device")
+            json.plain(leg.phone.id.text)
+            json.name("state")
+            json.plain(leg.phase == "untold" ? "left" : leg.phase)
+            json.endObject()
+        }
+        json.endArray()
+    }
+}
+
+extension CallRecord {
+    /// Where the call stands.
+    fileprivate func state(for user: UserID?) -> CallState {
+        if endedAt != nil { return .ended }
+        if activeAt != nil { return .active }
+        return answeredAt == nil ? .ringing : .answered
+    }
+
+    /// For how long the two talked, in whole seconds.
+    fileprivate var talkSeconds: Int64 {
+        guard let from = activeAt ?? answeredAt, let endedAt else { return 0 }
+        return max(0, (endedAt - from).milliseconds / 1_000)
+    }
+}
+
+extension JSONWriter {
+    /// A user's id; as an integer for apps whose tokens write it so.
+    mutating func id(_ user: UserID, asInteger: Bool) {
+        if asInteger, let number = UInt64(user.text), String(number) == user.text {
+            value(number)
+        } else {
+            plain(user.text)
+        }
+    }
+
+    fileprivate mutating func optional(_ name: StaticString, _ moment: Moment?) {
+        self.name(name)
+        if let moment { value(moment.milliseconds) } else { null() }
+    }
+}

@@ -1,0 +1,96 @@
+public import CallCore
+public import CallWire
+
+extension Switchboard {
+    /// What a user may ask for over HTTP (protocol, section 5), once path and body were understood.
+    public enum Request: Sendable {
+        /// Append a signal.
+        case signal(SignalMessage)
+        /// Everything that a phone needs of a call.
+        case fetch(CallID, Fetch)
+        /// End a call.
+        case end(CallID, device: DeviceID?)
+        /// The user's calls, newest first.
+        case history(limit: Int, before: CallNumber?)
+        /// State, legs and durations of a call.
+        case call(CallID)
+        /// What happened in a call.
+        case timeline(CallID)
+        /// Register a device.
+        case register(Registration)
+        /// The user's devices.
+        case devices
+        /// Remove a device.
+        case removeDevice(DeviceID)
+        /// Whom the user blocks.
+        case blocks
+        /// Block a user.
+        case block(UserID)
+        /// Block a user no longer.
+        case unblock(UserID)
+        /// Do not disturb until a moment, or do again.
+        case doNotDisturb(until: Moment?)
+    }
+
+    /// How a call is fetched.
+    public struct Fetch: Equatable, Sendable {
+        /// Only signals behind this place.
+        public var since: ClientMessage.Cursor?
+        /// For how long to wait for one.
+        public var wait: Moment.Span
+        /// Whether only an array of the signals is wanted.
+        public var isArray: Bool
+        /// The device that asks.
+        public var device: DeviceID?
+
+        /// A fetch of all its parts.
+        public init(
+            since: ClientMessage.Cursor? = nil,
+            wait: Moment.Span = .seconds(0),
+            isArray: Bool = false,
+            device: DeviceID? = nil
+        ) {
+            self.since = since
+            self.wait = wait
+            self.isArray = isArray
+            self.device = device
+        }
+    }
+
+    /// What a device says of itself.
+    public struct Registration: Equatable, Sendable {
+        /// Its VoIP push token, lower-case hex.
+        public var voipToken: String?
+        /// Its alert push token, lower-case hex.
+        public var alertToken: String?
+        /// Its Firebase token.
+        public var fcmToken: String?
+        /// The app.
+        public var bundleID: String
+        /// `ios`, `android`, …
+        public var platform: String
+        /// Its id.
+        public var device: DeviceID?
+        /// Which of Apple's services its tokens are of.
+        public var environment: APNsEnvironment?
+
+        /// A registration of all its parts.
+        public init(
+            voipToken: String? = nil,
+            alertToken: String? = nil,
+            fcmToken: String? = nil,
+            bundleID: String,
+            platform: String,
+            device: DeviceID? = nil,
+            environment: APNsEnvironment? = nil
+        ) {
+            self.voipToken = voipToken
+            self.alertToken = alertToken
+            self.fcmToken = fcmToken
+            self.bundleID = bundleID
+            self.platform = platform
+            self.device = device
+            self.environment = environment
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import CallCore
+import CallWire
+
+/// `GET /api/calls/signal/{callId}`: everything that a woken phone needs of a call, in one round trip.
+extension Switchboard {
+    /// A fetch that waits for the next entry.
+    struct Poll {
+        let call: CallNumber
+        let user: UserID
+        let phone: Phone
+        let fetch: Fetch
+        let until: Moment
+    }
+
+    func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
+        guard let call = calls.find(callID, for: who.user), let side = call.session.side(of: who.user) else {
+            refuse(id, Self.unknownCall)
+            return
+        }
+        let phone = who.phone(named: fetch.device)
+        if side == .callee, case .ringing = call.session.phase { drive(call, .notified(phone), at: now) }
+        let poll = Poll(
+            call: call.number,
+            user: who.user,
+            phone: phone,
+            fetch: fetch,
+            until: now + min(fetch.wait, policy.longestPoll)
+        )
+        let hasNews = call.session.log.contains {
+            $0.seq > since(poll, call) && isShown($0, of: call, to: poll, side)
+        }
+        // An ended call has nothing more to say: waiting for it would only hold the app up.
+        guard fetch.wait.milliseconds > 0, !hasNews, call.session.standing(side: side, phone: phone).state != .ended,
+            !isDraining
+        else {
+            showLife(of: phone, of: who.user, in: call, at: now)
+            answer(poll, as: id)
+            tellIfEnded(call, phone, side, at: now)
+            return
+        }
+        polls[id] = poll
+        call.polls.append(id)
+        drive(call, .seen(phone, side), at: now)
+        schedule(.poll(id), at: poll.until)
+    }
+
+    /// Whether an entry is shown to whoever fetches.
+    ///
+    /// The caller's side has one device, so a caller without a device name is shown what that device would see.
+    private func isShown(_ entry: LogEntry, of call: Call, to poll: Poll, _ side: Side) -> Bool {
+        let phone = side == .caller && poll.phone.isUnnamed ? call.session.callerPhone : poll.phone
+        return call.session.sees(entry, side: side, phone: phone)
+    }
+
+    private func since(_ poll: Poll, _ call: Call) -> UInt64 {
+        guard let since = poll.fetch.since else { return 0 }
+        return since.epoch == nil || since.epoch == call.session.epoch ? since.seq : 0
+    }
+
+    func answerPolls(of call: Call, seeing entry: LogEntry, at now: Moment) {
+        for id in call.polls {
+            guard let poll = polls[id], let side = call.session.side(of: poll.user),
+                isShown(entry, of: call, to: poll, side)
+            else { continue }
+            finish(poll, as: id, at: now)
+        }
+    }
+
+    func pollTimedOut(_ id: RequestID, at now: Moment) {
+        guard let poll = polls[id] else { return }
+        finish(poll, as: id, at: now)
+    }
+
+    func abandoned(_ id: RequestID, at now: Moment) {
+        guard let poll = polls.removeValue(forKey: id) else { return }
+        leavePoll(poll, id, at: now)
+    }
+
+    private func finish(_ poll: Poll, as id: RequestID, at now: Moment) {
+        polls[id] = nil
+        answer(poll, as: id)
+        leavePoll(poll, id, at: now)
+    }
+
+    private func leavePoll(_ poll: Poll, _ id: RequestID, at now: Moment) {
+        guard let call = calls[poll.call] else { return }
+        call.polls.removeAll { $0 == id }
+        guard let side = call.session.side(of: poll.user) else { return }
+        if !isPresent(poll.phone, of: poll.user, in: call) { drive(call, .gone(poll.phone, side), at: now) }
+        tellIfEnded(call, poll.phone, side, at: now)
+    }
+
+    private func tellIfEnded(_ call: Call, _ phone: Phone, _ side: Side, at now: Moment) {
+        if call.session.owesNews(to: phone, side: side) { drive(call, .told(phone, side), at: now) }
+    }
+
+    /// Answers a fetch with what there is. Relayed signals are shown before they are durable, here as on sockets.
+    func answer(_ poll: Poll, as id: RequestID) {
+        guard let call = calls[poll.call], let side = call.session.side(of: poll.user) else {
+            refuse(id, Self.unknownCall)
+            return
+        }
+        let shown = call.session.log.indices.filter { isShown(call.session.log[$0], of: call, to: poll, side) }
+        let since = since(poll, call)
+        let new = shown.filter { call.session.log[$0].seq > since }
+        let body =
+            poll.fetch.isArray
+            ? FetchView.array(call, new)
+            : FetchView.object(
+                call,
+                shown: shown,
+                new: new,
+                since: since,
+                side: side,
+                phone: poll.phone,
+                iceServers: policy.iceServers
+            )
+        out.append(.reply(id, Reply(body: body)))
+    }
+}

@@ -1,0 +1,148 @@
+import CallCore
+import CallWire
+
+/// What comes in over HTTP.
+extension Switchboard {
+    /// A request that the store must answer first.
+    enum Inquiry {
+        case history(RequestID, Who)
+        case call(RequestID, Who, CallID)
+        case timeline(RequestID, Who)
+    }
+
+    func requested(_ request: Request, by who: Who, as id: RequestID, at now: Moment) {
+        if let error = refusal(of: request, by: who, at: now) {
+            refuse(id, error)
+            return
+        }
+        switch request {
+        case .signal(let message): signal(message, by: who, as: id, at: now)
+        case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: who, as: id, at: now)
+        case .end(let callID, let device): end(callID, device: device, by: who, as: id, at: now)
+        case .history(let limit, let before):
+            ask(.history(who.user, limit: limit, before: before), for: .history(id, who), at: now)
+        case .call(let callID):
+            if let call = calls.find(callID, for: who.user) {
+                say(.reply(id, Reply(body: CallView.details(call.record))), at: now)
+            } else {
+                ask(.timeline(callID, who.user), for: .call(id, who, callID), at: now)
+            }
+        case .timeline(let callID):
+            ask(.timeline(callID, who.isService ? nil : who.user), for: .timeline(id, who), at: now)
+        case .register(let registration): register(registration, by: who, as: id, at: now)
+        case .devices: out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
+        case .removeDevice(let device): removeDevice(device, by: who, as: id, at: now)
+        case .blocks: out.append(.reply(id, Reply(body: BlockView.list(directory.blocks(of: who.user), for: who))))
+        case .block(let user): block(user, by: who, as: id, at: now)
+        case .unblock(let user): unblock(user, by: who, as: id, at: now)
+        case .doNotDisturb(let until): doNotDisturb(until, by: who, as: id, at: now)
+        }
+    }
+
+    /// Why a request is not even looked at. A hang-up must always get through.
+    private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
+        switch request {
+        case .end: return nil
+        case .signal(let message): if message.signal.kind == .end { return nil }
+        case .fetch, .history, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block, .unblock,
+            .doNotDisturb:
+            break
+        }
+        let full = TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now)
+        // A service acts for everybody: its rate is its own affair.
+        guard !who.isService, !requestBuckets[who.user, default: full].take(at: now) else { return nil }
+        return WireError(.rateLimited, "at most \(policy.signalsPerSecond) requests a second")
+    }
+
+    func refuse(_ id: RequestID, _ error: WireError) {
+        metrics.refusals[error.code.rawValue, default: 0] += 1
+        let retry: Int? =
+            switch error.code {
+            case .rateLimited, .draining: 1
+            case .storeUnavailable: 2
+            default: nil
+            }
+        out.append(.reply(id, Reply(error, retryAfterSeconds: retry)))
+    }
+
+    private func signal(_ message: SignalMessage, by who: Who, as id: RequestID, at now: Moment) {
+        if let from = message.from, from != who.user, !who.isService {
+            refuse(id, WireError(.forbidden, "from: only a service may speak for others", field: Field.from.name))
+            return
+        }
+        let source = Source(user: message.from ?? who.user, phone: who.phone(named: message.device), name: who.name)
+        switch take(message, from: source, at: now) {
+        case .failure(let error): refuse(id, error)
+        case .success(let receipt):
+            showLife(of: source.phone, of: source.user, in: receipt.call, at: now)
+            reply(receipt, to: source, as: id, at: now)
+        }
+    }
+
+    private func end(_ callID: CallID, device: DeviceID?, by who: Who, as id: RequestID, at now: Moment) {
+        let source = Source(user: who.user, phone: who.phone(named: device), name: who.name)
+        switch take(SignalMessage(endOf: callID), from: source, at: now) {
+        case .failure(let error): refuse(id, error)
+        case .success(let receipt): reply(receipt, to: source, as: id, at: now)
+        }
+    }
+
+    private func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
+        let session = receipt.call.session
+        let standing = session.side(of: source.user).map { session.standing(side: $0, phone: source.phone) }
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("ok")
+        json.value(true)
+        json.name("callId")
+        json.plain(session.key.id.text)
+        json.name("epoch")
+        json.value(session.epoch)
+        json.name("seq")
+        json.value(receipt.seq)
+        json.write(
+            StateChange(
+                standing?.state ?? session.state,
+                reason: standing?.reason,
+                replacedBy: receipt.outcome?.replacedBy
+            )
+        )
+        json.endObject()
+        say(.reply(id, Reply(body: json.bytes)), at: now)
+    }
+
+    /// A device that only asks now and then is there as long as it asks.
+    func showLife(of phone: Phone, of user: UserID, in call: Call, at now: Moment) {
+        guard let side = call.session.side(of: user) else { return }
+        drive(call, .seen(phone, side), at: now)
+        if !isPresent(phone, of: user, in: call) { drive(call, .gone(phone, side), at: now) }
+    }
+
+    private func ask(_ question: Question, for inquiry: Inquiry, at now: Moment) {
+        lastQuestion += 1
+        let id = QuestionID(rawValue: lastQuestion)
+        questions[id] = inquiry
+        // What has changed so far must be in the answer.
+        flush(at: now, into: &out)
+        out.append(.ask(question, id))
+    }
+
+    func answered(_ inquiry: Inquiry, _ answer: Answer, at now: Moment) {
+        switch (inquiry, answer) {
+        case (.history(let id, let who), .history(let calls)):
+            out.append(.reply(id, Reply(body: CallView.history(calls, for: who))))
+        case (.call(let id, let who, _), .timeline(let record?, _)) where Self.concerns(record, who):
+            out.append(.reply(id, Reply(body: CallView.details(record))))
+        case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
+            out.append(.reply(id, Reply(body: TimelineView.body(record, events, for: who))))
+        case (.call(let id, _, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
+        case (.history(let id, _), _), (.call(let id, _, _), _), (.timeline(let id, _), _):
+            out.append(.reply(id, Self.storeUnavailable))
+        }
+    }
+
+    /// Whether a user may know of a kept call: one that is hidden from its callee is in their history, as missed.
+    private static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
+        who.isService || record.caller == who.user || record.callee == who.user && record.hidden != .block
+    }
+}

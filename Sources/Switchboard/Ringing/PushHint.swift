@@ -1,0 +1,47 @@
+/// What APNs' reasons mean for an operator, in plain words.
+///
+/// Source: "Handling notification responses from APNs", Apple Developer Documentation.
+enum PushHint {
+    private static let texts: [String: String] = [
+        "BadDeviceToken":
+            "the token is not of this APNs environment, or of another app: a build from Xcode has sandbox tokens",
+        "Unregistered": "the app was deleted, or its token replaced; the phone must register again",
+        "ExpiredToken": "the token has expired; the phone must register again",
+        "DeviceTokenNotForTopic": "the token belongs to another app: bundleId at registration must be that app's own",
+        "TopicDisallowed": "the APNs key's team may not push to this bundle id",
+        "MissingTopic": "the registration carries no bundleId",
+        "BadTopic": "the bundle id is none that Apple knows",
+        "InvalidProviderToken": "key id, team id or .p8 file do not belong together",
+        "ExpiredProviderToken": "the server's clock is wrong",
+        "MissingProviderToken": "the request carried no provider token",
+        "Forbidden": "the APNs key may not be used for this",
+        "BadCertificateEnvironment": "the certificate is for the other environment",
+        "PayloadTooLarge": "the payload is larger than Apple allows",
+        "TooManyRequests": "too many pushes to one device in a short time",
+        "TooManyProviderTokenUpdates": "the provider token is renewed too often; is another server using the same key?",
+        "InternalServerError": "Apple's server failed",
+        "ServiceUnavailable": "Apple's server is not available",
+        "Shutdown": "Apple's server is shutting down",
+        "BadMessageId": "the apns-id is none",
+        "BadExpirationDate": "the apns-expiration is none",
+        "BadPriority": "the apns-priority is none",
+        "BadPath": "the path is none",
+        "MethodNotAllowed": "the method is not POST",
+        "IdleTimeout": "the connection was idle for too long",
+        "InvalidPushType": "the push type does not fit the topic",
+        "UnrelatedKeyIdInToken": "the key id in the provider token is not the connection's",
+        "BadEnvironmentKeyIdInToken": "the APNs key is for the other environment",
+    ]
+
+    static func knows(_ reason: String) -> Bool { texts[reason] != nil }
+
+    static func text(for result: PushResult) -> String? {
+        switch result {
+        case .answered(200, _, _): nil
+        case .answered(_, let reason, _): reason.flatMap { texts[$0] }
+        case .unreachable: "APNs could not be reached: check the network, a proxy, the firewall for port 443"
+        case .cancelled: nil
+        case .onlyLogged: "start the server with --apns-key-file, --apns-key-id and --apns-team-id"
+        }
+    }
+}

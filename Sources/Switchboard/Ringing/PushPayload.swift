@@ -1,0 +1,90 @@
+import CallCore
+import CallWire
+
+/// What a push says (protocol, section 6).
+enum PushPayload {
+    /// The largest VoIP payload that APNs takes, in bytes ("Generating a remote notification", Apple).
+    static let voipBytes = 5_120
+
+    /// A call comes in. The offer goes along if it fits, so that the woken app need not ask for it.
+    static func incoming(
+        _ call: Call,
+        to device: DeviceRecord,
+        capabilities: any CapabilityIssuer,
+        at now: Moment
+    ) -> [UInt8] {
+        let act = capabilities.capability(
+            call: call.key.id, epoch: call.session.epoch, user: device.user, peer: call.session.caller,
+            device: device.id, until: call.session.ringUntil + .seconds(60))
+        let full = write(call, displayName: call.displayName, act: act, sdp: offer(of: call), at: now)
+        if full.count <= voipBytes { return full }
+        var name = call.displayName
+        while true {
+            let payload = write(call, displayName: name, act: act, sdp: nil, at: now)
+            guard payload.count > voipBytes, let longer = name, !longer.isEmpty else { return payload }
+            name = String(longer.dropLast(max(1, (payload.count - voipBytes) / 24)))
+        }
+    }
+
+    private static func write(
+        _ call: Call,
+        displayName: String?,
+        act: String,
+        sdp: ArraySlice<UInt8>?,
+        at now: Moment
+    ) -> [UInt8] {
+        let session = call.session
+        let name = displayName ?? session.caller.text
+        var json = JSONWriter(capacity: 1_024)
+        json.beginObject()
+        json.name("aps")
+        json.beginObject()
+        json.name("content-available")
+        json.value(1)
+        json.endObject()
+        json.name("type")
+        json.plain("call.incoming")
+        json.name("callId")
+        json.plain(session.key.id.text)
+        json.name("epoch")
+        json.value(session.epoch)
+        json.name("fromUserId")
+        json.plain(session.caller.text)
+        json.name("fromDisplayName")
+        json.value(name)
+        json.name("room")
+        json.plain(call.room)
+        json.name("hasVideo")
+        json.value(session.hasVideo)
+        json.name("callUUID")
+        json.plain(call.uuid)
+        json.name("handle")
+        json.plain(session.caller.text)
+        // The first app's code reads these two, its documents the two above.
+        json.name("callerId")
+        json.plain(session.caller.text)
+        json.name("callerName")
+        json.value(name)
+        json.name("sentAt")
+        json.value(now.milliseconds)
+        json.name("ringUntil")
+        json.value(session.ringUntil.milliseconds)
+        json.name("act")
+        json.plain(act)
+        if let sdp {
+            json.name("offer")
+            json.raw(sdp)
+        }
+        json.endObject()
+        return json.bytes
+    }
+
+    /// The caller's newest description, as it stands in its relayed object.
+    private static func offer(of call: Call) -> ArraySlice<UInt8>? {
+        for (index, entry) in call.session.log.enumerated().reversed() {
+            guard case .signal(.offer, .caller, _, _, _) = entry.content else { continue }
+            return RelayedObject(call.frames[index])?.value(of: .sdp)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,110 @@
+import CallCore
+import CallWire
+
+/// What comes in on sockets.
+extension Switchboard {
+    func received(_ frame: [UInt8], from id: SessionID, at now: Moment) {
+        guard let session = sessions[id] else { return }
+        heard(session, at: now)
+        let message: ClientMessage
+        do throws(ClientMessage.Refusal) {
+            message = try ClientMessage(frame, ringFor: policy.ringFor)
+        } catch {
+            refuse(error, from: session, at: now)
+            return
+        }
+        session.bad = 0
+        guard isWithinRate(message, from: session, at: now) else { return }
+        switch message.request {
+        case .signal(let signal):
+            let source = Source(user: session.user, phone: session.phone, name: session.who.name)
+            switch take(signal, from: source, at: now) {
+            case .success(let receipt): acknowledge(receipt, id: message.id, to: session, at: now)
+            case .failure(let error): tell(error, id: message.id, callID: signal.callID, to: session)
+            }
+        case .join(let room): enter(room, session, id: message.id, at: now)
+        case .leave(let room): leave(room, session, id: message.id, at: now)
+        case .auth(let token): out.append(.verify(id, id: message.id, token: token))
+        case .sync(let cursors): sync(cursors, session, id: message.id, at: now)
+        }
+    }
+
+    private func refuse(_ refusal: ClientMessage.Refusal, from session: Session, at now: Moment) {
+        tell(refusal.error, id: refusal.id, to: session)
+        if refusal.error.code == .invalidJSON {
+            session.bad += 1
+            if session.bad >= policy.badFrames {
+                close(session.id, code: 4400, "too many frames in a row that are not JSON")
+                closed(session.id, at: now)
+            }
+        } else {
+            session.bad = 0
+            countAgainstRate(session, at: now)
+        }
+    }
+
+    /// Whether a session keeps to its rate. A hang-up must always get through.
+    private func isWithinRate(_ message: ClientMessage, from session: Session, at now: Moment) -> Bool {
+        if case .signal(let signal) = message.request, case .end = signal.content { return true }
+        guard !session.bucket.take(at: now) else { return true }
+        session.refused += 1
+        tell(WireError(.rateLimited, "at most \(policy.signalsPerSecond) a second"), id: message.id, to: session)
+        if session.refused >= policy.refusedFrames {
+            close(session.id, code: 4429, "far too many frames")
+            closed(session.id, at: now)
+        }
+        return false
+    }
+
+    /// What is refused costs as much as what is taken.
+    private func countAgainstRate(_ session: Session, at now: Moment) {
+        guard !session.bucket.take(at: now) else { return }
+        session.refused += 1
+        guard session.refused >= policy.refusedFrames else { return }
+        close(session.id, code: 4429, "far too many frames")
+        closed(session.id, at: now)
+    }
+
+    func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to session: Session) {
+        metrics.refusals[error.code.rawValue, default: 0] += 1
+        out.append(.send(session.id, ServerFrame.error(error, id: id, callID: callID)))
+    }
+
+    private func acknowledge(_ receipt: Receipt, id: SignalID?, to session: Session, at now: Moment) {
+        // A sender that gave no id still learns which callId the server made for its offer.
+        guard let id = id ?? (receipt.madeCallID ? SignalID(receipt.call.key.id.text) : nil) else { return }
+        let frame = ServerFrame.ack(
+            id: id,
+            callID: receipt.call.key.id,
+            epoch: receipt.call.session.epoch,
+            seq: receipt.seq,
+            outcome: receipt.outcome
+        )
+        say(.frame(session.id, frame), at: now)
+    }
+
+    func verified(_ result: Result<Who, WireError>, for id: SessionID, id name: SignalID?, at now: Moment) {
+        guard let session = sessions[id] else { return }
+        switch result {
+        case .success(let who) where who.user == session.user:
+            session.who = who
+            schedule(.session(id), at: nextCheckUp(of: session))
+            if let name { out.append(.send(id, ServerFrame.ack(id: name))) }
+        case .success: tell(WireError(.forbidden, "token: is another user's", field: "token"), id: name, to: session)
+        case .failure(let error): tell(error, id: name, to: session)
+        }
+    }
+
+    private func sync(_ cursors: [CallID: ClientMessage.Cursor], _ session: Session, id: SignalID?, at now: Moment) {
+        for callID in cursors.keys.sorted() {
+            guard let cursor = cursors[callID], let call = calls.find(callID, for: session.user),
+                let side = call.session.side(of: session.user)
+            else { continue }
+            // A place in another epoch's log says nothing about this one.
+            let isCurrent = cursor.epoch == nil || cursor.epoch == call.session.epoch
+            replay(call, to: session, side, after: isCurrent ? cursor.seq : 0)
+            if call.session.owesNews(to: session.phone, side: side) { drive(call, .told(session.phone, side), at: now) }
+        }
+        if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
+    }
+}

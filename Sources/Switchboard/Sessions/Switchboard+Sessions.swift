@@ -1,0 +1,180 @@
+import CallCore
+import CallWire
+
+/// Sessions: how they open, what is replayed to them, how they prove that they live, how they close.
+extension Switchboard {
+    func opened(_ id: SessionID, _ who: Who, device: DeviceID?, at now: Moment) {
+        guard !isDraining else {
+            out.append(.close(id, code: 1001, reason: "the server is shutting down; reconnect", isLost: false))
+            return
+        }
+        let named = device ?? who.device
+        let own = sessionsByUser[who.user] ?? []
+        if let named, let older = own.first(where: { $0.phone.id == named }) {
+            // A phone that lost its network comes back before its old connection is known to be dead.
+            close(older.id, code: 4409, "replaced by a new connection of the same device")
+            closed(older.id, at: now)
+        } else if own.count >= policy.sessionsPerUser {
+            countClose(4429)
+            out.append(.close(id, code: 4429, reason: "too many sessions of this user", isLost: false))
+            return
+        }
+        let phone = Phone(id: named ?? unnamedDevice(of: who), mark: who.mark)
+        let session = Session(
+            id: id,
+            who: who,
+            phone: phone,
+            isNamed: named != nil,
+            bucket: TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now),
+            at: now
+        )
+        sessions[id] = session
+        sessionsByUser[who.user, default: []].append(session)
+        metrics.sessions = sessions.count
+        metrics.sessionsOpened += 1
+        out.append(
+            .send(
+                id,
+                ServerFrame.welcome(
+                    user: who.user,
+                    device: phone.id,
+                    session: "s_\(String(id.rawValue, radix: 36))",
+                    heartbeatSeconds: policy.heartbeat.milliseconds / 1_000,
+                    iceServers: policy.iceServers,
+                    frameBytes: WireLimits.frameBytes,
+                    signalsPerSecond: policy.signalsPerSecond
+                )
+            )
+        )
+        replayEverything(to: session, at: now)
+        schedule(.session(id), at: nextCheckUp(of: session))
+    }
+
+    /// A name for a device that gave none: that of the connection it had before, if a live call still counts on it.
+    private func unnamedDevice(of who: Who) -> DeviceID {
+        for call in calls.live(of: who.user) {
+            for leg in call.session.legs where leg.phone.mark == who.mark && leg.phone.id.text.hasPrefix("c-") {
+                let isThere = sessionsByUser[who.user]?.contains { $0.phone.id == leg.phone.id } ?? false
+                if call.user(on: leg.side) == who.user, !isThere { return leg.phone.id }
+            }
+        }
+        let digits = String(random.next(), radix: 16)
+        guard let id = DeviceID("c-" + String(repeating: "0", count: 16 - digits.count) + digits) else {
+            preconditionFailure("a connection's device id is of the form")
+        }
+        return id
+    }
+
+    /// Sends a device all that concerns it of every live call, and what it missed of those that ended.
+    private func replayEverything(to session: Session, at now: Moment) {
+        for call in calls.live(of: session.user) {
+            guard let side = call.session.side(of: session.user) else { continue }
+            drive(call, .seen(session.phone, side), at: now)
+            if side == .callee { drive(call, .notified(session.phone), at: now) }
+            replay(call, to: session, side, after: 0)
+            if side == .callee, case .ringing = call.session.phase {
+                note(call, "delivered.socket", device: session.phone.id, at: now)
+            }
+            if call.session.owesNews(to: session.phone, side: side) { drive(call, .told(session.phone, side), at: now) }
+        }
+        for number in news[session.user] ?? [] {
+            guard let call = calls[number], let side = call.session.side(of: session.user),
+                call.session.owesNews(to: session.phone, side: side)
+            else { continue }
+            tellEnd(of: call, to: session, side)
+            drive(call, .told(session.phone, side), at: now)
+        }
+    }
+
+    /// Sends the entries of a call that concern a device, from behind a place.
+    func replay(_ call: Call, to session: Session, _ side: Side, after seq: UInt64) {
+        for (index, entry) in call.session.log.enumerated() where entry.seq > seq {
+            guard call.session.sees(entry, side: side, phone: session.phone) else { continue }
+            metrics.delivered += 1
+            out.append(.send(session.id, call.frames[index]))
+        }
+    }
+
+    /// Sends the entry that tells a device that it is out of the call.
+    private func tellEnd(of call: Call, to session: Session, _ side: Side) {
+        for (index, entry) in call.session.log.enumerated().reversed() {
+            guard case .state(let change) = entry.content, change.state == .ended,
+                call.session.sees(entry, side: side, phone: session.phone)
+            else { continue }
+            out.append(.send(session.id, call.frames[index]))
+            return
+        }
+    }
+
+    /// Takes note that a device must be told of a call's end when it comes.
+    func owe(_ call: Call, to leg: Leg) {
+        let user = call.user(on: leg.side)
+        if news[user]?.contains(call.number) != true { news[user, default: []].append(call.number) }
+    }
+
+    func ponged(_ id: SessionID, at now: Moment) {
+        guard let session = sessions[id] else { return }
+        heard(session, at: now)
+    }
+
+    /// A session gave a sign of life.
+    func heard(_ session: Session, at now: Moment) {
+        session.heardAt = now
+        session.probedAt = nil
+    }
+
+    /// When a session must be looked at: to ping it, to drop it, or because its token runs out.
+    func nextCheckUp(of session: Session) -> Moment {
+        var next = min(session.pingedAt + policy.heartbeat, session.heardAt + policy.silence)
+        if let end = tokenEnd(of: session) { next = min(next, end) }
+        return next
+    }
+
+    private func tokenEnd(of session: Session) -> Moment? { session.who.expiresAt.map { $0 + policy.tokenLeeway } }
+
+    func checkUp(on session: Session, at now: Moment) {
+        if let end = tokenEnd(of: session), now >= end {
+            out.append(.send(session.id, ServerFrame.error(WireError(.tokenExpired, "the token has expired"), id: nil)))
+            close(session.id, code: 4401, "the token has expired")
+            closed(session.id, at: now)
+            return
+        }
+        if now >= session.heardAt + policy.silence {
+            close(session.id, code: 1001, "nothing was heard for too long", isLost: true)
+            closed(session.id, at: now)
+            return
+        }
+        if now >= session.pingedAt + policy.heartbeat {
+            session.pingedAt = now
+            out.append(.ping(session.id))
+        }
+        schedule(.session(session.id), at: nextCheckUp(of: session))
+    }
+
+    func closed(_ id: SessionID, at now: Moment) {
+        guard let session = sessions.removeValue(forKey: id) else { return }
+        metrics.sessions = sessions.count
+        sessionsByUser[session.user]?.removeAll { $0 === session }
+        if sessionsByUser[session.user]?.isEmpty == true { sessionsByUser[session.user] = nil }
+        leaveAllRooms(session)
+        for call in calls.live(of: session.user) {
+            guard let side = call.session.side(of: session.user) else { continue }
+            if !isPresent(session.phone, of: session.user, in: call) {
+                drive(call, .gone(session.phone, side), at: now)
+            }
+        }
+    }
+
+    /// Whether a device has a socket, or a request under way in a call.
+    func isPresent(_ phone: Phone, of user: UserID, in call: Call) -> Bool {
+        if sessionsByUser[user]?.contains(where: { $0.phone.isSame(as: phone) }) == true { return true }
+        return call.polls.contains { polls[$0].map { $0.user == user && $0.phone.isSame(as: phone) } ?? false }
+    }
+
+    func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {
+        countClose(code)
+        out.append(.close(id, code: code, reason: reason, isLost: isLost))
+    }
+
+    private func countClose(_ code: UInt16) { metrics.closes[code, default: 0] += 1 }
+}

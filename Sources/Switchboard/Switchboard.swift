@@ -1,0 +1,151 @@
+public import CallCore
+import CallWire
+import DequeModule
+import HeapModule
+
+/// Who is connected, which calls there are, who is rung and woken: everything that the server decides.
+///
+/// One owner calls it from one thread. It reads no clock and does no I/O: inputs come with the moment, outputs say what
+/// to do. ``flush(at:into:)`` is called once after every batch of inputs, so that many changes share one commit.
+public final class Switchboard {
+    let policy: Policy
+    /// Makes the capabilities that pushes carry.
+    let capabilities: any CapabilityIssuer
+    /// Chance, handed in: a simulator's has a seed.
+    var random: any RandomNumberGenerator
+
+    var sessions: [SessionID: Session] = [:]
+    var sessionsByUser: [UserID: [Session]] = [:]
+    var rooms: [RoomKey: [Session]] = [:]
+    var calls = CallTable()
+    var directory: Directory
+    var callBuckets: [UserID: TokenBucket] = [:]
+    var requestBuckets: [UserID: TokenBucket] = [:]
+    var polls: [RequestID: Poll] = [:]
+    var questions: [QuestionID: Inquiry] = [:]
+    var pushes: [PushID: Wake] = [:]
+    /// Calls that a device was in and that ended without its knowing, by user.
+    var news: [UserID: [CallNumber]] = [:]
+
+    var timers = Heap<Timer>()
+    var out: [Output] = []
+    var steps: [CallSession.Output] = []
+    var changes: [Change] = []
+    var dirty: [Call] = []
+    /// What waits for a commit, oldest first.
+    var waiting = Deque<Waiting>()
+    var inFlight = Deque<(ticket: Ticket, at: Moment)>()
+    var lastTicket = Ticket(rawValue: 0)
+    var committed = Ticket(rawValue: 0)
+
+    var lastCallNumber: Int64
+    var lastPush: UInt64 = 0
+    var lastQuestion: UInt64 = 0
+    let crashes: Int
+    let startedAt: Moment
+    var isDraining = false
+
+    /// What is counted.
+    public internal(set) var metrics = Metrics()
+
+    /// A switchboard that goes on with what was kept.
+    public init(
+        policy: Policy,
+        stored: StoredState,
+        capabilities: any CapabilityIssuer,
+        random: any RandomNumberGenerator,
+        at now: Moment
+    ) {
+        self.policy = policy
+        self.capabilities = capabilities
+        self.random = random
+        directory = Directory(stored)
+        lastCallNumber = stored.lastCallNumber
+        crashes = stored.crashes
+        startedAt = now
+        for kept in stored.calls { restore(kept, at: now) }
+        schedule(.sweep, at: now + Self.sweepEvery)
+    }
+
+    /// The next moment at which ``Input/deadlineReached`` is due.
+    public var deadline: Moment? { timers.min?.at }
+
+    /// How many sessions are open.
+    public var sessionCount: Int { sessions.count }
+
+    /// Takes one input, and adds to `outputs` what is to be done about it, in order.
+    public func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
+        swap(&out, &outputs)
+        defer { swap(&out, &outputs) }
+        switch input {
+        case .opened(let id, let who, let device): opened(id, who, device: device, at: now)
+        case .received(let id, let frame): received(frame, from: id, at: now)
+        case .ponged(let id): ponged(id, at: now)
+        case .closed(let id): closed(id, at: now)
+        case .verified(let id, let name, let result): verified(result, for: id, id: name, at: now)
+        case .requested(let id, let who, let request): requested(request, by: who, as: id, at: now)
+        case .abandoned(let id): abandoned(id, at: now)
+        case .stored(let report): stored(report, at: now)
+        case .pushed(let id, let result): pushed(id, result, at: now)
+        case .drain: drain()
+        case .deadlineReached: deadlineReached(at: now)
+        }
+    }
+
+    /// Hands over what has changed since the last time as one commit.
+    public func flush(at now: Moment, into outputs: inout [Output]) {
+        guard !changes.isEmpty || !dirty.isEmpty else { return }
+        var batch: [Change] = []
+        batch.reserveCapacity(changes.count + dirty.count)
+        for call in dirty {
+            call.isDirty = false
+            batch.append(.call(call.record))
+        }
+        dirty.removeAll(keepingCapacity: true)
+        batch.append(contentsOf: changes)
+        changes.removeAll(keepingCapacity: true)
+        lastTicket = nextTicket
+        inFlight.append((lastTicket, now))
+        outputs.append(.commit(batch, lastTicket))
+    }
+
+    /// The ticket that what changes now will be committed under.
+    var nextTicket: Ticket { Ticket(rawValue: lastTicket.rawValue + 1) }
+
+    /// Counts of live calls by state, for the metrics page.
+    public func countCalls() -> [CallState: Int] { calls.countByState() }
+
+    private func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        for id in sessions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            close(id, code: 1001, "the server is shutting down; reconnect")
+        }
+        for id in polls.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            out.append(.reply(id, Reply(WireError(.draining, "the server is shutting down"), retryAfterSeconds: 1)))
+        }
+        polls.removeAll()
+    }
+
+    private func restore(_ kept: StoredCall, at now: Moment) {
+        guard let call = Call(kept, grace: policy.grace, at: now) else {
+            out.append(.note(.unreadable(kept.record.number)))
+            return
+        }
+        if let older = calls[call.key] {
+            guard older.number < call.number else { return }
+            calls.remove(older)
+        }
+        calls.insert(call)
+        reschedule(call)
+        for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
+    }
+}
+
+/// Makes the capability that a push carries, so that a just-woken app whose token has expired can learn of the call.
+public protocol CapabilityIssuer {
+    /// A capability for one device and one epoch of a call, valid until a moment (protocol, section 6).
+    func capability(
+        call: CallID, epoch: UInt32, user: UserID, peer: UserID, device: DeviceID, until: Moment
+    ) -> String
+}

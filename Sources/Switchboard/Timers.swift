@@ -1,0 +1,89 @@
+import CallCore
+import HeapModule
+
+/// Something to look at again at a moment. Timers are never taken back: whoever is woken looks whether it is time.
+struct Timer: Comparable {
+    enum Subject: Equatable {
+        case session(SessionID)
+        case probe(SessionID)
+        case call(CallNumber)
+        case poll(RequestID)
+        case sweep
+    }
+
+    let at: Moment
+    let subject: Subject
+
+    static func < (a: Self, b: Self) -> Bool { a.at < b.at }
+}
+
+extension Switchboard {
+    /// How often what has grown old is forgotten.
+    static let sweepEvery = Moment.Span.seconds(60)
+
+    func schedule(_ subject: Timer.Subject, at moment: Moment) { timers.insert(Timer(at: moment, subject: subject)) }
+
+    func deadlineReached(at now: Moment) {
+        while let timer = timers.min, timer.at <= now {
+            timers.removeMin()
+            switch timer.subject {
+            case .session(let id): if let session = sessions[id] { checkUp(on: session, at: now) }
+            case .probe(let id): if let session = sessions[id] { checkProbe(of: session, at: now) }
+            case .call(let number): if let call = calls[number] { callDue(call, timerAt: timer.at, at: now) }
+            case .poll(let id): pollTimedOut(id, at: now)
+            case .sweep: sweep(at: now)
+            }
+        }
+    }
+
+    /// Makes sure that a timer stands for a call's next deadline.
+    func reschedule(_ call: Call) {
+        guard let deadline = call.deadline(fetchableFor: policy.fetchableFor) else { return }
+        if let at = call.scheduledAt, at <= deadline { return }
+        call.scheduledAt = deadline
+        schedule(.call(call.number), at: deadline)
+    }
+
+    private func callDue(_ call: Call, timerAt: Moment, at now: Moment) {
+        if call.scheduledAt == timerAt { call.scheduledAt = nil }
+        if let endedAt = call.endedAt {
+            if now >= endedAt + policy.fetchableFor {
+                forget(call)
+                return
+            }
+        } else {
+            retryPushes(of: call, at: now)
+            if let deadline = call.session.deadline, now >= deadline { drive(call, .deadlineReached, at: now) }
+        }
+        reschedule(call)
+    }
+
+    /// An ended call can no longer be fetched: its log goes, what its timeline tells stays.
+    func forget(_ call: Call) {
+        for entry in call.session.log {
+            if let event = Self.event(for: entry) { changes.append(.event(call.number, event)) }
+        }
+        changes.append(.logForgotten(call.number))
+        for id in call.polls { if let poll = polls.removeValue(forKey: id) { answer(poll, as: id) } }
+        calls.remove(call)
+    }
+
+    private func sweep(at now: Moment) {
+        changes.append(
+            .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
+        )
+        callBuckets = callBuckets.filter { _, bucket in
+            var bucket = bucket
+            return !bucket.isFull(at: now)
+        }
+        requestBuckets = requestBuckets.filter { _, bucket in
+            var bucket = bucket
+            return !bucket.isFull(at: now)
+        }
+        for user in news.keys.sorted() {
+            news[user]?.removeAll { calls[$0] == nil }
+            if news[user]?.isEmpty == true { news[user] = nil }
+        }
+        schedule(.sweep, at: now + Self.sweepEvery)
+    }
+}

@@ -1,0 +1,131 @@
+"""Fixtures: servers, tokens, phones, REST clients, and a fake APNs. A test gets a server and a data folder of its own."""
+
+import pathlib
+import sys
+
+import pytest
+from phone import Phone
+from rest import Rest
+from ringline_server import Server, binary
+from tokens import mint
+
+
+def pytest_configure(config):
+    if not binary().exists():
+        raise pytest.UsageError(f"{binary()} is not there: swift build -c release --product ringline")
+
+
+@pytest.fixture
+def make_server(tmp_path):
+    """Starts servers: `make_server("--ring-timeout", 1, data=…, environment={…})`. None may have crashed by the end."""
+    servers = []
+
+    def make(*options, data=None, environment=None, start=True) -> Server:
+        server = Server(data or tmp_path / f"data-{len(servers)}", *options, environment=environment)
+        servers.append(server)
+        return server.start() if start else server
+
+    yield make
+    crashed = []
+    for server in servers:
+        if server.process is None:
+            continue
+        if not server.alive() and server.process.returncode not in (0, -9):
+            crashed.append(f"code {server.process.returncode}: {server.errors()[-2000:]}")
+        server.kill()
+    assert not crashed, crashed
+
+
+@pytest.fixture
+def server(make_server) -> Server:
+    return make_server()
+
+
+class World:
+    """People around one server."""
+
+    def __init__(self, server: Server):
+        self.server = server
+        self.closing = []
+
+    def token(self, user="11", **claims) -> str:
+        return mint(self.server.secret, user, **claims)
+
+    def phone(self, user="11", device: str | None = None, *, token: str | None = None, claims=None, **options) -> Phone:
+        """A phone of this user on the WebSocket, welcomed."""
+        phone = Phone(self.server.ws_url, token or self.token(user, **(claims or {})), device=device, **options)
+        self.closing.append(phone)
+        return phone
+
+    def rest(self, user="11", *, token: str | None = None, allow_5xx=False, **claims) -> Rest:
+        client = Rest(self.server.url, token or self.token(user, **claims), allow_5xx)
+        self.closing.append(client)
+        return client
+
+    def call(self, call_id="c-1", caller="11", callee="10", answer=True):
+        """Two phones in a call: (caller, callee), nothing left in either inbox."""
+        import samples
+
+        one, other = self.phone(caller, f"phone-{caller}"), self.phone(callee, f"phone-{callee}")
+        one.ring(other, call_id)
+        other.expect(type="offer", callId=call_id)
+        if answer:
+            other.ask(type="answer", callId=call_id, sdp=samples.ANSWER)
+            one.expect(type="answer", callId=call_id)
+        for phone in (one, other):
+            phone.fence()
+            phone.inbox.clear()
+        return one, other
+
+    def close(self):
+        for each in self.closing:
+            try:
+                each.close()
+            except OSError:
+                pass  # It was dropped by the test.
+
+
+@pytest.fixture
+def make_world():
+    worlds = []
+
+    def make(server: Server) -> World:
+        worlds.append(World(server))
+        return worlds[-1]
+
+    yield make
+    for world in worlds:
+        world.close()
+
+
+@pytest.fixture
+def world(server, make_world) -> World:
+    return make_world(server)
+
+
+@pytest.fixture
+def apns(tmp_path):
+    """A fake of Apple's push service, both environments; see Tests/FakeAPNs."""
+    folder = pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    from fake_apns import FakeAPNs
+
+    with FakeAPNs(directory=tmp_path / "apns") as fake:
+        yield fake
+
+
+def push_options(fake, environment="sandbox") -> list[str]:
+    """What `ringline serve` needs to push to the fake."""
+    return [
+        "--apns-key-file", fake.key, "--apns-key-id", fake.key_id, "--apns-team-id", fake.team_id,
+        "--apns-environment", environment, "--apns-ca-file", fake.ca,
+        "--apns-endpoint-sandbox", fake.endpoints["sandbox"],
+        "--apns-endpoint-production", fake.endpoints["production"],
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def push_world(apns, make_server, make_world):
+    """A world whose server pushes to the fake: (world, fake)."""
+    return make_world(make_server(*push_options(apns))), apns

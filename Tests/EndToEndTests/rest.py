@@ -1,0 +1,61 @@
+"""A client of the REST interface, as one user."""
+
+import httpx
+
+PROBLEM = "application/problem+json"
+
+
+class Rest:
+    """Every answer is checked for what holds for all of them: no 5xx unless asked for, errors as RFC 9457 problems."""
+
+    def __init__(self, url: str, token: str | None, allow_5xx: bool = False):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.allow_5xx = allow_5xx
+        self.http = httpx.Client(base_url=url, headers=headers, trust_env=False, timeout=40)
+
+    def request(self, method: str, path: str, **options) -> httpx.Response:
+        answer = self.http.request(method, path, **options)
+        assert self.allow_5xx or answer.status_code < 500, f"{method} {path}: {answer.status_code} {answer.text}"
+        if answer.status_code >= 400 and method != "HEAD":
+            assert answer.headers.get("content-type", "").split(";")[0] == PROBLEM, f"{answer.headers} {answer.text}"
+            problem = answer.json()
+            assert isinstance(problem.get("code"), str) and isinstance(problem.get("message"), str), problem
+        return answer
+
+    def get(self, path: str, **params) -> httpx.Response:
+        return self.request("GET", path, params=params)
+
+    def post(self, path: str, body) -> httpx.Response:
+        return self.request("POST", path, json=body)
+
+    def put(self, path: str, body) -> httpx.Response:
+        return self.request("PUT", path, json=body)
+
+    def delete(self, path: str) -> httpx.Response:
+        return self.request("DELETE", path)
+
+    def signal(
+        self, action: str, call_id: str | None = None, *, path_id: bool = False, top=None, **data
+    ) -> httpx.Response:
+        """`POST /api/calls/signal`, the callId in the body or in the path."""
+        body = {"action": action, "data": data} | (top or {})
+        path = "/api/calls/signal"
+        if call_id is not None and path_id:
+            path += f"/{call_id}"
+        elif call_id is not None:
+            body["callId"] = call_id
+        return self.post(path, body)
+
+    def log(self, call_id: str, **params) -> dict:
+        """`GET /api/calls/signal/{callId}`, which must succeed."""
+        answer = self.get(f"/api/calls/signal/{call_id}", **params)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def close(self):
+        self.http.close()
+
+
+def code(answer: httpx.Response) -> tuple[int, str]:
+    """Status and code of a refusal."""
+    return answer.status_code, answer.json().get("code")

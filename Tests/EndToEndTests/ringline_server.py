@@ -1,0 +1,118 @@
+"""The real server: started on port 0 with a data folder of its own, stopped by process id."""
+
+import os
+import pathlib
+import queue
+import signal
+import subprocess
+import threading
+import time
+
+import httpx
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+START_SECONDS = 20
+
+
+def binary() -> pathlib.Path:
+    """The program under test: `RINGLINE_BINARY`, else the release build."""
+    return pathlib.Path(os.environ.get("RINGLINE_BINARY") or ROOT / ".build/release/ringline").resolve()
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """This process's environment without anything that would configure the server."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("RINGLINE_")}
+    return kept | more
+
+
+class Server:
+    """One server process. `start` may be called again after it has ended: the data folder stays."""
+
+    def __init__(self, data: pathlib.Path, *options: str, environment: dict[str, str] | None = None):
+        self.data = data
+        self.options = [str(option) for option in options]
+        self.environment = environment or {}
+        self.process: subprocess.Popen | None = None
+        self.url = self.admin_url = ""
+        self.starts = 0
+
+    def start(self) -> "Server":
+        self.starts += 1
+        self.error_path = self.data.parent / f"{self.data.name}.stderr.{self.starts}"
+        command = [str(binary()), "serve", "--data", str(self.data)]
+        if "--listen" not in self.options:
+            command += ["--listen", "127.0.0.1:0"]
+        if "--admin-listen" not in self.options:
+            command += ["--admin-listen", "127.0.0.1:0"]
+        with open(self.error_path, "wb") as errors:
+            self.process = subprocess.Popen(
+                command + self.options,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=clean_environment(**self.environment),
+            )
+        self.lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read_output, args=(self.process.stdout,), daemon=True).start()
+        self.url = self.admin_url = ""
+        deadline = time.monotonic() + START_SECONDS
+        while not (self.url and self.admin_url):
+            try:
+                line = self.lines.get(timeout=max(0.01, deadline - time.monotonic()))
+            except queue.Empty:
+                self.kill()
+                raise AssertionError(f"not ready after {START_SECONDS} s: {self.errors()}") from None
+            if line is None:
+                raise AssertionError(f"ended before it was ready, code {self.process.wait()}: {self.errors()}")
+            if line.startswith("listening on "):
+                self.url = line.removeprefix("listening on ").strip()
+            elif line.startswith("admin on "):
+                self.admin_url = line.removeprefix("admin on ").strip()
+        return self
+
+    def _read_output(self, stream):
+        for line in stream:
+            self.lines.put(line.decode(errors="replace"))
+        self.lines.put(None)
+        stream.close()
+
+    @property
+    def ws_url(self) -> str:
+        return "ws" + self.url.removeprefix("http") + "/ws"
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def secret(self) -> bytes:
+        """The development key that the server made: the file's bytes without one trailing newline."""
+        return (self.data / "development-jwt-secret").read_bytes().removesuffix(b"\n")
+
+    def errors(self) -> str:
+        return self.error_path.read_text(errors="replace")
+
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        """`kill -9`: nothing is flushed, nobody is told."""
+        if self.alive():
+            os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
+    def terminate(self):
+        """SIGTERM, without waiting."""
+        os.kill(self.process.pid, signal.SIGTERM)
+
+    def exit_code(self, seconds: float = 10) -> int:
+        return self.process.wait(seconds)
+
+    def metrics_text(self) -> str:
+        answer = httpx.get(self.admin_url + "/metrics", trust_env=False, timeout=5)
+        assert answer.status_code == 200, answer.text
+        return answer.text

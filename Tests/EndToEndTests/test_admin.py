@@ -1,0 +1,102 @@
+"""The admin listener (issue 2, part 9)."""
+
+import time
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from rest import Rest
+
+
+def get(server, path: str) -> httpx.Response:
+    return httpx.get(server.admin_url + path, trust_env=False, timeout=5)
+
+
+def families(server) -> dict:
+    return {family.name: family for family in text_string_to_metric_families(server.metrics_text())}
+
+
+def total(server, word: str, **labels) -> float:
+    """The sum of all counters and gauges whose name holds the word, with these labels."""
+    return sum(
+        sample.value
+        for family in families(server).values()
+        if word in family.name and family.type in ("counter", "gauge")
+        for sample in family.samples
+        if all(sample.labels.get(name) == value for name, value in labels.items())
+        and not sample.name.endswith("_created")
+    )
+
+
+def eventually(condition, seconds=5):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "did not come true"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_it_is_healthy_and_ready(server, path):
+    assert get(server, path).status_code == 200
+
+
+def test_metrics_are_prometheus_text(world):
+    taro, hanako = world.call("c-1")
+    taro.ask(type="end", callId="c-1")
+    answer = get(world.server, "/metrics")
+    assert answer.headers["content-type"].startswith("text/plain")
+    found = families(world.server)
+    assert found
+    for family in found.values():
+        assert family.documentation, f"{family.name} has no HELP"
+        assert family.type != "unknown", f"{family.name} has no TYPE"
+    names = [sample.name + str(sorted(sample.labels.items())) for family in found.values() for sample in family.samples]
+    assert len(names) == len(set(names)), "a sample stands there twice"
+
+
+def test_there_are_sessions_calls_signals_acks_pushes_and_the_store(world):
+    taro, hanako = world.call("c-1")
+    text = world.server.metrics_text()
+    for word in ("session", "call", "signal", "ack", "push", "store"):
+        assert any(word in name for name in families(world.server)), f"nothing about {word}:\n{text}"
+    histograms = [family for family in families(world.server).values() if family.type == "histogram"]
+    assert any("ack" in family.name for family in histograms)
+
+
+def test_sessions_are_counted_up_and_down(world):
+    phone = world.phone("11")
+    one = total(world.server, "sessions")
+    other = world.phone("10")
+    assert total(world.server, "sessions") > one
+    other.close()
+    eventually(lambda: total(world.server, "sessions") <= one + 1)
+    assert phone.fence() == []
+
+
+def test_histograms_are_consistent(world):
+    world.call("c-1")
+    for family in families(world.server).values():
+        if family.type != "histogram":
+            continue
+        buckets = [sample for sample in family.samples if sample.name.endswith("_bucket")]
+        by_labels = {}
+        for sample in buckets:
+            labels = tuple(sorted((k, v) for k, v in sample.labels.items() if k != "le"))
+            by_labels.setdefault(labels, []).append((float(sample.labels["le"]), sample.value))
+        for values in by_labels.values():
+            counts = [count for _, count in sorted(values)]
+            assert counts == sorted(counts) and sorted(values)[-1][0] == float("inf")
+
+
+def test_the_admin_pages_are_not_on_the_public_listener(server):
+    rest = Rest(server.url, None)
+    for path in ("/metrics", "/readyz"):
+        assert rest.get(path).status_code in (401, 404)
+
+
+def test_calls_are_not_on_the_admin_listener(world):
+    assert Rest(world.server.admin_url, world.token(), allow_5xx=False).http.get("/api/me/devices").status_code == 404
+
+
+def test_no_metric_carries_a_user_or_a_call(world):
+    taro, hanako = world.call("call-to-look-for", "user-to-look-for", "10")
+    assert "to-look-for" not in world.server.metrics_text()

@@ -1,0 +1,325 @@
+"""Who may come in, for how long, and from where (protocol, section 2)."""
+
+import base64
+import json
+import time
+
+import jwt
+import pytest
+import samples
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from phone import Phone
+from raw_socket import RawSocket
+from rest import Rest, code
+from tokens import mint
+from websockets.exceptions import InvalidStatus
+
+LEEWAY = 60
+
+
+def b64(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def forged(header: dict, claims: dict, signature: bytes = b"") -> str:
+    return ".".join([b64(json.dumps(header).encode()), b64(json.dumps(claims).encode()), b64(signature)])
+
+
+def later() -> int:
+    return int(time.time()) + 3600
+
+
+def upgrade_status(url: str, token: str | None = None, **options) -> int:
+    with pytest.raises(InvalidStatus) as refusal:
+        Phone(url, token, **options)
+    return refusal.value.response.status_code
+
+
+# Ways in
+
+
+def test_a_bearer_header_lets_a_socket_in(world):
+    assert world.phone("11").user == "11"
+
+
+def test_a_browser_offers_its_token_as_a_subprotocol(world):
+    phone = Phone(world.server.ws_url, subprotocols=["ringline.v1", "bearer." + world.token("11")])
+    assert phone.user == "11"
+    assert phone.socket.subprotocol == "ringline.v1", "the token is never echoed"
+    phone.close()
+
+
+def test_a_token_in_the_query_lets_a_socket_in(world):
+    phone = Phone(world.server.ws_url + "?token=" + world.token("11"))
+    assert phone.user == "11"
+    phone.close()
+
+
+def test_a_token_in_the_query_with_a_device(world):
+    phone = Phone(world.server.ws_url + "?token=" + world.token("11") + "&device=d-1")
+    assert (phone.user, phone.device) == ("11", "d-1")
+    phone.close()
+
+
+def test_a_large_token_of_8_kib_is_read(world):
+    assert world.phone("11", claims={"padding": "x" * 6000}).user == "11"
+    assert world.rest("11", padding="x" * 6000).get("/api/me/devices").status_code == 200
+
+
+def test_the_user_is_the_subject_else_uid(world):
+    assert world.phone(token=mint(world.server.secret, None, uid="77")).user == "77"
+    assert world.phone(token=mint(world.server.secret, "78", uid="77")).user == "78"
+
+
+@pytest.mark.parametrize("claims", [{"uid": 11}, {"sub": 11}])
+def test_an_integer_user_claim_is_the_user_of_that_name(world, claims):
+    token = jwt.encode({"exp": later()} | claims, world.server.secret, algorithm="HS256")
+    assert world.phone(token=token).user == "11"
+
+
+def test_another_claim_may_name_the_user(make_server, make_world):
+    world = make_world(make_server("--jwt-user-claim", "account"))
+    assert world.phone(token=mint(world.server.secret, None, account="a1")).user == "a1"
+
+
+# Ways to stay outside
+
+
+def bad_tokens(secret: bytes) -> dict[str, str | None]:
+    good = {"sub": "11", "exp": later()}
+    other_key = mint(b"another secret of thirty-two bytes", "11")
+    signed = mint(secret, "11")
+    head, body, signature = signed.split(".")
+    rsa_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return {
+        "none": None,
+        "empty": "",
+        "not-a-token": "abc",
+        "two-parts": "a.b",
+        "another-key": other_key,
+        "alg-none": forged({"alg": "none", "typ": "JWT"}, good),
+        "alg-None": forged({"alg": "None"}, good),
+        "no-alg": forged({"typ": "JWT"}, good),
+        "signature-cut": f"{head}.{body}.{signature[:-4]}",
+        "signature-empty": f"{head}.{body}.",
+        "signature-of-other-claims": f"{head}.{b64(json.dumps(good | {'sub': '10'}).encode())}.{signature}",
+        "alg-rs256": jwt.encode(good, rsa_key, algorithm="RS256"),
+        "alg-hs512": jwt.encode(good, secret, algorithm="HS512"),
+        "not-yet": mint(secret, "11", nbf=int(time.time()) + LEEWAY + 30),
+        "no-expiry": mint(secret, "11", exp=None),
+        "no-user": mint(secret, None),
+        "user-with-a-space": mint(secret, "a b"),
+        "user-too-long": mint(secret, "a" * 129),
+        "user-empty": mint(secret, ""),
+        "user-is-a-list": mint(secret, None, uid=["11"]),
+        "user-is-negative": mint(secret, None, uid=-11),
+        "expiry-is-text": mint(secret, "11", exp="tomorrow"),
+        "critical-extension": jwt.encode(good, secret, algorithm="HS256", headers={"crit": ["x"], "x": 1}),
+    }
+
+
+BAD = list(bad_tokens(b"only for the names, long enough for it"))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_token_gets_401_everywhere(world, name):
+    token = bad_tokens(world.server.secret)[name]
+    url = world.server.ws_url
+    assert upgrade_status(url, token) == 401
+    if token:
+        assert upgrade_status(url + "?token=" + token) == 401
+        phone = Phone(url, subprotocols=["ringline.v1", "bearer." + token], welcome=False)
+        assert phone.close_code() == 4401, "browsers cannot see a 401"
+    rest = world.rest(token=token or "-")
+    if token is None:
+        rest = Rest(world.server.url, None)
+    assert code(rest.get("/api/me/devices")) == (401, "unauthenticated")
+
+
+def test_an_expired_token_says_so(world):
+    token = world.token("11", ttl=-LEEWAY - 5)
+    assert upgrade_status(world.server.ws_url, token) == 401
+    assert code(world.rest(token=token).get("/api/me/devices")) == (401, "token_expired")
+    phone = Phone(world.server.ws_url, subprotocols=["ringline.v1", "bearer." + token], welcome=False)
+    assert phone.close_code() == 4401
+
+
+def test_a_token_expired_within_the_leeway_is_good(world):
+    assert world.rest("11", ttl=-20).get("/api/me/devices").status_code == 200
+
+
+def test_not_before_within_the_leeway_is_good(world):
+    assert world.phone("11", claims={"nbf": int(time.time()) + 20}).user == "11"
+
+
+def test_a_refused_token_changes_nothing(world):
+    caller = world.rest(token=mint(b"another secret of thirty-two bytes", "11"))
+    assert caller.signal("offer", "c-1", to="10", sdp=samples.OFFER).status_code == 401
+    assert world.rest("10").get("/api/calls/signal/c-1").status_code == 404
+
+
+# A socket outlives its token only until the leeway is over
+
+
+def test_at_expiry_the_socket_is_told_and_closed_with_4401(world):
+    phone = world.phone("11", claims={"exp": int(time.time()) - LEEWAY + 3})
+    assert phone.expect(type="error", seconds=10)["code"] == "token_expired"
+    assert phone.close_code() == 4401
+
+
+def test_a_renewed_token_keeps_the_socket_open(world):
+    ends = int(time.time()) - LEEWAY + 3
+    phone = world.phone("11", claims={"exp": ends})
+    phone.ask(type="auth", token=world.token("11"))
+    bystander = world.phone("10", claims={"exp": ends + 1})
+    assert bystander.close_code(10) == 4401, "by now the first token is over too"
+    assert phone.fence() == []
+
+
+def test_renewal_with_a_bad_token_is_refused(world):
+    phone = world.phone("11")
+    assert phone.refused(type="auth", token="nonsense")["code"] == "unauthenticated"
+
+
+def test_renewal_does_not_change_the_user(world):
+    phone = world.phone("11")
+    phone.refused(type="auth", token=world.token("12"))
+    hanako = world.phone("10")
+    phone.ring(hanako, "c-1")
+    assert hanako.expect(type="offer")["from"] == "11"
+
+
+# Origin
+
+
+def test_a_client_without_an_origin_is_no_browser_and_let_in(world):
+    assert world.phone("11").user == "11"
+
+
+def test_a_page_of_the_same_host_is_let_in(world):
+    assert world.phone("11", origin=world.server.url).user == "11"
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1.evil.example", "null"])
+def test_a_page_from_elsewhere_is_forbidden(world, origin):
+    assert upgrade_status(world.server.ws_url, world.token(), origin=origin) == 403
+
+
+def test_an_allowed_origin_is_let_in(make_server, make_world):
+    world = make_world(make_server("--allow-origin", "https://app.example"))
+    assert world.phone("11", origin="https://app.example").user == "11"
+    assert upgrade_status(world.server.ws_url, world.token(), origin="https://other.example") == 403
+
+
+# Keys of other kinds
+
+
+def pem(key) -> bytes:
+    return key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+EC_KEY = ec.generate_private_key(ec.SECP256R1())
+KEYS = {"RS256": RSA_KEY, "ES256": EC_KEY}
+
+
+@pytest.mark.parametrize("algorithm", KEYS)
+def test_a_public_key_file_lets_its_own_tokens_in_and_nothing_else(make_server, tmp_path, algorithm):
+    key = KEYS[algorithm]
+    path = tmp_path / "key.pem"
+    path.write_bytes(pem(key))
+    server = make_server("--jwt-public-key-file", path)
+    phone = Phone(server.ws_url, mint(key, "11", algorithm=algorithm))
+    assert phone.user == "11"
+    phone.close()
+    other = "ES256" if algorithm == "RS256" else "RS256"
+    assert upgrade_status(server.ws_url, mint(KEYS[other], "11", algorithm=other)) == 401
+    fresh = (
+        rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        if algorithm == "RS256"
+        else ec.generate_private_key(ec.SECP256R1())
+    )
+    assert upgrade_status(server.ws_url, mint(fresh, "11", algorithm=algorithm)) == 401
+
+
+@pytest.mark.parametrize("algorithm", KEYS)
+def test_the_public_key_is_no_hs256_secret(make_server, tmp_path, algorithm):
+    # The classic confusion: a token "signed" with the bytes of the public key, which everybody knows.
+    import hashlib
+    import hmac
+
+    path = tmp_path / "key.pem"
+    path.write_bytes(pem(KEYS[algorithm]))
+    server = make_server("--jwt-public-key-file", path)
+    for secret in (pem(KEYS[algorithm]), pem(KEYS[algorithm]).strip()):
+        unsigned = forged({"alg": "HS256", "typ": "JWT"}, {"sub": "11", "exp": later()}).rsplit(".", 1)[0]
+        token = unsigned + "." + b64(hmac.new(secret, unsigned.encode(), hashlib.sha256).digest())
+        assert upgrade_status(server.ws_url, token) == 401
+
+
+def test_a_jwks_file_holds_several_keys_told_apart_by_kid(make_server, tmp_path):
+    rsa_jwk = json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(RSA_KEY.public_key())) | {
+        "kid": "r",
+        "alg": "RS256",
+        "use": "sig",
+    }
+    ec_jwk = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(EC_KEY.public_key())) | {
+        "kid": "e",
+        "alg": "ES256",
+        "use": "sig",
+    }
+    path = tmp_path / "jwks.json"
+    path.write_text(json.dumps({"keys": [rsa_jwk, ec_jwk]}))
+    server = make_server("--jwks-file", path)
+    for algorithm, kid in (("RS256", "r"), ("ES256", "e")):
+        phone = Phone(server.ws_url, mint(KEYS[algorithm], "11", algorithm=algorithm, headers={"kid": kid}))
+        assert phone.user == "11"
+        phone.close()
+    assert upgrade_status(server.ws_url, mint(RSA_KEY, "11", algorithm="RS256", headers={"kid": "e"})) == 401
+    assert upgrade_status(server.ws_url, mint(RSA_KEY, "11", algorithm="RS256", headers={"kid": "x"})) == 401
+
+
+@pytest.mark.parametrize("ending", [b"", b"\n"])
+def test_a_secret_file_is_used_raw_but_for_one_trailing_newline(make_server, tmp_path, ending):
+    secret = b"exactly these bytes: \xff\x00\x01 are the secret!!"
+    path = tmp_path / "secret"
+    path.write_bytes(secret + ending)
+    server = make_server("--jwt-secret-file", path)
+    phone = Phone(server.ws_url, mint(secret, "11"))
+    assert phone.user == "11"
+    phone.close()
+
+
+# A service
+
+
+def test_a_service_may_name_any_user(world):
+    service = world.rest("backend", scope="server")
+    hanako = world.phone("10")
+    answer = service.post(
+        "/api/calls/signal",
+        {"from": "11", "callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}},
+    )
+    assert answer.status_code == 200, answer.text
+    assert hanako.expect(type="offer")["from"] == "11"
+
+
+def test_nobody_else_may_name_another_user(world):
+    rest, hanako = world.rest("12"), world.phone("10")
+    rest.post(
+        "/api/calls/signal",
+        {"from": "11", "callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}},
+    )
+    hanako.fence()
+    assert not [message for message in hanako.heard if message.get("from") == "11"]
+
+
+def test_tokens_never_show_in_the_log(world):
+    token = world.token("11")
+    RawSocket(world.server.port, token).close()
+    world.phone(token=token)
+    Phone(world.server.ws_url + "?token=" + token).close()
+    world.rest(token=token).get("/api/me/devices", token=token)
+    assert token not in world.server.errors()
+    assert token.rsplit(".", 1)[1] not in world.server.errors()

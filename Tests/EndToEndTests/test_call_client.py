@@ -1,0 +1,101 @@
+"""`ringline call` and `ringline answer`: the first call of a newcomer (issue 2, part 11)."""
+
+import queue
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+import samples
+from ringline_server import binary, clean_environment
+
+
+class Client:
+    """One run of the shipped client; its lines as they come."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen(
+            [str(binary()), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=clean_environment(),
+        )  # fmt: skip
+        self.lines: queue.Queue[str] = queue.Queue()
+        self.said: list[str] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(line)
+
+    def says(self, *words: str, seconds=10) -> str:
+        """Waits for a line that holds one of the words."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                line = self.lines.get(timeout=max(0.01, deadline - time.monotonic()))
+            except queue.Empty:
+                raise AssertionError(f"none of {words} in {self.said}") from None
+            self.said.append(line)
+            if any(word in line.lower() for word in words):
+                return line
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+@pytest.fixture
+def client(world):
+    clients = []
+
+    def start(kind: str, user: str, *arguments) -> Client:
+        clients.append(Client(kind, "--url", world.server.ws_url, "--token", world.token(user), *arguments))
+        return clients[-1]
+
+    yield start
+    for each in clients:
+        each.stop()
+
+
+def test_two_terminals_set_up_a_call(world, client):
+    answering = client("answer", "10")
+    watcher = world.phone("10", "watcher")
+    calling = client("call", "11", "--to", "10")
+    watcher.expect(type="offer", **{"from": "11"})
+    calling.says("answer")
+    answering.says("offer", "call")
+    assert watcher.expect(type="call", state="ended")["reason"] == "answered_elsewhere"
+
+
+def test_the_calling_client_sends_a_real_offer(world, client):
+    hanako = world.phone("10")
+    client("call", "11", "--to", "10")
+    offer = hanako.expect(type="offer")
+    assert offer["sdp"].startswith("v=0\r\n") and "m=audio" in offer["sdp"]
+    hanako.ask(type="answer", callId=offer["callId"], sdp=samples.ANSWER)
+
+
+def test_the_answering_client_answers_a_phone(world, client):
+    client("answer", "10")
+    taro = world.phone("11")
+    taro.ring("10", "c-1")
+    answer = taro.expect(type="answer")
+    assert answer["sdp"].startswith("v=0\r\n") and answer["from"] == "10"
+
+
+def test_a_wrong_token_is_said_and_a_failure(world):
+    bad = Client("call", "--url", world.server.ws_url, "--token", "nonsense", "--to", "10")
+    assert bad.process.wait(10) != 0
+    bad.says("401", "token", "unauth")
+
+
+def test_a_server_that_is_not_there_is_said_and_a_failure(world):
+    url = world.server.ws_url
+    world.server.kill()
+    lost = Client("call", "--url", url, "--token", world.token(), "--to", "10")
+    assert lost.process.wait(15) != 0

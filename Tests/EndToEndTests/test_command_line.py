@@ -1,0 +1,218 @@
+"""`ringline` as an operator meets it (issue 2, part 8)."""
+
+import os
+import socket
+import subprocess
+import time
+
+import jwt
+import pytest
+import samples
+from ringline_server import binary, clean_environment
+
+
+def run(*arguments, environment=None, seconds=15, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [str(binary()), *map(str, arguments)], capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL,
+        env=clean_environment(**(environment or {})), **options,
+    )  # fmt: skip
+
+
+def serve(tmp_path, *options, **more) -> subprocess.CompletedProcess:
+    """A start that must fail."""
+    defaults = []
+    for name, value in (("--listen", "127.0.0.1:0"), ("--admin-listen", "127.0.0.1:0"), ("--data", tmp_path / "data")):
+        if name not in options:
+            defaults += [name, value]
+    return run("serve", *defaults, *options, **more)
+
+
+def one_clear_line(result: subprocess.CompletedProcess, *words: str):
+    assert result.returncode != 0
+    lines = [line for line in result.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1, result.stderr
+    for word in words:
+        assert word in lines[0], lines[0]
+    assert "listening on" not in result.stdout
+
+
+def test_a_bad_option_is_one_line_and_a_failure(tmp_path):
+    one_clear_line(serve(tmp_path, "--no-such-option"), "--no-such-option")
+
+
+@pytest.mark.parametrize(
+    "option, value",
+    [("--ring-timeout", "soon"), ("--ring-timeout", "-1"), ("--ring-timeout", "0"), ("--listen", "nowhere"), ("--listen", "127.0.0.1:70000"),
+     ("--apns-environment", "moon"), ("--disconnect-grace", "x")],
+)  # fmt: skip
+def test_a_bad_value_is_one_line_that_names_the_option(tmp_path, option, value):
+    one_clear_line(serve(tmp_path, f"{option}={value}"), option)
+
+
+def test_a_bad_value_in_the_environment_is_one_line_that_names_it(tmp_path):
+    one_clear_line(serve(tmp_path, environment={"RINGLINE_RING_TIMEOUT": "soon"}), "RINGLINE_RING_TIMEOUT")
+
+
+@pytest.mark.parametrize("option", ["--listen", "--admin-listen"])
+def test_a_taken_port_is_one_line_that_names_it(tmp_path, option):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        one_clear_line(serve(tmp_path, option, f"127.0.0.1:{port}"), str(port))
+
+
+@pytest.mark.parametrize(
+    "option", ["--jwt-secret-file", "--jwt-public-key-file", "--jwks-file", "--apns-key-file", "--tls-cert"]
+)
+def test_a_key_that_is_not_there_is_one_line_that_names_it(tmp_path, option):
+    path = tmp_path / "missing.pem"
+    others = {
+        "--apns-key-file": ["--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"],
+        "--tls-cert": ["--tls-key", path],
+    }.get(option, [])
+    one_clear_line(serve(tmp_path, option, path, *others), str(path))
+
+
+@pytest.mark.parametrize("option", ["--jwt-public-key-file", "--jwks-file", "--apns-key-file"])
+def test_a_key_that_is_no_key_is_one_line_that_names_it(tmp_path, option):
+    path = tmp_path / "noise.pem"
+    path.write_text("this is no key")
+    others = ["--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"] if option == "--apns-key-file" else []
+    one_clear_line(serve(tmp_path, option, path, *others), str(path))
+
+
+def test_a_data_folder_that_cannot_be_made_is_one_line_that_names_it(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    one_clear_line(serve(tmp_path, "--data", file / "data"), str(file / "data"))
+
+
+def test_a_data_folder_that_is_a_file_is_one_line_that_names_it(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    one_clear_line(serve(tmp_path, "--data", file), str(file))
+
+
+def test_a_second_server_on_the_same_data_is_refused(server, tmp_path):
+    one_clear_line(serve(tmp_path, "--data", server.data), str(server.data))
+    assert server.alive()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["serve", "--help"],
+        ["token", "--help"],
+        ["health", "--help"],
+        ["call", "--help"],
+        ["answer", "--help"],
+    ],
+)
+def test_help_explains(arguments):
+    result = run(*arguments)
+    assert result.returncode == 0
+    assert "USAGE" in result.stdout.upper()
+
+
+def test_the_help_of_serve_names_every_option():
+    text = run("serve", "--help").stdout
+    for option in (
+        "--listen", "--admin-listen", "--data", "--jwt-secret-file", "--jwt-public-key-file", "--jwks-file", "--jwt-user-claim",
+        "--apns-key-file", "--apns-key-id", "--apns-team-id", "--apns-environment", "--apns-endpoint-sandbox",
+        "--apns-endpoint-production", "--apns-ca-file", "--tls-cert", "--tls-key", "--allow-origin", "--ring-timeout",
+        "--probe-timeout", "--disconnect-grace",
+    ):  # fmt: skip
+        assert option in text, option
+
+
+def test_the_version_is_printed():
+    result = run("version")
+    assert result.returncode == 0 and result.stdout.strip()
+
+
+def test_the_environment_configures_and_flags_go_first(make_server, make_world):
+    def ring_seconds(*options, **environment) -> float:
+        world = make_world(make_server(*options, environment=environment))
+        world.phone("11").ring("10", "c-1")
+        return round(world.rest("10").log("c-1")["ringUntil"] / 1000 - time.time())
+
+    assert abs(ring_seconds() - 45) <= 1
+    assert abs(ring_seconds(RINGLINE_RING_TIMEOUT="20") - 20) <= 1
+    assert abs(ring_seconds("--ring-timeout", 10, RINGLINE_RING_TIMEOUT="20") - 10) <= 1
+
+
+def test_listen_addresses_may_come_from_the_environment(tmp_path):
+    process = subprocess.Popen(
+        [str(binary()), "serve"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path,
+        env=clean_environment(RINGLINE_LISTEN="127.0.0.1:0", RINGLINE_ADMIN_LISTEN="127.0.0.1:0", RINGLINE_DATA=str(tmp_path / "d")),
+    )  # fmt: skip
+    try:
+        lines = [process.stdout.readline(), process.stdout.readline()]
+        assert any(line.startswith("listening on http://127.0.0.1:") for line in lines)
+        assert any(line.startswith("admin on http://127.0.0.1:") for line in lines)
+        assert (tmp_path / "d" / "development-jwt-secret").exists()
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+# Tokens
+
+
+def test_a_token_is_signed_with_the_data_folders_development_key(server):
+    result = run("token", "--data", server.data, "--user", "11", "--name", "Taro", "--ttl", "12h")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("\n") == 1
+    claims = jwt.decode(result.stdout.strip(), server.secret, algorithms=["HS256"])
+    assert (claims["sub"], claims["name"]) == ("11", "Taro")
+    assert abs(claims["exp"] - time.time() - 12 * 3600) < 10
+
+
+def test_a_token_lets_its_user_in(world):
+    token = run(
+        "token", "--data", world.server.data, "--user", "11", "--name", "山田太郎", "--ttl", "5m"
+    ).stdout.strip()
+    phone = world.phone(token=token)
+    assert phone.user == "11"
+    phone.ring("10", "c-1")
+    assert world.rest("10").log("c-1")["offer"]["displayName"] == "山田太郎"
+
+
+def test_a_token_made_before_the_first_start_is_good_too(make_server, make_world, tmp_path):
+    token = run("token", "--data", tmp_path / "data-0", "--user", "11").stdout.strip()
+    assert token
+    world = make_world(make_server(data=tmp_path / "data-0"))
+    assert world.phone(token=token).user == "11"
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--user", "a b"], ["--user", "11", "--ttl", "soon"], ["--user", "11", "--ttl", "-5m"]]
+)
+def test_a_token_that_makes_no_sense_is_refused(tmp_path, arguments):
+    result = run("token", "--data", tmp_path / "data", *arguments)
+    assert result.returncode != 0 and result.stderr and not result.stdout
+
+
+def test_the_development_key_is_nobody_elses_to_read(server):
+    assert (server.data / "development-jwt-secret").stat().st_mode & 0o077 == 0
+    assert len(server.secret) >= 32
+
+
+# Health
+
+
+def test_health_tells_by_its_exit_code(server):
+    assert run("health", "--admin", server.admin_url).returncode == 0
+    server.kill()
+    result = run("health", "--admin", server.admin_url)
+    assert result.returncode != 0 and result.stderr
+
+
+def test_the_server_says_nothing_of_the_calls_content_in_its_log(world):
+    taro, hanako = world.call("c-1")
+    taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
+    taro.ask(type="end", callId="c-1")
+    errors = world.server.errors()
+    for secret in ("192.0.2.", "ice-pwd", "candidate:", "a=fingerprint", os.fsdecode(world.server.secret)):
+        assert secret not in errors

@@ -1,0 +1,135 @@
+"""A user's phones and their push tokens (protocol, sections 5 and 9)."""
+
+import pytest
+from rest import code
+
+VOIP, ALERT = "a" * 64, "b" * 64
+
+
+def devices(rest) -> list[dict]:
+    answer = rest.get("/api/me/devices")
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    return body if isinstance(body, list) else body["devices"]
+
+
+def body(**fields) -> dict:
+    return {"platform": "ios", "bundleId": "com.example.chat"} | fields
+
+
+def test_a_registered_device_is_listed(world):
+    rest = world.rest("10")
+    answer = rest.put("/api/me/devices", body(voipDeviceToken=VOIP, deviceId="d-1"))
+    assert answer.status_code == 200
+    assert answer.json() == answer.json() | {"deviceId": "d-1", "bundleId": "com.example.chat", "platform": "ios"}
+    assert [device["deviceId"] for device in devices(rest)] == ["d-1"]
+
+
+def test_registering_again_changes_nothing(world):
+    rest = world.rest("10")
+    for _ in range(3):
+        assert rest.put("/api/me/devices", body(voipDeviceToken=VOIP)).status_code == 200
+    assert len(devices(rest)) == 1
+
+
+def test_a_device_without_an_id_has_one(world):
+    rest = world.rest("10")
+    made = rest.put("/api/me/devices", body(voipDeviceToken=VOIP)).json()["deviceId"]
+    assert made and devices(rest)[0]["deviceId"] == made
+
+
+def test_both_tokens_together(world):
+    rest = world.rest("10")
+    assert rest.put("/api/me/devices", body(voipDeviceToken=VOIP, apnsDeviceToken=ALERT)).status_code == 200
+    assert len(devices(rest)) == 1
+
+
+@pytest.mark.parametrize(
+    "first, second", [("voipDeviceToken", "apnsDeviceToken"), ("apnsDeviceToken", "voipDeviceToken")]
+)
+def test_the_two_halves_of_one_installation_join_without_a_device_id(world, first, second):
+    rest = world.rest("10")
+    rest.put("/api/me/devices", body(**{first: VOIP}))
+    rest.put("/api/me/devices", body(**{second: ALERT}))
+    assert len(devices(rest)) == 1
+
+
+def test_a_second_installation_of_the_same_bundle_is_another_device(world):
+    rest = world.rest("10")
+    rest.put("/api/me/devices", body(voipDeviceToken=VOIP))
+    rest.put("/api/me/devices", body(voipDeviceToken="c" * 64))
+    assert len(devices(rest)) == 2
+
+
+def test_a_token_moves_to_the_user_who_registers_it(world):
+    taro, hanako = world.rest("11"), world.rest("10")
+    taro.put("/api/me/devices", body(voipDeviceToken=VOIP))
+    hanako.put("/api/me/devices", body(voipDeviceToken=VOIP))
+    assert devices(taro) == []
+    assert len(devices(hanako)) == 1
+
+
+def test_a_new_token_of_a_named_device_replaces_the_old_one(world):
+    rest = world.rest("10")
+    rest.put("/api/me/devices", body(voipDeviceToken=VOIP, deviceId="d-1"))
+    rest.put("/api/me/devices", body(voipDeviceToken="c" * 64, deviceId="d-1"))
+    assert [device["deviceId"] for device in devices(rest)] == ["d-1"]
+
+
+def test_a_removed_device_is_gone(world):
+    rest = world.rest("10")
+    rest.put("/api/me/devices", body(voipDeviceToken=VOIP, deviceId="d-1"))
+    assert rest.delete("/api/me/devices/d-1").status_code in (200, 204)
+    assert devices(rest) == []
+    assert code(rest.delete("/api/me/devices/d-1")) == (404, "not_found")
+
+
+def test_another_users_devices_are_neither_seen_nor_removed(world):
+    taro, hanako = world.rest("11"), world.rest("10")
+    taro.put("/api/me/devices", body(voipDeviceToken=VOIP, deviceId="d-1"))
+    assert devices(hanako) == []
+    assert code(hanako.delete("/api/me/devices/d-1")) == (404, "not_found")
+    assert len(devices(taro)) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"bundleId": None},
+        {"bundleId": 5},
+        {"platform": None},
+        {"platform": ["ios"]},
+        {"voipDeviceToken": 5},
+        {"voipDeviceToken": ["a"]},
+        {"deviceId": "a b"},
+        {"deviceId": "a" * 129},
+        {"voipDeviceToken": "x" * 5000},
+    ],
+    ids=str,
+)
+def test_a_registration_with_a_bad_field_is_refused_by_name_and_changes_nothing(world, fields):
+    rest = world.rest("10")
+    whole = {key: value for key, value in (body(voipDeviceToken=VOIP) | fields).items() if value is not None}
+    answer = rest.put("/api/me/devices", whole)
+    assert code(answer) == (400, "invalid_field")
+    assert next(iter(fields)) in answer.text
+    assert devices(rest) == []
+
+
+def test_the_33rd_device_replaces_the_one_unseen_longest(world):
+    rest = world.rest("10")
+    for number in range(33):
+        assert (
+            rest.put("/api/me/devices", body(voipDeviceToken=f"{number:064x}", deviceId=f"d-{number}")).status_code
+            == 200
+        )
+    left = {device["deviceId"] for device in devices(rest)}
+    assert left == {f"d-{number}" for number in range(1, 33)}
+
+
+def test_devices_survive_a_restart(world):
+    rest = world.rest("10")
+    rest.put("/api/me/devices", body(voipDeviceToken=VOIP, deviceId="d-1"))
+    world.server.kill()
+    world.server.start()
+    assert [device["deviceId"] for device in devices(world.rest("10"))] == ["d-1"]

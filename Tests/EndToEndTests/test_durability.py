@@ -1,0 +1,202 @@
+"""`kill -9` at any moment: what was acked is there afterwards (protocol, section 0; issue 2, part 6)."""
+
+import random
+import threading
+import time
+
+import pytest
+import samples
+
+KILLS = 20
+
+
+def strictly_growing(numbers) -> bool:
+    return all(one < other for one, other in zip(numbers, numbers[1:]))
+
+
+def ices(rest, call_id: str) -> list[dict]:
+    return [signal for signal in rest.log(call_id)["signals"] if signal["type"] == "ice"]
+
+
+def next_answer(phone) -> dict | None:
+    """The next ack or error; None when the connection is gone, or when nothing more comes."""
+    try:
+        return phone.wait(lambda message: message["type"] in ("ack", "error"), 2)
+    except AssertionError:
+        return None
+
+
+def read_to_the_end(phone):
+    try:
+        phone.close_code(5)
+    except AssertionError:
+        pass
+
+
+@pytest.mark.timeout(150)
+def test_twenty_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_world):
+    chance = random.Random(11)
+    server = make_server("--ring-timeout", 600)
+    world = make_world(server)
+    registered = {"bundleId": "com.example.chat", "platform": "ios", "voipDeviceToken": "a" * 64, "deviceId": "d-1"}
+    world.rest("10").put("/api/me/devices", registered)
+    taken: dict[tuple[str, int], str] = {}  # (callId, seq) → the one signal that it was given to
+    deadlines: dict[str, int] = {}
+    acked: dict[str, list[tuple[int, str]]] = {}
+
+    def given(call_id: str, seq: int, mark: str):
+        assert taken.setdefault((call_id, seq), mark) == mark, f"seq {seq} of {call_id} was given to two signals"
+
+    for round_number in range(KILLS):
+        caller, call_id = f"c{round_number}", f"call-{round_number}"
+        hanako = world.phone("10", "listener")
+        taro = world.phone(caller, "phone")
+        ack = taro.ring("10", call_id)
+        deadlines[call_id] = hanako.expect(type="offer", callId=call_id)["ringUntil"]
+        acked[call_id] = []
+        marks = {}
+        for number in range(60):
+            mark = f"{call_id}-{number}"
+            taro.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
+            marks[mark] = number
+        # Killed while the rest is on its way, at any point of the way.
+        killer = threading.Timer(chance.uniform(0, 0.02), server.kill)
+        wanted = chance.randrange(0, 40)
+        while (answer := next_answer(taro)) is not None:
+            assert answer["type"] == "ack", answer
+            acked[call_id].append((answer["seq"], answer["id"]))
+            given(call_id, answer["seq"], answer["id"])
+            if len(acked[call_id]) >= wanted and killer.ident is None:
+                killer.start()
+        if killer.ident is None:
+            killer.start()
+        killer.join()
+        # What was relayed without an ack was shown under its number as well.
+        read_to_the_end(hanako)
+        for message in hanako.heard:
+            if message["type"] == "ice" and message.get("callId") == call_id:
+                given(call_id, message["seq"], message["id"])
+
+        server.start()
+        rest = world.rest("10", device="checker")
+        log = rest.log(call_id)
+        kept = [(signal["seq"], signal["id"]) for signal in ices(rest, call_id)]
+        assert set(acked[call_id]) <= set(kept), f"round {round_number}: lost {sorted(set(acked[call_id]) - set(kept))}"
+        assert strictly_growing([seq for seq, _ in kept])
+        assert log["state"] == "ringing" and log["epoch"] == ack["epoch"]
+        assert log["ringUntil"] == deadlines[call_id]
+        for seq, mark in kept:
+            given(call_id, seq, mark)
+
+        # The sender comes back and repeats everything under the same ids: each is there once, and in order.
+        taro = world.phone(caller, "phone")
+        for mark, number in marks.items():
+            taro.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
+        for mark in marks:
+            answer = taro.answer_to(mark)
+            assert answer["type"] == "ack", answer
+            given(call_id, answer["seq"], mark)
+        kept = ices(rest, call_id)
+        assert sorted(signal["id"] for signal in kept) == sorted(marks)
+        assert strictly_growing([signal["seq"] for signal in kept])
+        assert all(signal["candidate"] == samples.candidate(marks[signal["id"]]) for signal in kept)
+        taro.close()
+        hanako.close()
+
+    # After all of it, every call of every round is still ringing with its own deadline, and the device is kept.
+    for call_id, until in deadlines.items():
+        log = rest.log(call_id)
+        assert (log["state"], log["ringUntil"]) == ("ringing", until)
+        assert set(acked[call_id]) <= {
+            (signal["seq"], signal["id"]) for signal in log["signals"] if signal["type"] == "ice"
+        }
+    assert [device["deviceId"] for device in rest.get("/api/me/devices").json()] == ["d-1"]
+
+
+def test_an_answered_call_goes_on_after_a_kill(world):
+    taro, hanako = world.call("c-1")
+    taro.ask(type="connected", callId="c-1")
+    world.server.kill()
+    world.server.start()
+    taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
+    assert world.rest("11", device="phone-11").log("c-1")["state"] == "active"
+    taro.ask(type="info", callId="c-1", data="still here")
+    assert hanako.expect(type="info")["data"] == "still here"
+    hanako.ask(type="end", callId="c-1")
+    assert taro.expect(type="call", state="ended")["reason"] == "hangup"
+
+
+def test_an_ended_call_stays_ended_after_a_kill(world):
+    taro, _ = world.call("c-1")
+    taro.ask(type="end", callId="c-1")
+    world.server.kill()
+    world.server.start()
+    log = world.rest("10").log("c-1")
+    assert (log["state"], log["reason"]) == ("ended", "hangup")
+    assert world.phone("10").refused(type="info", callId="c-1", data=1)["code"] == "call_ended"
+
+
+def test_an_answered_call_is_not_answered_twice_over_a_kill(world):
+    world.call("c-1")
+    world.server.kill()
+    world.server.start()
+    assert (
+        world.phone("10", "tablet").refused(type="answer", callId="c-1", sdp=samples.changed(samples.ANSWER, "t"))[
+            "code"
+        ]
+        == "already_answered"
+    )
+
+
+def test_a_ring_that_ran_out_while_the_server_was_down_is_unanswered(make_server, make_world):
+    world = make_world(make_server("--ring-timeout", 2))
+    world.phone("11").ring("10", "c-1")
+    until = world.rest("10").log("c-1")["ringUntil"]
+    world.server.kill()
+    while time.time() * 1000 <= until:
+        time.sleep(0.05)
+    world.server.start()
+    taro = world.rest("11")
+    deadline = time.monotonic() + 3
+    while (log := taro.log("c-1"))["state"] != "ended" and time.monotonic() < deadline:
+        pass
+    assert (log["state"], log["reason"]) == ("ended", "unanswered")
+
+
+def test_the_original_deadline_holds_over_a_restart(make_server, make_world):
+    world = make_world(make_server("--ring-timeout", 4))
+    world.phone("11", "a").ring("10", "c-1")
+    until = world.rest("10").log("c-1")["ringUntil"]
+    world.server.kill()
+    world.server.start()
+    taro = world.phone("11", "a")
+    ended = taro.expect(type="call", state="ended", seconds=8)
+    assert ended["reason"] == "unanswered"
+    assert -100 <= time.time() * 1000 - until < 1500
+
+
+def test_numbers_go_on_above_those_before_the_kill(world):
+    taro, _ = world.call("c-1")
+    before = taro.ask(type="info", callId="c-1", data=1)["seq"]
+    world.server.kill()
+    world.server.start()
+    assert world.phone("11", "phone-11").ask(type="info", callId="c-1", data=2)["seq"] > before
+
+
+def test_the_history_survives_a_kill(world):
+    taro, _ = world.call("c-1")
+    taro.ask(type="end", callId="c-1")
+    before = world.rest("11").get("/api/calls").json()
+    world.server.kill()
+    world.server.start()
+    assert world.rest("11").get("/api/calls").json() == before != []
+
+
+def test_a_fatal_signal_ends_the_process_at_once(make_server):
+    import os
+    import signal
+
+    server = make_server()
+    os.kill(server.pid, signal.SIGSEGV)
+    assert server.exit_code(2) == -signal.SIGSEGV
+    server.start()

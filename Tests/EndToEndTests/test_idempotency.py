@@ -1,0 +1,134 @@
+"""Said twice, done once (protocol, sections 0, 3 and 9)."""
+
+import pytest
+import samples
+
+FIELDS = {
+    "ice": {"candidate": samples.CANDIDATES[0]},
+    "info": {"data": {"x": 1}},
+    "connected": {},
+    "update": {"hold": True},
+    "dtmf": {"digits": "1"},
+    "end": {},
+}
+
+
+def count(phone, kind: str) -> int:
+    phone.fence()
+    return len([message for message in phone.heard if message["type"] == kind])
+
+
+@pytest.mark.parametrize("kind", FIELDS)
+def test_the_same_id_gets_the_same_ack_and_is_relayed_once(world, kind):
+    taro, hanako = world.call("c-1")
+    first = taro.ask(type=kind, callId="c-1", id="same", **FIELDS[kind])
+    again = taro.ask(type=kind, callId="c-1", id="same", **FIELDS[kind])
+    assert again == first
+    assert count(hanako, kind) == 1
+
+
+def test_the_same_offer_id_rings_once(world):
+    taro, hanako = world.phone("11"), world.phone("10")
+    assert taro.ring(hanako, "c-1", id="o") == taro.ring(hanako, "c-1", id="o")
+    assert count(hanako, "offer") == 1
+
+
+def test_the_same_answer_id_answers_once(world):
+    taro, hanako = world.call("c-1", answer=False)
+    first = hanako.ask(type="answer", callId="c-1", id="a", sdp=samples.ANSWER)
+    assert hanako.ask(type="answer", callId="c-1", id="a", sdp=samples.ANSWER) == first
+    assert count(taro, "answer") == 1
+
+
+def test_the_same_answer_again_under_another_id_is_the_same_answer(world):
+    taro, hanako = world.call("c-1", answer=False)
+    first = hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    assert hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)["seq"] == first["seq"]
+    assert count(taro, "answer") == 1
+
+
+def test_the_same_answer_by_socket_and_by_rest_is_one_answer(world):
+    claims = {"device": "iphone"}
+    taro, hanako = world.phone("11"), world.phone("10", claims=claims)
+    taro.ring(hanako, "c-1")
+    first = hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    again = world.rest("10", **claims).signal("answer", "c-1", sdp=samples.ANSWER)
+    assert again.status_code == 200, again.text
+    assert again.json()["seq"] == first["seq"]
+    assert count(taro, "answer") == 1
+
+
+def test_the_same_id_over_rest_is_one_signal(world):
+    taro, hanako = world.phone("11"), world.rest("10")
+    taro.ring("10", "c-1")
+    answers = [hanako.signal("info", "c-1", top={"id": "same"}, data=1).json() for _ in range(3)]
+    assert answers[0] == answers[1] == answers[2]
+    assert count(taro, "info") == 1
+
+
+def test_the_same_id_by_socket_and_by_rest_of_one_device_is_one_signal(world):
+    claims = {"device": "iphone"}
+    taro, hanako = world.phone("11", claims=claims), world.phone("10")
+    taro.ring(hanako, "c-1")
+    ack = taro.ask(type="info", callId="c-1", id="same", data=1)
+    assert world.rest("11", **claims).signal("info", "c-1", top={"id": "same"}, data=1).json()["seq"] == ack["seq"]
+    assert count(hanako, "info") == 1
+
+
+def test_the_same_id_of_two_devices_is_two_signals(world):
+    taro, hanako = world.call("c-1")
+    one = taro.ask(type="info", callId="c-1", id="same", data=1)
+    two = hanako.ask(type="info", callId="c-1", id="same", data=2)
+    assert one["seq"] != two["seq"]
+    assert count(hanako, "info") == count(taro, "info") == 1
+
+
+def test_ids_are_remembered_over_a_reconnect(world):
+    taro, hanako = world.call("c-1")
+    first = taro.ask(type="info", callId="c-1", id="same", data=1)
+    taro.close()
+    again = world.phone("11", "phone-11")
+    assert again.ask(type="info", callId="c-1", id="same", data=1)["seq"] == first["seq"]
+    assert count(hanako, "info") == 1
+
+
+@pytest.mark.parametrize("kind", ["info", "end"])
+def test_ids_are_remembered_over_a_crash(world, kind):
+    taro, hanako = world.call("c-1")
+    first = taro.ask(type=kind, callId="c-1", id="same", **FIELDS[kind])
+    world.server.kill()
+    world.server.start()
+    again = world.phone("11", "phone-11").ask(type=kind, callId="c-1", id="same", **FIELDS[kind])
+    assert (again["seq"], again["epoch"]) == (first["seq"], first["epoch"])
+    log = world.rest("10", device="phone-10").log("c-1")
+    assert len([signal for signal in log["signals"] if signal["type"] == kind]) == 1
+
+
+def test_the_same_end_id_after_the_end_gets_the_same_ack_and_another_is_refused(world):
+    taro, hanako = world.call("c-1")
+    first = taro.ask(type="end", callId="c-1", id="bye")
+    assert taro.ask(type="end", callId="c-1", id="bye") == first
+    assert taro.refused(type="end", callId="c-1")["code"] == "call_ended"
+
+
+def test_the_same_offer_again_under_another_id_is_not_relayed(world):
+    taro, hanako = world.phone("11", "d"), world.phone("10")
+    first = taro.ring(hanako, "c-1")
+    assert taro.ring(hanako, "c-1")["seq"] == first["seq"]
+    assert count(hanako, "offer") == 1
+
+
+def test_a_relayed_signal_carries_the_senders_id(world):
+    taro, hanako = world.call("c-1")
+    taro.ask(type="info", callId="c-1", id="mine", data=1)
+    assert hanako.expect(type="info")["id"] == "mine"
+
+
+def test_an_id_of_64_characters_is_good_and_a_longer_one_is_not(world):
+    taro, hanako = world.call("c-1")
+    assert taro.ask(type="info", callId="c-1", id="i" * 64, data=1)["id"] == "i" * 64
+    taro.send(type="info", callId="c-1", id="i" * 65, data=2)
+    refusal = taro.wait(lambda message: message["type"] in ("error", "ack"))
+    assert (refusal["type"], refusal["code"]) == ("error", "invalid_field")
+    hanako.fence()
+    assert [message["data"] for message in hanako.heard if message["type"] == "info"] == [1]

@@ -1,0 +1,98 @@
+"""`GET …?wait=S` (protocol, section 5)."""
+
+import threading
+import time
+
+import samples
+from rest import code
+
+
+class Polling:
+    """A long poll in a thread of its own."""
+
+    def __init__(self, rest, call_id: str, **params):
+        self.answer = None
+        self.began = time.monotonic()
+
+        def poll():
+            self.answer = rest.get(f"/api/calls/signal/{call_id}", **params)
+            self.seconds = time.monotonic() - self.began
+
+        self.thread = threading.Thread(target=poll, daemon=True)
+        self.thread.start()
+
+    def result(self, seconds=10) -> dict:
+        self.thread.join(seconds)
+        assert self.answer is not None, "still waiting"
+        assert self.answer.status_code == 200
+        return self.answer.json()
+
+
+def test_it_answers_as_soon_as_there_is_something_new(world):
+    taro, hanako = world.phone("11"), world.rest("10")
+    taro.ring("10", "c-1")
+    polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=20)
+    taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
+    log = polling.result()
+    assert [signal["candidate"] for signal in log["signals"]] == [samples.CANDIDATES[0]]
+    assert polling.seconds < 5
+
+
+def test_it_answers_at_once_when_there_is_something_already(world):
+    taro, hanako = world.phone("11"), world.rest("10")
+    taro.ring("10", "c-1")
+    polling = Polling(hanako, "c-1", since=0, wait=20)
+    assert polling.result()["offer"]["sdp"] == samples.OFFER
+    assert polling.seconds < 5
+
+
+def test_it_answers_with_nothing_when_the_time_is_up(world):
+    taro, hanako = world.phone("11"), world.rest("10")
+    taro.ring("10", "c-1")
+    cursor = hanako.log("c-1")["next"]
+    polling = Polling(hanako, "c-1", since=cursor, wait=1)
+    log = polling.result()
+    assert log["signals"] == [] and log["next"] >= cursor
+    assert 0.9 <= polling.seconds < 5
+
+
+def test_the_caller_waits_for_the_answer(world):
+    taro, hanako = world.rest("11"), world.rest("10")
+    taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
+    polling = Polling(taro, "c-1", since=taro.log("c-1")["next"], wait=20)
+    hanako.signal("answer", "c-1", sdp=samples.ANSWER)
+    assert polling.result()["answer"]["sdp"] == samples.ANSWER
+
+
+def test_the_end_wakes_it(world):
+    taro, hanako = world.rest("11"), world.rest("10")
+    taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
+    polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=20)
+    taro.signal("end", "c-1")
+    log = polling.result()
+    assert (log["state"], log["reason"]) == ("ended", "cancelled")
+
+
+def test_ones_own_signal_does_not_wake_it(world):
+    taro, hanako = world.rest("11"), world.rest("10")
+    taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
+    polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=2)
+    hanako.signal("info", "c-1", data="mine")
+    assert polling.result()["signals"] == []
+    assert polling.seconds >= 1.9
+
+
+def test_an_unknown_call_is_not_waited_for(world):
+    began = time.monotonic()
+    assert code(world.rest("10").get("/api/calls/signal/c-unknown", wait=20)) == (404, "not_found")
+    assert time.monotonic() - began < 2
+
+
+def test_many_wait_at_once(world):
+    taro = world.phone("11")
+    taro.ring("10", "c-1")
+    cursor = world.rest("10").log("c-1")["next"]
+    polls = [Polling(world.rest("10"), "c-1", since=cursor, wait=20) for _ in range(30)]
+    taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
+    for poll in polls:
+        assert poll.result()["candidates"] == [samples.CANDIDATES[0]]

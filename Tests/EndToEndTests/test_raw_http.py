@@ -1,0 +1,109 @@
+"""HTTP as nobody should speak it: refused, never confused, never fatal (libwebsockets.md lists what bites)."""
+
+import json
+import socket
+import time
+
+import pytest
+from tokens import mint
+
+
+def talk(port: int, data: bytes, seconds: float = 5) -> bytes:
+    """Sends bytes as they are; everything that comes back until the server closes or falls silent."""
+    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as plain:
+        try:
+            plain.sendall(data)
+        except OSError:
+            pass  # Refused while we were still sending.
+        answer = b""
+        try:
+            while more := plain.recv(65536):
+                answer += more
+                if b"\r\n\r\n" in answer and len(answer) >= whole(answer):
+                    break
+        except OSError:
+            pass
+        return answer
+
+
+def whole(answer: bytes) -> int:
+    head, _, _ = answer.partition(b"\r\n\r\n")
+    for line in head.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            return len(head) + 4 + int(line.split(b":")[1])
+    return len(head) + 4
+
+
+def post(server, headers: str, body: bytes) -> bytes:
+    token = mint(server.secret, "11")
+    head = (
+        f"POST /api/calls/signal HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\n{headers}\r\n"
+    )
+    return talk(server.port, head.encode() + body)
+
+
+BODY = json.dumps({"callId": "c-1", "action": "end", "data": {}}).encode()
+
+
+def alive(world):
+    assert world.rest("11").get("/api/me/devices").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers, body",
+    [
+        ("Transfer-Encoding: chunked\r\n", b"5\r\nhello\r\n0\r\n\r\n"),
+        (f"Transfer-Encoding: chunked\r\nContent-Length: {len(BODY)}\r\n", BODY),
+        ("Content-Length: -5\r\n", BODY),
+        ("Content-Length: abc\r\n", BODY),
+        ("Content-Length: 99999999999999999999\r\n", BODY),
+        (f"Content-Length: {len(BODY)}\r\nContent-Length: {len(BODY) + 1}\r\n", BODY),
+    ],
+    ids=["chunked", "chunked-and-length", "negative", "letters", "huge", "twice"],
+)
+def test_a_body_of_unclear_length_is_refused_and_answered_once(world, headers, body):
+    answer = post(world.server, headers, body)
+    assert answer.count(b"HTTP/1.1 ") <= 1
+    if answer:
+        assert answer.startswith(b"HTTP/1.1 4"), answer[:80]
+    alive(world)
+
+
+def test_a_request_hidden_in_a_body_is_not_answered(world):
+    hidden = b"GET /api/calls HTTP/1.1\r\nHost: x\r\n\r\n"
+    answer = post(
+        world.server, f"Transfer-Encoding: chunked\r\nContent-Length: {len(hidden)}\r\n", b"0\r\n\r\n" + hidden
+    )
+    assert answer.count(b"HTTP/1.1 ") <= 1
+    alive(world)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET\r\n\r\n", b"\x00" * 5000, b"A" * 100_000,
+     b"GET /ws HTTP/1.1\r\n" + b"X: " + b"y" * 40_000 + b"\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+     b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n"],
+    ids=["tls", "no-version", "nulls", "endless-line", "endless-header", "http2-preface", "endless-path"],
+)  # fmt: skip
+def test_noise_ends_that_connection_and_no_other(world, data):
+    phone = world.phone("10")
+    assert b"HTTP/1.1 5" not in talk(world.server.port, data, 3)
+    assert phone.fence() == []
+    alive(world)
+
+
+def test_hundreds_of_half_open_handshakes_do_not_keep_anybody_out(world):
+    idle = []
+    try:
+        for _ in range(300):
+            plain = socket.create_connection(("127.0.0.1", world.server.port), timeout=5)
+            plain.sendall(b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n")
+            idle.append(plain)
+        began = time.monotonic()
+        assert world.phone("11").fence() == []
+        assert time.monotonic() - began < 5
+    finally:
+        for plain in idle:
+            plain.close()
+    alive(world)

@@ -1,0 +1,84 @@
+"""Ringing stops by itself, and so does a call whose people have gone (protocol, sections 4 and 6)."""
+
+import time
+
+import pytest
+import samples
+
+
+@pytest.fixture
+def world(make_server, make_world):
+    return make_world(make_server("--ring-timeout", 1, "--disconnect-grace", 1))
+
+
+def test_a_call_that_nobody_answers_ends_unanswered_for_everybody(world):
+    taro, hanako, tablet = world.phone("11"), world.phone("10", "phone"), world.phone("10", "tablet")
+    began = time.monotonic()
+    taro.ring("10", "c-1")
+    for phone in (taro, hanako, tablet):
+        ended = phone.expect(type="call", state="ended", callId="c-1", seconds=5)
+        assert ended["reason"] == "unanswered"
+    assert 0.9 <= time.monotonic() - began < 3
+    assert world.rest("11").log("c-1")["reason"] == "unanswered"
+
+
+def test_a_call_rung_over_rest_ends_too(world):
+    world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
+    log = world.rest("10").log("c-1", since=1, wait=5)
+    assert (log["state"], log["reason"]) == ("ended", "unanswered")
+
+
+def test_after_the_timeout_an_answer_comes_too_late(world):
+    taro, hanako = world.phone("11"), world.phone("10")
+    taro.ring("10", "c-1")
+    hanako.expect(type="call", state="ended")
+    assert hanako.refused(type="answer", callId="c-1", sdp=samples.ANSWER)["code"] == "call_ended"
+
+
+def test_an_answered_call_rings_no_more(world):
+    taro, hanako = world.call("c-1")
+    began = time.monotonic()
+    while time.monotonic() - began < 1.6:
+        taro.ask(type="info", callId="c-1", data=1)
+        hanako.expect(type="info")
+        time.sleep(0.05)
+    assert world.rest("11", device="phone-11").log("c-1")["state"] == "answered"
+
+
+def test_the_offer_may_ask_for_another_time(world):
+    taro, hanako = world.phone("11"), world.phone("10")
+    before = time.time() * 1000
+    taro.ring("10", "c-1", ringTimeout=30)
+    assert hanako.expect(type="offer")["ringUntil"] >= before + 29_000
+
+
+def test_a_side_gone_longer_than_its_grace_is_disconnected(world):
+    taro, hanako = world.call("c-1")
+    hanako.close()
+    ended = taro.expect(type="call", state="ended", seconds=6)
+    assert ended["reason"] == "disconnected"
+
+
+def test_a_side_back_within_its_grace_goes_on(make_server, make_world):
+    world = make_world(make_server("--disconnect-grace", 3))
+    taro, hanako = world.call("c-1")
+    for _ in range(3):
+        hanako.close()
+        hanako = world.phone("10", "phone-10")
+    began = time.monotonic()
+    while time.monotonic() - began < 3.5:
+        taro.ask(type="info", callId="c-1", data=1)
+        hanako.expect(type="info")
+        time.sleep(0.1)
+    assert not [message for message in taro.fence() if message.get("state") == "ended"]
+
+
+def test_a_side_that_polls_over_rest_is_not_gone(world):
+    taro = world.phone("11")
+    hanako = world.rest("10")
+    taro.ring("10", "c-1")
+    hanako.signal("answer", "c-1", sdp=samples.ANSWER)
+    began = time.monotonic()
+    while time.monotonic() - began < 2.5:
+        assert hanako.log("c-1")["state"] == "answered"
+        time.sleep(0.2)

@@ -1,0 +1,60 @@
+"""Membership of a room without a call (protocol, sections 1, 3 and 9)."""
+
+import pytest
+import samples
+
+CLAIM = {"rooms": ["room:tea", "room:sake"]}
+
+
+def test_members_are_told_who_comes_and_who_goes(world):
+    taro, hanako = world.phone("11", "t", claims=CLAIM), world.phone("10", "h", claims=CLAIM)
+    taro.ask(type="join", room="room:tea")
+    hanako.ask(type="join", room="room:tea")
+    came = taro.expect(type="peer", user="10")
+    assert came == came | {"room": "room:tea", "user": "10", "device": "h", "present": True}
+    hanako.ask(type="leave", room="room:tea")
+    went = taro.expect(type="peer", user="10", present=False)
+    assert (went["room"], went["device"]) == ("room:tea", "h")
+
+
+def test_the_two_people_of_a_pair_may_join_its_room(world):
+    taro, hanako = world.phone("11"), world.phone("10")
+    taro.ask(type="join", room="p2p:11-10")
+    hanako.ask(type="join", room="p2p:11-10")
+    assert taro.expect(type="peer", user="10")["present"] is True
+
+
+def test_other_rooms_hear_nothing(world):
+    taro, hanako = world.phone("11", claims=CLAIM), world.phone("10", claims=CLAIM)
+    taro.ask(type="join", room="room:sake")
+    hanako.ask(type="join", room="room:tea")
+    assert not [message for message in taro.fence() if message["type"] == "peer" and message["user"] == "10"]
+
+
+def test_after_leaving_one_hears_no_more(world):
+    taro, hanako = world.phone("11", claims=CLAIM), world.phone("10", claims=CLAIM)
+    taro.ask(type="join", room="room:tea")
+    taro.ask(type="leave", room="room:tea")
+    taro.fence()
+    taro.heard.clear()
+    hanako.ask(type="join", room="room:tea")
+    taro.fence()
+    assert not [message for message in taro.heard if message["type"] == "peer"]
+
+
+@pytest.mark.parametrize("room", ["room:whisky", "p2p:12-13", "p2p:1-10"])
+def test_a_room_that_is_not_ones_own_is_forbidden(world, room):
+    assert world.phone("11", claims=CLAIM).refused(type="join", room=room)["code"] == "forbidden"
+
+
+def test_without_the_claim_no_group_room_is_ones_own(world):
+    assert world.phone("11").refused(type="join", room="room:tea")["code"] == "forbidden"
+
+
+def test_a_call_in_a_group_room_is_forbidden(world):
+    phone = world.phone("11", claims=CLAIM)
+    assert phone.refused(type="offer", callId="c-1", room="room:tea", sdp=samples.OFFER)["code"] == "forbidden"
+
+
+def test_join_without_a_room_is_an_invalid_field(world):
+    assert world.phone("11").refused(type="join")["code"] == "invalid_field"

@@ -1,0 +1,200 @@
+"""The socket itself: welcome, frames, pings, closes (protocol, section 3)."""
+
+import json
+import socket
+
+import pytest
+import raw_socket
+from phone import Phone
+from raw_socket import RawSocket
+from websockets.exceptions import InvalidStatus
+
+
+def test_the_server_speaks_first_and_says_who_is_connected_and_what_the_limits_are(world):
+    phone = world.phone("11", "iphone-a")
+    welcome = phone.heard[0]
+    assert welcome["type"] == "welcome"
+    assert welcome["v"] == 1
+    assert welcome["user"] == "11"
+    assert welcome["device"] == "iphone-a"
+    assert welcome["session"].startswith("s_")
+    assert welcome["heartbeat"] == 25
+    assert isinstance(welcome["iceServers"], list)
+    assert welcome["limits"]["frame"] == 65536
+    assert welcome["limits"]["signalsPerSecond"] == 50
+
+
+def test_a_socket_without_a_device_gets_an_id_of_its_own(world):
+    one, other = world.phone("11"), world.phone("11")
+    assert one.device and other.device
+    assert one.device != other.device
+
+
+def test_the_device_claim_names_the_device(world):
+    assert world.phone("11", claims={"device": "tablet"}).device == "tablet"
+
+
+def test_two_connections_have_two_sessions(world):
+    assert world.phone("11", "a").welcome["session"] != world.phone("11", "b").welcome["session"]
+
+
+def test_the_subprotocol_is_selected_when_it_is_offered(world):
+    phone = world.phone("11", subprotocols=["ringline.v1"])
+    assert phone.socket.subprotocol == "ringline.v1"
+
+
+def test_a_binary_frame_closes_with_1003(world):
+    phone = world.phone()
+    phone.socket.send(b"{}")
+    assert phone.close_code() == 1003
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [b'{"type":"\xff"}', b"\xc0\xaf", b'{"type":"\xed\xa0\x80"}', b'{"a":"\xf5\x80\x80\x80"}', b'{"a":"\xe3\x81'],
+    ids=["not-utf8", "overlong", "surrogate", "above-the-last", "cut-short"],
+)
+def test_invalid_utf8_closes_with_1007(world, payload):
+    raw = RawSocket(world.server.port, world.token())
+    raw.read_until(raw_socket.TEXT)
+    raw.frame(raw_socket.TEXT, payload)
+    assert raw.close_code() == 1007
+
+
+def test_utf8_cut_at_the_end_of_a_fragmented_message_closes_with_1007(world):
+    raw = RawSocket(world.server.port, world.token())
+    raw.read_until(raw_socket.TEXT)
+    raw.frame(raw_socket.TEXT, b'{"type":"', fin=False)
+    raw.frame(raw_socket.CONTINUATION, "山".encode()[:2])
+    assert raw.close_code() == 1007
+
+
+def test_a_character_split_over_fragments_is_one_character(world):
+    raw = RawSocket(world.server.port, world.token())
+    raw.read_until(raw_socket.TEXT)
+    data = json.dumps({"type": "sync", "id": "山", "calls": {}}, ensure_ascii=False).encode()
+    cut = data.index("山".encode()) + 1
+    raw.frame(raw_socket.TEXT, data[:cut], fin=False)
+    raw.frame(raw_socket.CONTINUATION, data[cut:])
+    assert json.loads(raw.read_until(raw_socket.TEXT))["id"] == "山"
+
+
+def test_a_frame_of_exactly_64_kib_is_read(world):
+    phone = world.phone()
+    frame = {"type": "sync", "id": "big", "calls": {}, "x": ""}
+    frame["x"] = "x" * (65536 - len(json.dumps(frame)))
+    text = json.dumps(frame)
+    assert len(text) == 65536
+    phone.send_raw(text)
+    assert phone.answer_to("big")["type"] == "ack"
+
+
+def test_a_frame_over_64_kib_closes_with_1009(world):
+    phone = world.phone()
+    phone.send_raw(json.dumps({"type": "sync", "id": "big", "x": "x" * 65536}))
+    assert phone.close_code() == 1009
+
+
+def test_a_fragmented_message_over_64_kib_closes_with_1009(world):
+    phone = world.phone()
+    phone.socket.send(["x" * 1000] * 70)
+    assert phone.close_code() == 1009
+
+
+def test_a_frame_that_announces_2_to_the_62_bytes_is_refused_without_waiting_for_them(world):
+    raw = RawSocket(world.server.port, world.token())
+    raw.read_until(raw_socket.TEXT)
+    try:
+        raw.frame(raw_socket.TEXT, b"x" * 70000, length=1 << 62)
+    except OSError:
+        pass  # Closed while we were still sending: as good.
+    assert raw.close_code() in (1009, None)
+
+
+def test_a_message_in_many_fragments_is_one_message(world):
+    phone = world.phone()
+    text = json.dumps({"type": "sync", "id": "parts", "calls": {}})
+    phone.socket.send(list(text))
+    assert phone.answer_to("parts")["type"] == "ack"
+
+
+def test_a_ping_between_fragments_is_answered_and_does_not_disturb_them(world):
+    raw = RawSocket(world.server.port, world.token())
+    raw.read_until(raw_socket.TEXT)
+    raw.frame(raw_socket.TEXT, b'{"type":"sync",', fin=False)
+    raw.frame(raw_socket.PING, b"are you there")
+    raw.frame(raw_socket.CONTINUATION, b'"calls":{},', fin=False)
+    raw.frame(raw_socket.CONTINUATION, b'"id":"f"}')
+    assert raw.read_until(raw_socket.PONG) == b"are you there"
+    assert json.loads(raw.read_until(raw_socket.TEXT))["id"] == "f"
+
+
+def test_a_message_byte_by_byte_on_the_wire_is_read(world):
+    raw = RawSocket(world.server.port, world.token())
+    raw.read_until(raw_socket.TEXT)
+    sent = []
+    real = raw.socket
+
+    class Recorder:
+        def sendall(self, data):
+            sent.append(data)
+
+    raw.socket = Recorder()
+    raw.frame(raw_socket.TEXT, b'{"type":"sync","id":"slow","calls":{}}')
+    raw.socket = real
+    for byte in b"".join(sent):
+        real.send(bytes([byte]))
+    assert json.loads(raw.read_until(raw_socket.TEXT))["id"] == "slow"
+
+
+def test_many_messages_in_one_segment_are_all_answered_in_order(world):
+    raw = RawSocket(world.server.port, world.token())
+    raw.read_until(raw_socket.TEXT)
+    sent = []
+    real = raw.socket
+    raw.socket = type("Recorder", (), {"sendall": staticmethod(sent.append)})()
+    for number in range(40):
+        raw.frame(raw_socket.TEXT, json.dumps({"type": "sync", "id": f"n{number}", "calls": {}}).encode())
+    raw.socket = real
+    real.sendall(b"".join(sent))
+    answers = [json.loads(raw.read_until(raw_socket.TEXT))["id"] for _ in range(40)]
+    assert answers == [f"n{number}" for number in range(40)]
+
+
+def test_a_close_is_answered(world):
+    phone = world.phone()
+    phone.socket.close(1000)
+    assert phone.socket.close_code == 1000
+
+
+def test_the_same_device_connecting_again_replaces_the_older_socket_with_4409(world):
+    old = world.phone("11", "iphone-a")
+    new = world.phone("11", "iphone-a")
+    assert old.close_code() == 4409
+    assert new.fence() == []
+
+
+def test_the_same_device_name_of_another_user_is_another_device(world):
+    one, other = world.phone("11", "iphone"), world.phone("10", "iphone")
+    assert one.fence() == [] and other.fence() == []
+
+
+@pytest.mark.parametrize("header, value", [("Sec-WebSocket-Version", "8")])
+def test_another_websocket_version_is_answered_426(world, header, value):
+    with socket.create_connection(("127.0.0.1", world.server.port), timeout=5) as plain:
+        plain.sendall(
+            f"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{header}: {value}\r\n"
+            f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer {world.token()}\r\n\r\n".encode()
+        )
+        assert plain.recv(4096).startswith(b"HTTP/1.1 426")
+
+
+def test_an_upgrade_elsewhere_than_ws_is_not_found(world):
+    with pytest.raises(InvalidStatus) as refusal:
+        Phone(world.server.url.replace("http", "ws") + "/elsewhere", world.token())
+    assert refusal.value.response.status_code == 404
+
+
+def test_a_get_of_ws_without_an_upgrade_is_no_server_error(world):
+    answer = world.rest().http.get("/ws")
+    assert 400 <= answer.status_code < 500

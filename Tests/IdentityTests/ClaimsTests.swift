@@ -1,0 +1,151 @@
+import Crypto
+import Identity
+import Testing
+
+@Suite("A good token")
+struct ClaimsTests {
+    private func claims(_ payload: String, _ rules: TokenRules = TokenRules()) throws -> Claims {
+        let signer = try TestKeys.shared.get().hs256
+        return try signer.verifier(rules).verify(signer.token(payload: payload), atSeconds: TestKeys.now)
+    }
+
+    @Test("of each algorithm says who its bearer is", arguments: ["HS256", "RS256", "ES256"])
+    func algorithms(name: String) throws {
+        let signer = try #require(try TestKeys.all.first { $0.algorithm == name })
+        let token = signer.token(payload: TestKeys.payload)
+        let expected = Claims(
+            user: "11",
+            name: "山田太郎",
+            expiresAtSeconds: 1_800_003_600,
+            mark: 0xca97_8112_ca1b_bdca
+        )
+        #expect(try signer.verifier().verify(token, atSeconds: TestKeys.now) == expected)
+        #expect(try signer.verifier().verify(Array(token.utf8), atSeconds: TestKeys.now) == expected)
+        #expect(try signer.verifier().verify(token[...], atSeconds: TestKeys.now) == expected)
+        #expect(try signer.verifier().algorithms == [name])
+    }
+
+    @Test("may come from any of several keys, each for its own algorithm")
+    func severalSources() throws {
+        let all = try TestKeys.all
+        let verifier = try TokenVerifier(keys: all.map(\.source))
+        for signer in all {
+            #expect(try verifier.verify(signer.token(payload: TestKeys.payload), atSeconds: TestKeys.now).user == "11")
+        }
+        #expect(verifier.algorithms == ["HS256", "RS256", "ES256"])
+    }
+
+    @Test(
+        "may have any of these headers",
+        arguments: [
+            #"{"alg":"HS256"}"#, #"{"typ":"jwt","alg":"HS256"}"#, #"{"alg":"HS256","typ":"at+jwt"}"#,
+            #"{"alg":"HS256","typ":"application/at+JWT"}"#, #"{"alg":"HS256","typ":"JOSE"}"#,
+            " {\r\n\"alg\" :\t\"HS256\"}\n",
+            #"{"alg":"\u0048S256"}"#, #"{"alg":"HS256","kid":"anything"}"#,
+            #"{"alg":"HS256","x":[{},{"y":[1e5,-0,true]}]}"#,
+            #"{"alg":"HS256","jwk":{"kty":"oct","k":"AAAA"},"jku":"https://evil.example","x5c":["AA"]}"#,
+            #"{"alg":"HS256","\u0000":"\ud83d\ude00"}"#, #"{"alg":"HS256","K":1,"\u212a":2,"é":3,"e\u0301":4}"#,
+        ]
+    )
+    func headers(header: String) throws {
+        let signer = try TestKeys.shared.get().hs256
+        let token = signer.token(header: header, payload: TestKeys.payload)
+        #expect(try signer.verifier().verify(token, atSeconds: TestKeys.now).user == "11")
+    }
+
+    @Test("names its user by sub, else uid, else by the one claim configured")
+    func users() throws {
+        #expect(try claims(#"{"exp":1800003600,"sub":"11","uid":12}"#).user == "11")
+        let integer = try claims(#"{"exp":1800003600,"uid":12,"u":"taro"}"#)
+        #expect(integer.user == "12" && integer.userIsInteger && integer.name == "taro")
+        #expect(try !claims(#"{"exp":1800003600,"sub":"12"}"#).userIsInteger)
+        #expect(try claims(#"{"exp":1800003600,"uid":0}"#).user == "0")
+        #expect(try claims(#"{"exp":1800003600,"sub":9223372036854775807}"#).user == "9223372036854775807")
+        let rules = TokenRules(userClaim: "phone")
+        #expect(try claims(#"{"exp":1800003600,"sub":"11","phone":"+81-90"}"#, rules).user == "+81-90")
+        let alphabet = "ABCXYZabcxyz0189._@:+-"
+        #expect(try claims(#"{"exp":1800003600,"sub":"\#(alphabet)"}"#).user == alphabet)
+        let long = String(repeating: "a", count: 128)
+        #expect(try claims(#"{"exp":1800003600,"sub":"\#(long)"}"#).user == long)
+    }
+
+    @Test("may carry name, device, rooms and scope")
+    func others() throws {
+        let full = try claims(
+            #"{"exp":1800003600,"sub":"11","name":"A","u":"B","device":"iphone-a","rooms":["room:x","room:y"],"scope":"read server"}"#
+        )
+        #expect(full.name == "A" && full.device == "iphone-a" && full.rooms == ["room:x", "room:y"] && full.isService)
+        #expect(try claims(#"{"exp":1800003600,"sub":"11","scope":["server"]}"#).isService)
+        for scope in [#""""#, #""servers""#, #""Server""#, #""my-server""#, "[]", #"["a server"]"#] {
+            #expect(try !claims(#"{"exp":1800003600,"sub":"11","scope":\#(scope)}"#).isService, "\(scope)")
+        }
+        let odd = try claims(#"{"exp":1800003600,"sub":"11","name":5,"u":"","device":7}"#)
+        #expect(odd.name == nil && odd.device == "7" && odd.rooms.isEmpty && !odd.isService)
+        #expect(try claims(#"{"exp":1800003600,"sub":"11","name":"\ud83d\ude00\n\"\/"}"#).name == "😀\n\"/")
+    }
+
+    @Test("is marked by its jti, or by its text when it has none")
+    func marks() throws {
+        let signer = try TestKeys.shared.get().hs256
+        for jti in [#"{}"#, #""""#, "1", "null"] {
+            let token = signer.token(payload: #"{"exp":1800003600,"sub":"11","jti":\#(jti)}"#)
+            let digest = SHA256.hash(token)
+            let mark = try signer.verifier().verify(token, atSeconds: TestKeys.now).mark
+            #expect(
+                Hex.encode(Array(digest.prefix(8))) == String(repeating: "0", count: 16 - String(mark, radix: 16).count)
+                    + String(mark, radix: 16)
+            )
+        }
+        let one = try claims(#"{"exp":1800003600,"sub":"11","jti":"x"}"#)
+        let two = try claims(#"{"exp":1800003601,"sub":"11","jti":"x"}"#)
+        #expect(one.mark == two.mark)
+    }
+
+    @Test("is good from nbf less leeway until just before exp plus leeway", arguments: [0, 1, 60, 3600] as [Int64])
+    func leeway(leeway: Int64) throws {
+        let signer = try TestKeys.shared.get().hs256
+        let verifier = try signer.verifier(TokenRules(leewaySeconds: leeway))
+        let token = signer.token(payload: #"{"sub":"11","nbf":1000000,"exp":2000000}"#)
+        #expect(throws: TokenError.notYetValid) { try verifier.verify(token, atSeconds: 1_000_000 - leeway - 1) }
+        #expect(try verifier.verify(token, atSeconds: 1_000_000 - leeway).user == "11")
+        #expect(try verifier.verify(token, atSeconds: 2_000_000 + leeway - 1).user == "11")
+        #expect(throws: TokenError.expired) { try verifier.verify(token, atSeconds: 2_000_000 + leeway) }
+        #expect(throws: TokenError.expired) { try verifier.verify(token, atSeconds: .max) }
+        #expect(throws: TokenError.notYetValid) { try verifier.verify(token, atSeconds: .min) }
+    }
+
+    @Test("may have its times as decimals, and far away")
+    func decimals() throws {
+        let signer = try TestKeys.shared.get().hs256
+        let verifier = try signer.verifier(TokenRules(leewaySeconds: 0))
+        let token = signer.token(payload: #"{"sub":"11","nbf":1000.5,"exp":2.0005e3}"#)
+        #expect(throws: TokenError.notYetValid) { try verifier.verify(token, atSeconds: 1000) }
+        #expect(try verifier.verify(token, atSeconds: 1001).expiresAtSeconds == 2001)
+        #expect(try verifier.verify(token, atSeconds: 2000).user == "11")
+        #expect(throws: TokenError.expired) { try verifier.verify(token, atSeconds: 2001) }
+        for exp in ["1e300", "9007199254740993", "99999999999999999999999"] {
+            #expect(try claims(#"{"sub":"11","exp":\#(exp)}"#).expiresAtSeconds == 1 << 53)
+        }
+        #expect(try claims(#"{"sub":"11"}"#, TokenRules(requireExpiry: false)).expiresAtSeconds == nil)
+        let widest = TokenRules(leewaySeconds: .max)
+        #expect(try claims(#"{"sub":"11","exp":1e300,"nbf":1e300}"#, widest).user == "11")
+    }
+
+    @Test("that has expired is called expired only if it is good otherwise")
+    func expiredLast() throws {
+        let rules = TokenRules(issuer: "i")
+        #expect(throws: TokenError.issuer) { try claims(#"{"sub":"11","exp":1,"iss":"j"}"#, rules) }
+        #expect(throws: TokenError.noUser) { try claims(#"{"exp":1,"iss":"i"}"#, rules) }
+        #expect(throws: TokenError.expired) { try claims(#"{"sub":"11","exp":1,"iss":"i"}"#, rules) }
+    }
+
+    @Test("is from the issuer and for the audience that are configured")
+    func whom() throws {
+        let rules = TokenRules(issuer: "https://K.example", audience: "K")
+        for audience in [#""K""#, #"["K"]"#, #"["a","K","b"]"#] {
+            let payload = #"{"sub":"11","exp":1800003600,"iss":"https://K.example","aud":\#(audience)}"#
+            #expect(try claims(payload, rules).user == "11")
+        }
+        #expect(try claims(#"{"sub":"11","exp":1800003600,"iss":5,"aud":6}"#).user == "11")
+    }
+}

@@ -1,0 +1,41 @@
+import Crypto
+import Identity
+import Testing
+
+@Suite("A token that is forged or broken")
+struct ForgedTokensTests {
+    @Test("is refused, for the reason that it should be, and its reason tells nothing of it")
+    func refused() throws {
+        let forgeries = try Forgery.all()
+        #expect(forgeries.count >= 150)
+        #expect(Set(forgeries.map(\.name)).count == forgeries.count)
+        for forgery in forgeries {
+            do {
+                let claims = try forgery.verifier.verify(forgery.token, atSeconds: TestKeys.now)
+                Issue.record("\(forgery): accepted as \(claims.user)")
+            } catch {
+                #expect(error == forgery.error, "\(forgery)")
+                #expect(!error.description.contains("eyJ") && !error.description.contains("\n"), "\(forgery)")
+            }
+        }
+        print("\(forgeries.count) forged tokens")
+    }
+
+    @Test("is refused as text just as it is as bytes")
+    func refusedAsText() throws {
+        for forgery in try Forgery.all() {
+            guard let text = String(validating: forgery.token, as: UTF8.self) else { continue }
+            #expect(throws: forgery.error, "\(forgery)") { try forgery.verifier.verify(text, atSeconds: TestKeys.now) }
+        }
+    }
+
+    @Test("of 8192 bytes is still read")
+    func longest() throws {
+        let signer = try TestKeys.shared.get().hs256
+        func token(_ count: Int) -> String {
+            signer.token(payload: #"{"sub":"11","exp":1800003600,"x":"\#(String(repeating: "a", count: count))"}"#)
+        }
+        let fill = try #require((5900...6100).first { token($0).utf8.count == 8192 })
+        #expect(try signer.verifier().verify(token(fill), atSeconds: TestKeys.now).user == "11")
+    }
+}

@@ -1,0 +1,248 @@
+import Crypto
+import Foundation
+import Testing
+
+@testable import Identity
+
+@Suite("What the server issues itself")
+struct IssuedTests {
+    private let key = [UInt8](repeating: 7, count: 32)
+
+    @Test("as a token is accepted by a verifier with the same secret and rules")
+    func token() throws {
+        let rules = TokenRules(issuer: "i\"\\\u{1}é", audience: "a")
+        let issuer = TokenIssuer(secret: TestKeys.secret, rules: rules)
+        let verifier = try TokenVerifier(keys: [.secret(TestKeys.secret)], rules: rules)
+        let token = issuer.issue(
+            user: "11",
+            name: "山田\n\"太郎\"\\",
+            device: "iphone-a",
+            rooms: ["room:x", "room:y"],
+            service: true,
+            ttlSeconds: 100,
+            now: TestKeys.now
+        )
+        let claims = try verifier.verify(token, atSeconds: TestKeys.now)
+        #expect(
+            claims
+                == Claims(
+                    user: "11",
+                    userIsInteger: false,
+                    name: "山田\n\"太郎\"\\",
+                    device: "iphone-a",
+                    rooms: ["room:x", "room:y"],
+                    isService: true,
+                    expiresAtSeconds: TestKeys.now + 100,
+                    mark: claims.mark
+                )
+        )
+        #expect(throws: TokenError.expired) { try verifier.verify(token, atSeconds: TestKeys.now + 160) }
+
+        let plain = issuer.issue(user: "a", now: TestKeys.now)
+        let again = try verifier.verify(plain, atSeconds: TestKeys.now)
+        #expect(again.name == nil && again.device == nil && again.rooms.isEmpty && !again.isService)
+        #expect(again.expiresAtSeconds == TestKeys.now + 3600 && again.mark != claims.mark)
+        #expect(throws: TokenError.claim("sub")) {
+            try verifier.verify(issuer.issue(user: "a b", now: TestKeys.now), atSeconds: TestKeys.now)
+        }
+        let byPhone = TokenRules(userClaim: "phone")
+        let phone = TokenIssuer(secret: TestKeys.secret, rules: byPhone).issue(user: "5", now: TestKeys.now)
+        let phoneVerifier = try TokenVerifier(keys: [.secret(TestKeys.secret)], rules: byPhone)
+        #expect(try phoneVerifier.verify(phone, atSeconds: TestKeys.now).user == "5")
+        #expect(throws: TokenError.expired) {
+            try verifier.verify(issuer.issue(user: "a", ttlSeconds: -60, now: TestKeys.now), atSeconds: TestKeys.now)
+        }
+    }
+
+    @Test("as a capability is good for its fields, until its time and not after")
+    func capability() {
+        let fields = RingCapability.Fields(
+            callId: "11-10",
+            epoch: 3,
+            user: "10",
+            peer: "11",
+            device: "iphone-a",
+            validUntilMs: 1_000
+        )
+        let text = RingCapability(serverKey: key).issue(fields)
+        // Made anew, as after a restart.
+        let capability = RingCapability(serverKey: key)
+        #expect(capability.verify(text, nowMs: 1_000) == fields)
+        #expect(capability.verify(text, nowMs: 1_001) == nil)
+        #expect(RingCapability(serverKey: Array(key.dropLast())).verify(text, nowMs: 0) == nil)
+        let longest = String(repeating: "a", count: 255)
+        let long = RingCapability.Fields(
+            callId: longest,
+            epoch: .max,
+            user: longest,
+            peer: longest,
+            device: longest,
+            validUntilMs: .max
+        )
+        #expect(capability.verify(capability.issue(long), nowMs: .max) == long)
+        #expect(text.utf8.count < 120)
+    }
+
+    @Test("as a capability never reads alike for different fields")
+    func capabilityFields() {
+        let capability = RingCapability(serverKey: key)
+        var texts: Set<String> = []
+        let parts = ["", "a", "b", "ab", "aa", "a\u{1}b"]
+        for call in parts {
+            for user in parts {
+                for peer in parts {
+                    for device in parts {
+                        let fields = RingCapability.Fields(
+                            callId: call,
+                            epoch: 1,
+                            user: user,
+                            peer: peer,
+                            device: device,
+                            validUntilMs: 5
+                        )
+                        let text = capability.issue(fields)
+                        #expect(texts.insert(String(text.dropLast(22))).inserted)
+                        #expect(capability.verify(text, nowMs: 5) == fields)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("as a capability is refused when a byte of it is changed")
+    func capabilityForged() {
+        let capability = RingCapability(serverKey: key)
+        let fields = RingCapability.Fields(
+            callId: "11-10",
+            epoch: 3,
+            user: "10",
+            peer: "11",
+            device: "a",
+            validUntilMs: 1_000
+        )
+        let good = Array(capability.issue(fields).utf8)
+        let decoded = Base64URL.decode(good.span) ?? []
+        for index in decoded.indices {
+            for bit in 0..<8 {
+                var bytes = decoded
+                bytes[index] ^= 1 << UInt8(bit)
+                #expect(capability.verify(Base64URL.encode(bytes), nowMs: 0) == nil)
+            }
+            #expect(capability.verify(Base64URL.encode(Array(decoded.prefix(index))), nowMs: 0) == nil)
+        }
+        let text = String(decoding: good, as: UTF8.self)
+        for other in ["", "=", text + "=", text + "A", " " + text, text + "\n", String(repeating: "A", count: 100_000)]
+        {
+            #expect(capability.verify(other, nowMs: 0) == nil)
+        }
+        // Another use of HMAC under the very same key is no capability.
+        let body = Array(decoded.dropLast(16))
+        let raw = Base64URL.encode(body + HMACSHA256.code(of: body, key: key).prefix(16))
+        #expect(capability.verify(raw, nowMs: 0) == nil)
+    }
+
+    @Test("as a TURN credential is what coturn computes")
+    func turn() {
+        // echo -n '1800003600:11' | openssl dgst -sha1 -hmac north -binary | base64
+        let credential = TurnCredential(user: "11", secret: Array("north".utf8), ttlSeconds: 3600, now: TestKeys.now)
+        #expect(credential.username == "1800003600:11")
+        #expect(credential.credential == "64Cbam73zOtFS/n1WUdjrWIhvYM=")
+        #expect(credential.ttlSeconds == 3600)
+    }
+}
+
+@Suite("A secret file")
+struct SecretFileTests {
+    private func inFolder(_ body: (String) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.path + "/ringline-" + Hex.encode(SecureRandom.bytes(8))
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer {
+            // What is left in the temporary folder disturbs nobody.
+            try? FileManager.default.removeItem(atPath: folder)
+        }
+        try await body(folder)
+    }
+
+    @Test("is read raw, but for one newline at its end")
+    func raw() async throws {
+        try await inFolder { folder in
+            let rows: [([UInt8], [UInt8])] = [
+                ([65], [65]), ([65, 10], [65]), ([65, 10, 10], [65, 10]), ([65, 13, 10], [65, 13]), ([32, 10], [32]),
+                ([10, 65], [10, 65]), ([0, 255, 10], [0, 255]), ([10, 10], [10]),
+            ]
+            for (bytes, expected) in rows {
+                try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/f"))
+                #expect(try SecretFile.read("\(folder)/f") == expected)
+            }
+            let largest = [UInt8](repeating: 65, count: SecretFile.maximumByteCount)
+            try Data(largest + [10]).write(to: URL(fileURLWithPath: "\(folder)/f"))
+            #expect(try SecretFile.read("\(folder)/f") == largest)
+        }
+    }
+
+    @Test("that is empty, missing or too large is refused in one line that names it")
+    func refused() async throws {
+        try await inFolder { folder in
+            for (bytes, error) in [
+                ([], SecretFileError.empty("\(folder)/f")), ([10], .empty("\(folder)/f")),
+                ([UInt8](repeating: 65, count: SecretFile.maximumByteCount + 1), .tooLarge("\(folder)/f")),
+                ([UInt8](repeating: 65, count: 1_000_000), .tooLarge("\(folder)/f")),
+            ] as [([UInt8], SecretFileError)] {
+                try Data(bytes).write(to: URL(fileURLWithPath: "\(folder)/f"))
+                #expect(throws: error) { try SecretFile.read("\(folder)/f") }
+                #expect(error.description.contains("\(folder)/f") && !error.description.contains("\n"))
+            }
+            let missing = SecretFileError.cannot("read", "\(folder)/g", ENOENT)
+            #expect(throws: missing) { try SecretFile.read("\(folder)/g") }
+            #expect(missing.description == "cannot read \(folder)/g: No such file or directory")
+            #expect(throws: SecretFileError.cannot("read", folder, EISDIR)) { try SecretFile.read(folder) }
+            let wanted = "\(folder)/none/development-jwt-secret"
+            #expect(throws: SecretFileError.cannot("create", wanted, ENOENT)) {
+                try DevelopmentKey.loadOrCreate(inFolder: "\(folder)/none")
+            }
+        }
+    }
+
+    @Test("of a data folder is made once, for its owner only, and read from then on")
+    func kept() async throws {
+        try await inFolder { folder in
+            let secret = try DevelopmentKey.loadOrCreate(inFolder: folder)
+            #expect(Base64URL.decode(secret.span)?.count == 32)
+            #expect(try DevelopmentKey.loadOrCreate(inFolder: folder) == secret)
+            #expect(try SecretFile.read("\(folder)/development-jwt-secret") == secret)
+            #expect(try ServerKey.loadOrCreate(inFolder: folder) != secret)
+            let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder)/development-jwt-secret")
+            #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+            let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+            #expect(files.sorted() == ["development-jwt-secret", "server-key"])
+            #expect(try TokenVerifier(keys: [.secret(secret)]).warnings.isEmpty)
+        }
+    }
+
+    @Test("that another process has just made stays as it is")
+    func existing() async throws {
+        try await inFolder { folder in
+            try SecretFile.create("\(folder)/f")
+            let first = try SecretFile.read("\(folder)/f")
+            try SecretFile.create("\(folder)/f")
+            #expect(try SecretFile.read("\(folder)/f") == first)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["f"])
+        }
+    }
+
+    @Test("is the same for all that start at once")
+    func race() async throws {
+        try await inFolder { folder in
+            for round in 0..<20 {
+                let path = "\(folder)/\(round)"
+                try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+                let secrets = try await withThrowingTaskGroup(of: [UInt8].self) { group in
+                    for _ in 0..<8 { group.addTask { try DevelopmentKey.loadOrCreate(inFolder: path) } }
+                    return try await group.reduce(into: Set<[UInt8]>()) { $0.insert($1) }
+                }
+                #expect(secrets.count == 1)
+                #expect(try FileManager.default.contentsOfDirectory(atPath: path).count == 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+import COpenSSL
+import Crypto
+import Testing
+
+@Suite("A key")
+struct KeyTests {
+    @Test("on P-256 goes through PEM and back, and its halves fit")
+    func ecPEM() throws {
+        let key = try P256SigningKey.generate()
+        let again = try P256SigningKey(pem: try key.pem())
+        let signature = try again.sign([1, 2, 3])
+        #expect(signature.count == 64)
+        let publicKey = try PublicKey(pem: try key.publicKey.pem())
+        #expect(publicKey.algorithm == .es256)
+        #expect(publicKey.isValid(signature, for: [1, 2, 3]))
+        #expect(!publicKey.isValid(signature, for: [1, 2]))
+        #expect(try !P256SigningKey.generate().publicKey.isValid(signature, for: [1, 2, 3]))
+    }
+
+    @Test("signs so that short numbers keep their zeros")
+    func shortNumbers() throws {
+        let key = try P256SigningKey.generate()
+        // One signature in 128 has a leading zero byte in r or s.
+        for round in 0..<600 {
+            let message = [UInt8(round >> 8), UInt8(round & 255)]
+            let signature = try key.sign(message)
+            #expect(signature.count == 64 && key.publicKey.isValid(signature, for: message))
+        }
+    }
+
+    @Test("of RSA is read from either PEM, from a certificate and from its numbers")
+    func rsaPEM() throws {
+        let keys = try TestKeys.shared.get()
+        let signature = keys.rsaKey.sign([1, 2, 3])
+        let pkcs1 = keys.rsaKey.pem { bio, key in
+            // The old writer of "RSA PUBLIC KEY" wants the old kind of key; the encoder does not.
+            let context = OSSL_ENCODER_CTX_new_for_pkey(key, 0x82, "PEM", "type-specific", nil)
+            defer { OSSL_ENCODER_CTX_free(context) }
+            return OSSL_ENCODER_to_bio(context, bio)
+        }
+        #expect(pkcs1.hasPrefix("-----BEGIN RSA PUBLIC KEY-----"))
+        let certificate = keys.rsaKey.pem { bio, key in
+            let certificate = X509_new()
+            defer { X509_free(certificate) }
+            X509_set_pubkey(certificate, key)
+            ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1)
+            X509_gmtime_adj(X509_getm_notBefore(certificate), 0)
+            X509_gmtime_adj(X509_getm_notAfter(certificate), 60)
+            guard X509_sign(certificate, key, EVP_sha256()) > 0 else { return 0 }
+            return PEM_write_bio_X509(bio, certificate)
+        }
+        for pem in [keys.rsaPEM, pkcs1, certificate, certificate + certificate, "text before\n" + keys.rsaPEM] {
+            let key = try PublicKey(pem: pem)
+            #expect(key.algorithm == .rs256 && key.isValid(signature, for: [1, 2, 3]))
+        }
+    }
+
+    @Test("that is not the one wanted is refused, and the error says why")
+    func refused() throws {
+        let keys = try TestKeys.shared.get()
+        let rsaPrivate = keys.rsaKey.pem { PEM_write_bio_PKCS8PrivateKey($0, $1, nil, nil, 0, nil, nil) }
+        let locked = keys.rsaKey.pem { PEM_write_bio_PKCS8PrivateKey($0, $1, EVP_aes_256_cbc(), "pass", 4, nil, nil) }
+        let weak = try RSATestKey(bits: 1024).pem { PEM_write_bio_PUBKEY($0, $1) }
+        let ecPrivate = try keys.ecKey.pem()
+        let broken = keys.ecPEM.replacing("\n-----END", with: "AAAA\n-----END")
+        let publicErrors: [(String, KeyError)] = [
+            ("", .notPEM), ("hello", .notPEM), ("-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n", .notPEM),
+            (rsaPrivate, .privateKey), (ecPrivate, .privateKey), (locked, .privateKey), (weak, .keyLength(1024)),
+            (keys.rsaPEM + keys.ecPEM, .several),
+        ]
+        for (pem, error) in publicErrors { #expect(throws: error, "\(error)") { try PublicKey(pem: pem) } }
+        #expect(throws: KeyError.self) { try PublicKey(pem: broken) }
+        for name in ["P-384", "secp256k1"] {
+            #expect(throws: KeyError.unsupported("a public key, EC on P-256 or RSA")) {
+                try PublicKey(pem: try Self.ecPEM(on: name))
+            }
+        }
+        let privateErrors: [(String, KeyError)] = [
+            ("", .notPEM), (keys.ecPEM, .publicKey), (keys.rsaPEM, .publicKey), (locked, .encrypted),
+            (rsaPrivate, .unsupported("an EC private key on P-256")), (ecPrivate + ecPrivate, .several),
+        ]
+        for (pem, error) in privateErrors { #expect(throws: error, "\(error)") { try P256SigningKey(pem: pem) } }
+    }
+
+    @Test("whose numbers are no key is refused")
+    func numbers() throws {
+        let keys = try TestKeys.shared.get()
+        let (n, e) = (try keys.rsaKey.number("n"), try keys.rsaKey.number("e"))
+        let zeros = [UInt8](repeating: 0, count: 32)
+        for (x, y) in [(zeros, zeros), (zeros, Array(1...32)), ([], []), (Array(1...31), Array(1...33))] {
+            #expect(throws: KeyError.invalid) { try PublicKey(p256X: x, y: y) }
+        }
+        for exponent in [[], [0], [1], [2], [0, 0], [UInt8](repeating: 255, count: 9)] {
+            #expect(throws: KeyError.self, "\(exponent)") { try PublicKey(rsaModulus: n, exponent: exponent) }
+        }
+        #expect(throws: KeyError.keyLength(2040)) { try PublicKey(rsaModulus: Array(n.prefix(255)), exponent: e) }
+        #expect(throws: KeyError.self) { try PublicKey(rsaModulus: [], exponent: e) }
+        #expect(throws: KeyError.self) { try PublicKey(rsaModulus: [UInt8](repeating: 255, count: 2000), exponent: e) }
+    }
+
+    @Test("leaves nothing in OpenSSL's error queue, which TLS reads on the same thread")
+    func errorQueue() throws {
+        let keys = try TestKeys.shared.get()
+        ERR_clear_error()
+        let key = try PublicKey(pem: keys.rsaPEM)
+        _ = key.isValid([1, 2, 3], for: [1])
+        _ = keys.ecKey.publicKey.isValid([UInt8](repeating: 0, count: 64), for: [1])
+        #expect(throws: KeyError.self) { try PublicKey(pem: "nothing") }
+        #expect(throws: KeyError.self) { try P256SigningKey(pem: keys.rsaPEM) }
+        #expect(throws: KeyError.self) { try PublicKey(p256X: [], y: []) }
+        #expect(ERR_peek_error() == 0)
+    }
+
+    @Test("is used from several threads at once")
+    func threads() async throws {
+        let keys = try TestKeys.shared.get()
+        let ec = keys.ecKey
+        let rsa = try PublicKey(pem: keys.rsaPEM)
+        let rsaSignature = keys.rsaKey.sign([9])
+        let failures = await withTaskGroup(of: Int.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    (0..<50).count { round in
+                        let message = [UInt8(task), UInt8(round)]
+                        // A failure is counted as a signature that is not valid.
+                        let signature = (try? ec.sign(message)) ?? []
+                        return !ec.publicKey.isValid(signature, for: message) || !rsa.isValid(rsaSignature, for: [9])
+                    }
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(failures == 0)
+    }
+
+    /// The public key of a new pair on a curve that is not ours.
+    private static func ecPEM(on curve: String) throws -> String {
+        let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
+        defer { EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        guard EVP_PKEY_keygen_init(context) == 1, EVP_PKEY_CTX_set_group_name(context, curve) == 1,
+            EVP_PKEY_generate(context, &key) == 1
+        else { throw RSATestKey.Failure() }
+        defer { EVP_PKEY_free(key) }
+        let bio = BIO_new(BIO_s_mem())
+        defer { BIO_free(bio) }
+        PEM_write_bio_PUBKEY(bio, key)
+        var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(bio))
+        BIO_read(bio, &bytes, Int32(bytes.count))
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,66 @@
+import Crypto
+import Identity
+import Testing
+
+@Suite("A good token that is changed")
+struct MutationTests {
+    @Test("is refused, whatever the change", arguments: ["HS256", "RS256", "ES256"])
+    func mutated(name: String) throws {
+        let signer = try #require(try TestKeys.all.first { $0.algorithm == name })
+        let verifier = try signer.verifier()
+        let good = Array(signer.token(payload: TestKeys.payload).utf8)
+        let rest = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=".utf8)
+        for seed in 0..<3000 as Range<UInt64> {
+            var chance = Chance(seed: seed)
+            var token = good
+            for _ in 0...chance.next(3) {
+                let place = Int(chance.next(UInt64(token.count)))
+                let byte = chance.next(2) == 0 ? UInt8(chance.next(256)) : rest[Int(chance.next(UInt64(rest.count)))]
+                switch chance.next(6) {
+                case 0: token[place] ^= 1 << UInt8(chance.next(8))
+                case 1: token[place] = byte
+                case 2: token.insert(byte, at: place)
+                case 3: token.remove(at: place)
+                case 4: token.swapAt(place, Int(chance.next(UInt64(token.count))))
+                default: token.removeLast(Int(chance.next(UInt64(min(token.count - 1, 20)))))
+                }
+            }
+            if token == good { continue }
+            #expect(throws: TokenError.self, "\(name), seed \(seed)") {
+                try verifier.verify(token, atSeconds: TestKeys.now)
+            }
+        }
+        #expect(try verifier.verify(good, atSeconds: TestKeys.now).user == "11")
+    }
+
+    @Test("in what it says and signed again says it, or is refused, and never crashes")
+    func mutatedContent() throws {
+        let signer = try TestKeys.shared.get().hs256
+        let verifier = try signer.verifier()
+        let payload = Array(
+            #"{"sub":"11","uid":5,"name":"\ud83d\ude00","rooms":["room:x"],"scope":"a b","exp":1800003600.5,"nbf":1e9}"#
+                .utf8
+        )
+        let header = Array(#"{"alg":"HS256","typ":"JWT","kid":"a"}"#.utf8)
+        for seed in 0..<3000 as Range<UInt64> {
+            var chance = Chance(seed: seed)
+            var parts = [header, payload]
+            for _ in 0...chance.next(4) {
+                let part = chance.next(5) == 0 ? 0 : 1
+                let place = Int(chance.next(UInt64(parts[part].count)))
+                switch chance.next(3) {
+                case 0: parts[part][place] = UInt8(chance.next(256))
+                case 1: parts[part].insert(UInt8(chance.next(128)), at: place)
+                default: parts[part].remove(at: place)
+                }
+            }
+            let token = signer.token(
+                headerPart: Base64URL.encode(parts[0]),
+                payloadPart: Base64URL.encode(parts[1])
+            )
+            guard let claims = try? verifier.verify(token, atSeconds: TestKeys.now) else { continue }
+            #expect((1...128).contains(claims.user.utf8.count) && claims.user.allSatisfy(\.isASCII), "seed \(seed)")
+            #expect(claims.expiresAtSeconds.map { $0 + 60 > TestKeys.now } == true, "seed \(seed)")
+        }
+    }
+}

@@ -32,6 +32,7 @@ public final class Connection {
     /// - Parameters:
     ///   - place: Where it is.
     ///   - busyTimeoutMilliseconds: How long to wait for another connection's lock (`sqlite3_busy_timeout`).
+    /// - Throws: What SQLite says, mostly ``SQLiteError/Code/cannotOpen``.
     public init(_ place: Place, busyTimeoutMilliseconds: Int32 = 5_000) throws(SQLiteError) {
         var flags = SQLITE_OPEN_NOMUTEX
         let name: String

@@ -2,11 +2,11 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// Puts changes into the tables, by statements that are compiled once. Its caller holds the transaction.
+/// Puts changes into the tables, by statements that are compiled once.
+///
+/// Its caller holds the transaction.
 struct ChangeWriter {
     private let connection: Connection
-    /// Where the next event of any call goes: after all others.
-    private var position: Int64
 
     private let insertEntry: Statement
     private let insertEvent: Statement
@@ -17,16 +17,10 @@ struct ChangeWriter {
         insertEntry = try connection.statement(Self.insertEntry)
         insertEvent = try connection.statement(Self.insertEvent)
         upsertCall = try connection.statement(Self.upsertCall)
-        // Counts on over restarts without a look at the table: the start's number stands above the event's.
-        try connection.statement(Self.countStart).run()
-        let starts = try connection.statement(Self.starts)
-        _ = try starts.step()
-        position = starts.int64(0) << 32
-        starts.reset()
     }
 
     /// Writes one change.
-    mutating func write(_ change: Change) throws(SQLiteError) {
+    func write(_ change: Change) throws(SQLiteError) {
         switch change {
         case .call(let call): try write(call)
         case .entry(let call, let entry): try write(entry, of: call)
@@ -100,13 +94,11 @@ struct ChangeWriter {
         try statement.run(borrowing: entry.object, at: 10)
     }
 
-    private mutating func write(_ event: TimelineRecord, of call: CallNumber) throws(SQLiteError) {
-        position += 1
+    private func write(_ event: TimelineRecord, of call: CallNumber) throws(SQLiteError) {
         try insertEvent.bind(call.rawValue, at: 1)
-        try insertEvent.bind(position, at: 2)
-        try insertEvent.bind(event.at.milliseconds, at: 3)
-        try insertEvent.bind(event.event, at: 4)
-        try insertEvent.bind(event.details, at: 5)
+        try insertEvent.bind(event.at.milliseconds, at: 2)
+        try insertEvent.bind(event.event, at: 3)
+        try insertEvent.bind(event.details, at: 4)
         try insertEvent.run()
     }
 
@@ -161,7 +153,7 @@ extension ChangeWriter {
 
     private static let insertEvent = SQL(
         "insert event",
-        "INSERT INTO event (call, position, at, event, details) VALUES (?1, ?2, ?3, ?4, ?5)"
+        "INSERT INTO event (call, at, event, details) VALUES (?1, ?2, ?3, ?4)"
     )
 
     /// Leaves `log_kept` as it is: a call whose log was forgotten may still change.
@@ -188,8 +180,6 @@ extension ChangeWriter {
         """
     )
 
-    private static let countStart = SQL("count start", "UPDATE meta SET value = value + 1 WHERE name = 'starts'")
-    private static let starts = SQL("starts", "SELECT value FROM meta WHERE name = 'starts'")
     private static let removeDevice = SQL("remove device", "DELETE FROM device WHERE user = ?1 AND id = ?2")
     private static let block = SQL("block", "INSERT OR REPLACE INTO block (by, blocked, at) VALUES (?1, ?2, ?3)")
     private static let unblock = SQL("unblock", "DELETE FROM block WHERE by = ?1 AND blocked = ?2")

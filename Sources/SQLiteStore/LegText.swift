@@ -4,6 +4,8 @@ import Switchboard
 
 /// A call's legs as the JSON text of one column: they change with their call, and are never asked for without it.
 enum LegText {
+    /// The text of these legs.
+    ///
     /// `[{"device":"iphone-a","mark":"00000000000000ff","caller":true,"phase":"active"}]`
     static func encode(_ legs: [LegRecord]) -> String {
         guard !legs.isEmpty else { return "[]" }

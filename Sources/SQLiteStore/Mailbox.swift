@@ -45,7 +45,9 @@ final class Mailbox: @unchecked Sendable {
         return contents.isClosing
     }
 
-    /// All that has gathered; waits for something unless told not to. Closing and abandoning stay set.
+    /// All that has gathered; waits for something unless told not to.
+    ///
+    /// Closing and abandoning stay set.
     func takeAll(waiting: Bool) -> Contents {
         condition.lock()
         defer { condition.unlock() }

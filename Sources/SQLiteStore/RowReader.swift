@@ -2,7 +2,9 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// Makes records of rows. A value that this version cannot read is an error that names the row, never left out.
+/// Makes records of rows.
+///
+/// A value that this version cannot read is an error that names the row, never left out.
 enum RowReader {
     static let callColumns = """
         number, id, epoch, room, caller, callee, display_name, has_video, started_at, ring_until, answered_at, \

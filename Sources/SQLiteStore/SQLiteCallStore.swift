@@ -17,7 +17,9 @@ public final class SQLiteCallStore: CallStore {
         self.init(folder: folder, faults: nil, report: report)
     }
 
-    /// A store whose disk can be made to fill up. In memory, stores of one `name` share one database.
+    /// A store whose disk can be made to fill up.
+    ///
+    /// In memory, stores of one `name` share one database.
     package init(
         folder: String,
         name: String = UUID().uuidString,
@@ -36,17 +38,23 @@ public final class SQLiteCallStore: CallStore {
     /// Opens the store; see ``CallStore/open(at:)``.
     public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start() }
 
-    /// Queues changes; see ``CallStore/commit(_:as:)``. After ``close()`` they are lost.
+    /// Queues changes; see ``CallStore/commit(_:as:)``.
+    ///
+    /// After ``close()`` they are lost.
     public func commit(_ changes: [Change], as ticket: Ticket) {
         writer.mailbox.put(Mailbox.Commit(changes: changes, ticket: ticket))
     }
 
-    /// Queues a question; see ``CallStore/ask(_:as:)``. While the store is stalled it fails.
+    /// Queues a question; see ``CallStore/ask(_:as:)``.
+    ///
+    /// While the store is stalled it fails.
     public func ask(_ question: Question, as id: QuestionID) {
         writer.mailbox.put(Mailbox.Asked(question: question, id: id))
     }
 
-    /// Commits what is queued and lets go of the folder. A stalled store tries once more, and then gives up.
+    /// Commits what is queued and lets go of the folder.
+    ///
+    /// A stalled store tries once more, and then gives up.
     public func close() {
         writer.mailbox.close()
         writer.joinIfStarted()

@@ -9,7 +9,7 @@ final class Session {
     private let faults: Faults?
     private let report: @Sendable (StoreReport) -> Void
     private let connection: Connection
-    private var changes: ChangeWriter
+    private let changes: ChangeWriter
     private var forgetting: Forgetting
     /// In memory questions are answered by the writer: there is no second connection that would not stand in its way.
     private var answerer: Answerer?

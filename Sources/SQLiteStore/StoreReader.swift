@@ -3,9 +3,9 @@ import Glibc
 import SQLite
 public import Switchboard
 
-/// Reads a data folder, whether its server runs or not: for `ringline explain`. Takes no lock and writes no row.
+/// Reads a data folder, whether its server runs or not: for `ringline explain`.
 ///
-/// For one thread. Works as well when the folder cannot be written, if the server was stopped in good order.
+/// Takes no lock and writes no row. For one thread. Works as well when the folder cannot be written, if the server was stopped in good order.
 public final class StoreReader {
     private let questions: Questions
 
@@ -48,7 +48,9 @@ public final class StoreReader {
         try questions.timeline(of: id, user: user)
     }
 
-    /// What SQLite finds wrong with the database (`PRAGMA integrity_check`); empty when it is sound. Reads all of it.
+    /// What SQLite finds wrong with the database (`PRAGMA integrity_check`); empty when it is sound.
+    ///
+    /// Reads all of it.
     public func damage() throws(StoreFailure) -> [String] {
         try questions.reading { () throws -> [String] in
             let rows = try questions.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
@@ -58,6 +60,8 @@ public final class StoreReader {
         }
     }
 
+    /// Opens the database as it may be read.
+    ///
     /// Reading a database in WAL mode needs its `-shm`, which SQLite makes if it may. Where it may not, and no `-wal`
     /// holds anything that is not in the database, nobody writes there, and the file can be read as it stands.
     private static func connect(to folder: Folder) throws(SQLiteError) -> Connection {

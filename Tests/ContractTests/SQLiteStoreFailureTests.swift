@@ -1,0 +1,216 @@
+import CallCore
+import Foundation
+import Glibc
+import SQLiteStore
+import Switchboard
+import Synchronization
+import Testing
+
+@Suite("A store that cannot work")
+struct SQLiteStoreFailureTests {
+    private let place: FolderPlace
+
+    init() throws { place = try FolderPlace() }
+
+    private func failure(at folder: String) -> String? {
+        do {
+            let store = SQLiteCallStore(folder: folder) { _ in }
+            _ = try store.open(at: Moment(milliseconds: 0))
+            store.close()
+            return nil
+        } catch { return error.message }
+    }
+
+    @Test("makes its folder for its owner only, and so its files")
+    func modes() throws {
+        let folder = place.path + "/a/b"
+        let store = SQLiteCallStore(folder: folder) { _ in }
+        _ = try store.open(at: Moment(milliseconds: 0))
+        func mode(_ path: String) throws -> Int {
+            try #require(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+        }
+        #expect(try mode(folder) == 0o700)
+        for file in try FileManager.default.contentsOfDirectory(atPath: folder) {
+            #expect(try mode(folder + "/" + file) == 0o600, "\(file)")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).count == 4)
+        store.close()
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == [
+                "ringline.lock", "ringline.sqlite",
+            ]
+        )
+    }
+
+    @Test("refuses a folder that another server uses, and names it and the process")
+    func inUse() throws {
+        let first = SQLiteCallStore(folder: place.path) { _ in }
+        _ = try first.open(at: Moment(milliseconds: 0))
+        let message = try #require(failure(at: place.path))
+        #expect(message.contains(place.path) && message.contains("in use") && message.contains("\(getpid())"))
+        first.close()
+        #expect(failure(at: place.path) == nil)
+    }
+
+    @Test("says that the folder is a file")
+    func notFolder() throws {
+        let file = place.path + "/file"
+        try Data("x".utf8).write(to: URL(filePath: file))
+        #expect(try #require(failure(at: file)) == "\(file) is not a folder; --data must name a folder.")
+        #expect(try #require(failure(at: file + "/below")).contains("\(file)/below cannot be made"))
+    }
+
+    @Test("says that the folder cannot be made")
+    func cannotBeMade() throws {
+        #expect(try #require(failure(at: "/proc/ringline/data")).contains("/proc/ringline/data cannot be made"))
+    }
+
+    @Test("says that the database is no database, and leaves it as it is")
+    func notADatabase() throws {
+        let file = place.path + "/ringline.sqlite"
+        let text = Data(String(repeating: "This is not a database. ", count: 400).utf8)
+        try text.write(to: URL(filePath: file))
+        let message = try #require(failure(at: place.path))
+        #expect(message.contains(file) && message.contains("not a database") && message.contains("backup"))
+        #expect(try Data(contentsOf: URL(filePath: file)) == text)
+    }
+
+    @Test("says that the database is damaged")
+    func damaged() throws {
+        #expect(failure(at: place.path) == nil)
+        let file = place.path + "/ringline.sqlite"
+        var bytes = try Data(contentsOf: URL(filePath: file))
+        for index in 4_096..<bytes.count { bytes[index] = 0xA5 }
+        try bytes.write(to: URL(filePath: file))
+        let message = try #require(failure(at: place.path))
+        #expect(message.contains(file) && message.contains("damaged") && message.contains("backup"))
+    }
+
+    @Test("says that a newer version wrote the database")
+    func newer() throws {
+        #expect(failure(at: place.path) == nil)
+        let file = place.path + "/ringline.sqlite"
+        // `PRAGMA user_version` is the big-endian number at byte 60 of the file.
+        var bytes = try Data(contentsOf: URL(filePath: file))
+        bytes[63] = 9
+        try bytes.write(to: URL(filePath: file))
+        let message = try #require(failure(at: place.path))
+        #expect(message.contains(file) && message.contains("newer ringline (schema 9, this one knows 1)"))
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
+    }
+
+    @Test("stalls when the disk is full, keeps what is queued in order, and goes on when there is space again")
+    func full() throws {
+        let faults = Faults()
+        let course = Course()
+        let store = SQLiteCallStore(folder: place.path, faults: faults) { course.add($0) }
+        _ = try store.open(at: Moment(milliseconds: 0))
+        let call = CallNumber(rawValue: 1)
+        func entry(_ seq: UInt64) -> Change {
+            .entry(
+                call,
+                EntryRecord(
+                    seq: seq,
+                    at: Moment(milliseconds: 0),
+                    kind: "info",
+                    sender: nil,
+                    audience: "all",
+                    signalID: nil,
+                    digest: 0,
+                    object: Array(repeating: 0x78, count: 20_000)
+                )
+            )
+        }
+        store.commit([.call(try sampleCall(1))], as: Ticket(rawValue: 1))
+        try course.wait { $0 == ["committed 1"] }
+        faults.pageLimit = 1
+        store.commit([entry(1)], as: Ticket(rawValue: 2))
+        try course.wait { $0.last == "stalled" }
+        store.commit([entry(2)], as: Ticket(rawValue: 3))
+        store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: QuestionID(rawValue: 1))
+        // A question that would have to wait for the disk is refused at once.
+        try course.wait { $0.last == "failed 1" }
+        #expect(course.failures.last?.contains("no space left") == true)
+        #expect(course.failures.last?.contains(place.path) == true)
+        faults.pageLimit = nil
+        try course.wait { $0.last == "committed 3" }
+        store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: QuestionID(rawValue: 2))
+        try course.wait { $0.last == "answered 2" }
+        store.close()
+        #expect(
+            course.now.filter { $0 != "committed 2" } == [
+                "committed 1", "stalled", "failed 1", "recovered", "committed 3", "answered 2",
+            ]
+        )
+        let state = try SQLiteCallStore(folder: place.path) { _ in }.open(at: Moment(milliseconds: 0))
+        #expect(state.calls.first?.entries.map(\.seq) == [1, 2])
+        #expect(state.crashes == 0)
+    }
+
+    @Test("gives up on closing when the disk stays full, and the next start counts it as a crash")
+    func closingWhileFull() throws {
+        let faults = Faults()
+        let course = Course()
+        let store = SQLiteCallStore(folder: place.path, faults: faults) { course.add($0) }
+        _ = try store.open(at: Moment(milliseconds: 0))
+        faults.pageLimit = 1
+        var call = try sampleCall(1)
+        call.state = String(repeating: "x", count: 100_000)
+        store.commit([.call(call)], as: Ticket(rawValue: 1))
+        try course.wait { $0 == ["stalled"] }
+        store.close()
+        #expect(course.now == ["stalled"])
+        let state = try SQLiteCallStore(folder: place.path) { _ in }.open(at: Moment(milliseconds: 0))
+        #expect(state.crashes == 1)
+        #expect(state.calls.isEmpty)
+    }
+}
+
+/// A call from 11 to 10.
+func sampleCall(_ number: Int64) throws -> CallRecord {
+    CallRecord(
+        number: CallNumber(rawValue: number),
+        id: try #require(CallID("11-10")),
+        epoch: 1,
+        room: "p2p:11-10",
+        caller: try #require(UserID("11")),
+        callee: try #require(UserID("10")),
+        displayName: nil,
+        hasVideo: false,
+        startedAt: Moment(milliseconds: 1),
+        ringUntil: Moment(milliseconds: 2)
+    )
+}
+
+/// What a store reported, in order.
+final class Course: Sendable {
+    private let told = Mutex<(words: [String], failures: [String])>(([], []))
+
+    var now: [String] { told.withLock { $0.words } }
+    var failures: [String] { told.withLock { $0.failures } }
+
+    func add(_ report: StoreReport) {
+        told.withLock { told in
+            switch report {
+            case .committed(let ticket): told.words.append("committed \(ticket.rawValue)")
+            case .stalled(let failure):
+                told.words.append("stalled")
+                told.failures.append(failure.message)
+            case .recovered: told.words.append("recovered")
+            case .answered(let id, .failed(let failure)):
+                told.words.append("failed \(id.rawValue)")
+                told.failures.append(failure.message)
+            case .answered(let id, _): told.words.append("answered \(id.rawValue)")
+            }
+        }
+    }
+
+    func wait(until isSo: ([String]) -> Bool) throws {
+        for _ in 0..<10_000 {
+            if isSo(now) { return }
+            usleep(2_000)
+        }
+        Issue.record("waited in vain; reported so far: \(now)")
+        throw StoreFailure("timeout")
+    }
+}

@@ -1,0 +1,91 @@
+import CallCore
+import Foundation
+import Glibc
+import SQLiteStore
+import Switchboard
+import Testing
+
+@Suite("A server that is killed")
+struct StoreKillTests {
+    @Test("keeps every commit that it has reported, whenever it is killed", .timeLimit(.minutes(3)))
+    func keepsWhatWasReported() async throws {
+        let place = try FolderPlace()
+        let diary = place.path + "/reported"
+        var highest: UInt64 = 0
+        var progressed = 0
+        for round in 1...30 {
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = place.path as String] in
+                try commitUntilKilled(folder: path, afterMicroseconds: UInt32.random(in: 1_000...60_000))
+            }
+            let reported = try reported(in: diary)
+            if let last = reported.last, last > highest { progressed += 1 }
+            highest = reported.last ?? highest
+
+            let store = SQLiteCallStore(folder: place.path) { _ in }
+            let state = try store.open(at: Moment(milliseconds: 0))
+            #expect(state.crashes == 1)
+            // Each commit is the call with the ticket as its state, an entry and an event of that number.
+            let call = try #require(state.calls.first)
+            let kept = call.entries.map(\.seq)
+            #expect(kept == Array(1...UInt64(kept.count)), "round \(round)")
+            #expect(call.record.state == "\(kept.count)", "round \(round): a commit was torn")
+            #expect(UInt64(kept.count) >= highest, "round \(round): \(highest) was reported, \(kept.count) are kept")
+            store.close()
+            let reader = try SQLiteCallStore.reader(folder: place.path)
+            #expect(try reader.damage() == [])
+            #expect(try reader.timeline(of: call.record.id)?.1.count == kept.count, "round \(round): a commit was torn")
+        }
+        #expect(progressed > 10, "the child was killed before it did anything")
+    }
+
+    /// The tickets that the children wrote down, each after its report.
+    private func reported(in diary: String) throws -> [UInt64] {
+        guard FileManager.default.fileExists(atPath: diary) else { return [] }
+        return try String(contentsOfFile: diary, encoding: .utf8).split(separator: "\n").compactMap { UInt64($0) }
+    }
+}
+
+/// Commits, and writes the number of each commit into the diary once it was reported, until the end comes.
+private func commitUntilKilled(folder: String, afterMicroseconds: UInt32) throws {
+    let diary = open(folder + "/reported", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    let offset = UnsafeOffset()
+    let store = SQLiteCallStore(folder: folder) { report in
+        guard case .committed(let ticket) = report else { return }
+        let line = Array("\(offset.value + ticket.rawValue)\n".utf8)
+        _ = write(diary, line, line.count)
+    }
+    let state = try store.open(at: Moment(milliseconds: 0))
+    offset.value = UInt64(state.calls.first?.entries.count ?? 0)
+    let killer = Thread {
+        usleep(afterMicroseconds)
+        kill(getpid(), SIGKILL)
+    }
+    killer.start()
+    var call = try sampleCall(1)
+    for ticket in 1...UInt64(1_000_000) {
+        let number = offset.value + ticket
+        call.state = "\(number)"
+        let entry = EntryRecord(
+            seq: number,
+            at: Moment(milliseconds: 0),
+            kind: "ice",
+            sender: nil,
+            audience: "all",
+            signalID: nil,
+            digest: 0,
+            object: Array(repeating: 0x78, count: 300)
+        )
+        let event = TimelineRecord(at: Moment(milliseconds: 0), event: "signal.ice", details: "")
+        store.commit(
+            [.entry(call.number, entry), .call(call), .event(call.number, event)],
+            as: Ticket(rawValue: ticket)
+        )
+        // Commits of one and of several.
+        if !ticket.isMultiple(of: 3) { usleep(50) }
+    }
+}
+
+/// Set once, before the first commit; read by reports, which come after.
+private final class UnsafeOffset: @unchecked Sendable {
+    var value: UInt64 = 0
+}

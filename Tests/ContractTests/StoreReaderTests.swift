@@ -1,0 +1,68 @@
+import CallCore
+import Foundation
+import Glibc
+import SQLiteStore
+import Switchboard
+import Testing
+
+@Suite("A reader beside the server")
+struct StoreReaderTests {
+    private let place: FolderPlace
+
+    init() throws { place = try FolderPlace() }
+
+    private func store(with event: String) throws -> SQLiteCallStore {
+        let course = Course()
+        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        _ = try store.open(at: Moment(milliseconds: 0))
+        let record = TimelineRecord(at: Moment(milliseconds: 3), event: event, details: "")
+        store.commit([.call(try sampleCall(1)), .event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 1))
+        try course.wait { $0 == ["committed 1"] }
+        return store
+    }
+
+    private func read() throws -> [String]? {
+        let reader = try SQLiteCallStore.reader(folder: place.path)
+        #expect(try reader.damage() == [])
+        #expect(try reader.history(of: try #require(UserID("10")), limit: 5).count == 1)
+        return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event)
+    }
+
+    @Test("reads what a live server has committed, and what it commits then")
+    func live() throws {
+        let store = try store(with: "offer")
+        let reader = try SQLiteCallStore.reader(folder: place.path)
+        let id = try #require(CallID("11-10"))
+        #expect(try reader.timeline(of: id)?.1.map(\.event) == ["offer"])
+        let record = TimelineRecord(at: Moment(milliseconds: 4), event: "ended", details: "")
+        store.commit([.event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 2))
+        store.close()
+        #expect(try reader.timeline(of: id)?.1.map(\.event) == ["offer", "ended"])
+        let stranger = try #require(UserID("12"))
+        #expect(try reader.timeline(of: id, user: stranger) == nil)
+    }
+
+    @Test("reads after a clean stop, when there is no -wal and no -shm")
+    func stopped() throws {
+        try store(with: "offer").close()
+        #expect(!FileManager.default.fileExists(atPath: place.path + "/ringline.sqlite-wal"))
+        #expect(try read() == ["offer"])
+    }
+
+    @Test("reads a folder that nobody may write to")
+    func readOnly() throws {
+        try store(with: "offer").close()
+        // Another user reads, in a process of its own: root may write anywhere.
+        #expect(chmod(place.path, 0o555) == 0)
+        defer { chmod(place.path, 0o700) }
+        #expect(chmod(place.path + "/ringline.sqlite", 0o444) == 0)
+        #expect(try read() == ["offer"])
+    }
+
+    @Test("says that there is no database, and makes none")
+    func none() throws {
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path + "/none") }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path) == [])
+    }
+}

@@ -52,6 +52,7 @@ public final class APNsSender: PushSender {
         providerToken = ProviderToken(configuration)
     }
 
+    /// Sends one push; its result comes back as a report, also when it could not be sent at all.
     public func send(_ order: PushOrder) {
         let isNew = requests.withLock { $0.updateValue(.none, forKey: order.id) == nil }
         precondition(isNew, "a push was ordered twice under one id")
@@ -66,13 +67,16 @@ public final class APNsSender: PushSender {
         }
     }
 
+    /// Takes a push back that has not gone out on a connection yet; one that has is left to be answered.
     public func cancel(_ id: PushID) {
         guard let request = requests.withLock({ $0[id] }), let request else { return }
         client.cancel(request, onlyIfUnsent: true)
     }
 
     /// Lets pushes under way finish for so long, reports the rest as unreachable and closes the connections; it blocks
-    /// until then. Orders that come later are reported as unreachable.
+    /// until then.
+    ///
+    /// Orders that come later are reported as unreachable.
     public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     // MARK: One request

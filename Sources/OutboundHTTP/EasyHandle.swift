@@ -1,7 +1,9 @@
 import CCurl
 import Glibc
 
-/// libcurl's easy handle: one transfer at a time, used again for later ones. Lives on the client's thread only.
+/// libcurl's easy handle: one transfer at a time, used again for later ones.
+///
+/// Lives on the client's thread only.
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     /// Whether libcurl took every option since the last ``reset(_:)``.

@@ -30,6 +30,8 @@ final class Mailbox: Sendable {
         /// The loop has a wake-up on its way; one is enough for any number of commands.
         var isWaking = false
         var isClosed = false
+        /// How often the loop came to take.
+        var rounds: UInt64 = 0
     }
 
     /// libcurl's pointer: used off the loop for `curl_multi_wakeup` only, which is thread-safe.
@@ -92,12 +94,19 @@ final class Mailbox: Sendable {
         _ = curl_multi_wakeup(multi.pointer)
     }
 
+    /// How many orders wait to be started.
+    var waitingCount: Int { state.withLock { $0.waitingInAll } }
+
+    /// How often the loop has gone round.
+    var rounds: UInt64 { state.withLock { $0.rounds } }
+
     // MARK: The loop's side
 
     /// Everything asked since the last call, and by when the loop is to end.
     func take() -> (commands: [Command], stopAt: Steady?) {
         state.withLock { state in
             state.isWaking = false
+            state.rounds += 1
             let commands = state.commands
             state.commands.removeAll(keepingCapacity: true)
             return (commands, state.stopAt)

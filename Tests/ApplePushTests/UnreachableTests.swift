@@ -55,9 +55,11 @@ struct UnreachableTests {
         let sender = try sender(apple)
         sender.send(.test(1))
         #expect(try await reports.result(of: 1) == .accepted)
-        for number in 2...9 { try await apple.script(PushOrder.token(number), #"{"delay":0.3}"#) }
+        for number in 2...9 { try await apple.script(PushOrder.token(number), #"{"delay":1}"#) }
+        for number in 2...9 { sender.send(.test(number)) }
+        try await eventually("Apple has them") { try await apple.pushes().count == 9 }
         try await apple.script(PushOrder.token(10), #"{"goaway":true}"#)
-        for number in 2...10 { sender.send(.test(number)) }
+        sender.send(.test(10))
         for number in 2...9 { #expect(try await reports.result(of: UInt64(number)) == .accepted) }
         #expect(try await reports.result(of: 10).unreachableWords != nil)
         sender.send(.test(11))

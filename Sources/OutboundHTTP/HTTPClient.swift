@@ -5,9 +5,9 @@
 /// on the client's thread, which must not be held up there; or, when it is refused at once (queue full, bad request,
 /// shut down), on the caller's before ``send(_:completion:)`` returns.
 ///
-/// libcurl itself repeats a request on a new connection, up to five times, when the server refused its stream unseen
-/// (REFUSED_STREAM), and it may when a kept connection turns out to be closed before any byte of an answer came. A
-/// request that GOAWAY or a lost connection cut off in mid-flight fails (libcurl 7.88), and is its sender's to repeat.
+/// libcurl may itself repeat a request on a new connection, up to five times: when the server refused its stream unseen
+/// (REFUSED_STREAM, GOAWAY), or a kept connection ended before any byte of an answer came. In other cases such a request
+/// fails, and is its sender's to repeat; so what a request does should bear repetition.
 public final class HTTPClient: Sendable {
     /// What a request's sender is told.
     public typealias Outcome = Result<HTTPResponse, HTTPFailure>

@@ -27,7 +27,7 @@ struct UnreachableTests {
     }
 
     @Test(
-        "of GOAWAY is reported as unreachable; sent again it goes out on a new connection under the same apns-id",
+        "of GOAWAY goes out on a new connection under the same apns-id, by libcurl or by whoever was told unreachable",
         arguments: [
             #"{"goaway":true}"#, #"{"goaway":true,"processed":true}"#,
         ]
@@ -39,11 +39,14 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 1) == .accepted)
         try await apple.script(PushOrder.token(2), answer)
         sender.send(.test(2))
-        #expect(try await reports.result(of: 2).unreachableWords != nil)
-        var again = PushOrder.test(3, token: PushOrder.token(2))
-        again.apnsID = PushOrder.test(2).apnsID
-        sender.send(again)
-        #expect(try await reports.result(of: 3) == .accepted)
+        // Whether libcurl repeats it depends on what it reads first: the GOAWAY, or the end of the connection with it.
+        if try await reports.result(of: 2) != .accepted {
+            #expect(try await reports.result(of: 2).unreachableWords != nil)
+            var again = PushOrder.test(3, token: PushOrder.token(2))
+            again.apnsID = PushOrder.test(2).apnsID
+            sender.send(again)
+            #expect(try await reports.result(of: 3) == .accepted)
+        }
         #expect(try await apple.stats().connections == 2)
         let pushes = try await apple.pushes().filter { $0.token == PushOrder.token(2) }
         #expect(pushes.count == 2 && Set(pushes.map(\.headers["apns-id"])).count == 1)
@@ -61,7 +64,8 @@ struct UnreachableTests {
         try await apple.script(PushOrder.token(10), #"{"goaway":true}"#)
         sender.send(.test(10))
         for number in 2...9 { #expect(try await reports.result(of: UInt64(number)) == .accepted) }
-        #expect(try await reports.result(of: 10).unreachableWords != nil)
+        let last = try await reports.result(of: 10)
+        #expect(last == .accepted || last.unreachableWords != nil)
         sender.send(.test(11))
         #expect(try await reports.result(of: 11) == .accepted)
     }

@@ -392,8 +392,9 @@ class Connection(asyncio.Protocol):
         self.h2.send_headers(stream_id, headers, end_stream=not body)
         if body:
             self.h2.send_data(stream_id, body, end_stream=True)
-        self.forget(stream_id)
+        # First out, then forgotten: with the last stream of a connection that goes away, the connection ends.
         self.flush()
+        self.forget(stream_id)
 
     def go_away(self, last_stream):
         """Takes no more streams on this connection, answers those up to `last_stream`, then closes it.

@@ -3,7 +3,6 @@ import Crypto
 public import Logging
 import OutboundHTTP
 public import Switchboard
-import Synchronization
 
 /// Sends pushes by Apple's HTTP/2 API: the adapter of ``Switchboard/PushSender`` for iOS devices.
 ///
@@ -22,7 +21,7 @@ public final class APNsSender: PushSender {
     private let report: @Sendable (PushID, PushResult) -> Void
     private let log: Logger
     /// The orders under way and their requests, for ``cancel(_:)``.
-    private let requests = Mutex<[PushID: HTTPRequestID?]>([:])
+    private let requests = Locked<[PushID: HTTPRequestID?]>([:])
 
     /// Starts a sender; its connections are made with the first pushes.
     ///

@@ -1,5 +1,4 @@
 import CCurl
-import Synchronization
 
 /// One request as the loop gets it.
 struct Order: Sendable {
@@ -40,7 +39,7 @@ final class Mailbox: Sendable {
     let multi: Multi
     private let waitingPerHost: Int
     private let waitingInAll: Int
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(waitingPerHost: Int, waitingInAll: Int) throws(HTTPClientError) {
         guard let pointer = curl_multi_init() else { throw .libraryUnusable("it made no multi handle") }

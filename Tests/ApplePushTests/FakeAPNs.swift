@@ -1,6 +1,5 @@
 import Foundation
 import OutboundHTTP
-import Synchronization
 
 @testable import ApplePush
 
@@ -44,7 +43,7 @@ final class FakeAPNs: Sendable {
     }
 
     let ready: Ready
-    private let process: Mutex<Process>
+    private let process: Locked<Process>
     private let input: Pipe
     private let client: HTTPClient
 
@@ -73,7 +72,7 @@ final class FakeAPNs: Sendable {
             throw FakeAPNsMissing(description: "These tests need Python 3.11 with h2 and cryptography: \(why)")
         }
         self.ready = ready
-        self.process = Mutex(process)
+        self.process = Locked(process)
         self.input = input
         var configuration = HTTPClientConfiguration()
         configuration.usesProxyFromEnvironment = false

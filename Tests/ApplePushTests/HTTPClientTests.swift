@@ -1,6 +1,5 @@
 import Foundation
 import Switchboard
-import Synchronization
 import Testing
 
 @testable import OutboundHTTP
@@ -9,7 +8,7 @@ import Testing
 struct HTTPClientTests {
     /// Keeps outcomes by number.
     final class Outcomes: Sendable {
-        private let all = Mutex<[Int: [HTTPClient.Outcome]]>([:])
+        private let all = Locked<[Int: [HTTPClient.Outcome]]>([:])
 
         func keep(_ number: Int) -> @Sendable (HTTPClient.Outcome) -> Void {
             { [self] outcome in all.withLock { $0[number, default: []].append(outcome) } }
@@ -176,7 +175,7 @@ struct HTTPClientTests {
             }
         }
         for number in 1...3 { #expect(outcomes[number] == [.failure(.shutDown)]) }
-        let box = Mutex<HTTPClient?>(try client())
+        let box = Locked<HTTPClient?>(try client())
         let keep = outcomes.keep(4)
         let client = box.withLock { $0 }
         client?.send(request("https://localhost:1/")) { outcome in

@@ -2,15 +2,15 @@ import CallCore
 import Foundation
 import Glibc
 import Logging
+import OutboundHTTP
 import Switchboard
-import Synchronization
 import Testing
 
 @testable import ApplePush
 
 /// Keeps every report, in order.
 final class Reports: Sendable {
-    private let all = Mutex<[(id: PushID, result: PushResult)]>([])
+    private let all = Locked<[(id: PushID, result: PushResult)]>([])
 
     var take: @Sendable (PushID, PushResult) -> Void {
         { [self] id, result in all.withLock { $0.append((id, result)) } }
@@ -97,9 +97,9 @@ extension PushResult {
 
 /// A clock that a test sets.
 final class TestClock: Sendable {
-    private let now: Mutex<Int64>
+    private let now: Locked<Int64>
 
-    init(_ now: Int64) { self.now = Mutex(now) }
+    init(_ now: Int64) { self.now = Locked(now) }
 
     var read: @Sendable () -> Int64 { { [self] in now.withLock { $0 } } }
 
@@ -133,7 +133,7 @@ final class DeadServer: Sendable {
 
 /// Keeps all that is logged, as text.
 final class LogBook: Sendable {
-    private let lines = Mutex<[String]>([])
+    private let lines = Locked<[String]>([])
 
     var text: String { lines.withLock { $0.joined(separator: "\n") } }
 

@@ -39,6 +39,8 @@ public final class APNsSender: PushSender {
         var http = HTTPClientConfiguration()
         http.caFile = configuration.caFile
         http.usesProxyFromEnvironment = configuration.usesProxyFromEnvironment
+        // Apple grants a new connection one stream until it has shown a good provider token.
+        http.firstAloneMilliseconds = 1_000
         http.threadName = "apns"
         do {
             client = try HTTPClient(http)

@@ -31,6 +31,11 @@ public struct HTTPClientConfiguration: Sendable {
     ///
     /// Default 500 (APNs allows about 1,000 streams).
     public var openPerHost: Int = 500
+    /// How long the first request to a host goes alone, in milliseconds: until it is answered, or for so long.
+    ///
+    /// The next go out with its answer, or when the time is over; after a lost connection one goes alone again. For a
+    /// server that grants a new connection few streams and refuses the others, as APNs does. Default 0: no such wait.
+    public var firstAloneMilliseconds: Int64 = 0
     /// Requests waiting for one host at most; one more fails with ``HTTPFailure/queueFull``.
     ///
     /// Default 10,000.

@@ -38,6 +38,7 @@ final class FakeAPNs: Sendable {
         let open: Int
         let accepted: Int
         let providerTokens: Int
+        let refusedStreams: Int
         let mostStreamsAtOnce: Int
         let connectionsByEnvironment: [String: Int]
     }

@@ -83,6 +83,8 @@ final class FakeAPNs: Sendable {
     deinit {
         try? input.fileHandleForWriting.close()  // The child ends by it; a pipe that is closed already is as good.
         process.withLock { $0.waitUntilExit() }
+        // Only litter in the temporary folder if it stays.
+        try? FileManager.default.removeItem(atPath: URL(filePath: ready.key).deletingLastPathComponent().path())
     }
 
     /// A configuration that reaches this fake.

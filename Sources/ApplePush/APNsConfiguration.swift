@@ -12,7 +12,9 @@ public struct APNsConfiguration: Sendable {
     public let endpoints: Endpoints
     /// A PEM file of the authorities to trust instead of the system's; nil means the system's.
     public var caFile: String?
-    /// Whether the environment's proxies are used as curl does. Default true.
+    /// Whether the environment's proxies are used as curl does.
+    ///
+    /// Default true.
     public var usesProxyFromEnvironment = true
     /// The wall clock, in milliseconds since 1970.
     public let clock: @Sendable () -> Int64

@@ -3,7 +3,6 @@ import Crypto
 public import Logging
 import OutboundHTTP
 public import Switchboard
-import Synchronization
 
 /// Sends pushes by Apple's HTTP/2 API: the adapter of ``Switchboard/PushSender`` for iOS devices.
 ///
@@ -22,7 +21,7 @@ public final class APNsSender: PushSender {
     private let report: @Sendable (PushID, PushResult) -> Void
     private let log: Logger
     /// The orders under way and their requests, for ``cancel(_:)``.
-    private let requests = Mutex<[PushID: HTTPRequestID?]>([:])
+    private let requests = Locked<[PushID: HTTPRequestID?]>([:])
 
     /// Starts a sender; its connections are made with the first pushes.
     ///
@@ -40,6 +39,8 @@ public final class APNsSender: PushSender {
         var http = HTTPClientConfiguration()
         http.caFile = configuration.caFile
         http.usesProxyFromEnvironment = configuration.usesProxyFromEnvironment
+        // Apple grants a new connection one stream until it has shown a good provider token.
+        http.firstAloneMilliseconds = 1_000
         http.threadName = "apns"
         do {
             client = try HTTPClient(http)
@@ -52,6 +53,7 @@ public final class APNsSender: PushSender {
         providerToken = ProviderToken(configuration)
     }
 
+    /// Sends one push; its result comes back as a report, also when it could not be sent at all.
     public func send(_ order: PushOrder) {
         let isNew = requests.withLock { $0.updateValue(.none, forKey: order.id) == nil }
         precondition(isNew, "a push was ordered twice under one id")
@@ -66,13 +68,16 @@ public final class APNsSender: PushSender {
         }
     }
 
+    /// Takes a push back that has not gone out on a connection yet; one that has is left to be answered.
     public func cancel(_ id: PushID) {
         guard let request = requests.withLock({ $0[id] }), let request else { return }
         client.cancel(request, onlyIfUnsent: true)
     }
 
     /// Lets pushes under way finish for so long, reports the rest as unreachable and closes the connections; it blocks
-    /// until then. Orders that come later are reported as unreachable.
+    /// until then.
+    ///
+    /// Orders that come later are reported as unreachable.
     public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     // MARK: One request

@@ -12,6 +12,7 @@ public final class LoggingPushSender: PushSender {
         self.report = report
     }
 
+    /// Logs one line about the push, without its token, and reports.
     public func send(_ order: PushOrder) {
         log.notice(
             "there is no APNs key: a push was not sent",

@@ -1,5 +1,5 @@
 import Crypto
-import Synchronization
+import OutboundHTTP
 
 /// The token by which we show Apple who we are: an ES256 JWT of key id, team id and time of issue, kept and renewed.
 ///
@@ -25,7 +25,7 @@ final class ProviderToken: Sendable {
     }
 
     private let configuration: APNsConfiguration
-    private let issued = Mutex<Issued?>(nil)
+    private let issued = Locked<Issued?>(nil)
 
     init(_ configuration: APNsConfiguration) { self.configuration = configuration }
 
@@ -43,7 +43,7 @@ final class ProviderToken: Sendable {
     }
 
     private func token(renewIf: (_ text: String, _ age: Int64) -> Bool) throws(KeyError) -> String {
-        try issued.withLock { (issued: inout sending Issued?) throws(KeyError) -> String in
+        try issued.withLock { (issued: inout Issued?) throws(KeyError) -> String in
             let (wall, steady) = (configuration.clock(), configuration.steadyClock())
             if let issued {
                 let (wallAge, age) = (wall - issued.wall, steady - issued.steady)

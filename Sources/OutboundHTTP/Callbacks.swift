@@ -31,7 +31,9 @@ func curlTakesHeader(
     return taken ? size * count : -1
 }
 
-/// CURLOPT_PREREQFUNCTION: the connection stands, the request goes out next. The addresses are not looked at.
+/// CURLOPT_PREREQFUNCTION: the connection stands, the request goes out next.
+///
+/// The addresses are not looked at.
 @c(ringline_curl_sends)
 func curlSends(
     _ pointer: UnsafeMutableRawPointer?,

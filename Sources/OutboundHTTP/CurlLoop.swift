@@ -29,6 +29,22 @@ final class CurlLoop {
         var taken = 0
         /// How many are under way.
         var open = 0
+        /// Whether its last news was an answer.
+        var isProven = false
+        /// Until when its first request goes alone.
+        var aloneUntil: Steady?
+
+        /// Whether one more may be started.
+        func hasRoom(_ configuration: HTTPClientConfiguration, at now: Steady) -> Bool {
+            guard !isProven, let aloneUntil, now < aloneUntil else { return open < configuration.openPerHost }
+            return open == 0
+        }
+
+        /// Takes note that one was started.
+        mutating func started(_ configuration: HTTPClientConfiguration, at now: Steady) {
+            if open == 0, !isProven { aloneUntil = now.advanced(milliseconds: configuration.firstAloneMilliseconds) }
+            open += 1
+        }
 
         mutating func next() -> HTTPRequestID? {
             guard taken < queue.count else { return nil }
@@ -69,7 +85,7 @@ final class CurlLoop {
             finishDone()
             if let stopAt, (open.isEmpty && waiting.isEmpty) || stopAt <= .now() { break }
             var wait = Self.longestWait
-            for moment in [nextDeadline, stopAt].compactMap({ $0 }) {
+            for moment in [nextDeadline, stopAt, nextAloneEnd].compactMap({ $0 }) {
                 wait = min(wait, max(0, moment.milliseconds - Steady.now().milliseconds))
             }
             // It also returns at libcurl's own timers, socket events and wake-ups.
@@ -80,7 +96,14 @@ final class CurlLoop {
 
     /// Whether a request that waits could be started at once (one has just finished).
     private var hasRoom: Bool {
-        hosts.values.contains { $0.taken < $0.queue.count && $0.open < configuration.openPerHost }
+        let now = Steady.now()
+        return hosts.values.contains { $0.taken < $0.queue.count && $0.hasRoom(configuration, at: now) }
+    }
+
+    /// When the next host that has requests waiting behind its first need not wait for its answer any longer.
+    private var nextAloneEnd: Steady? {
+        hosts.values.filter { !$0.isProven && $0.taken < $0.queue.count && $0.open < configuration.openPerHost }
+            .compactMap(\.aloneUntil).min()
     }
 
     private func take(_ command: Command) {
@@ -101,16 +124,17 @@ final class CurlLoop {
     // MARK: Starting
 
     private func startWaiting() {
+        let now = Steady.now()
         for name in hosts.keys {
             guard var host = hosts.removeValue(forKey: name) else { continue }
             var refused: [Order] = []
-            while host.open < configuration.openPerHost, let id = host.next() {
+            while host.hasRoom(configuration, at: now), let id = host.next() {
                 guard let order = waiting.removeValue(forKey: id) else { continue }
                 mailbox.left(name)
-                if start(order) { host.open += 1 } else { refused.append(order) }
+                if start(order) { host.started(configuration, at: now) } else { refused.append(order) }
             }
             host.compact { waiting[$0] != nil }
-            if host.open > 0 || host.taken < host.queue.count { hosts[name] = host }
+            if host.open > 0 || host.taken < host.queue.count || host.isProven { hosts[name] = host }
             for order in refused {
                 order.completion(.failure(.invalidRequest("libcurl refused its URL or one of its options")))
             }
@@ -139,7 +163,17 @@ final class CurlLoop {
             // The message is libcurl's and gone once the handle is taken out.
             let outcome = transfer.outcome(ringline_curl_message_result(message))
             remove(transfer)
+            note(outcome, of: transfer.order.host)
             transfer.order.completion(outcome)
+        }
+    }
+
+    private func note(_ outcome: HTTPClient.Outcome, of host: String) {
+        switch outcome {
+        case .success: hosts[host]?.isProven = configuration.firstAloneMilliseconds > 0
+        // One stream's trouble says nothing of the connection.
+        case .failure(.streamFailed), .failure(.bodyTooLarge): break
+        case .failure: hosts[host]?.isProven = false
         }
     }
 

@@ -1,7 +1,9 @@
 import CCurl
 import Glibc
 
-/// libcurl's easy handle: one transfer at a time, used again for later ones. Lives on the client's thread only.
+/// libcurl's easy handle: one transfer at a time, used again for later ones.
+///
+/// Lives on the client's thread only.
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
     /// Whether libcurl took every option since the last ``reset(_:)``.
@@ -34,7 +36,11 @@ final class EasyHandle {
         // A resolver that hangs must not hang us when its transfer is taken out (curl would join its thread).
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        if let caFile = configuration.caFile { set(CURLOPT_CAINFO, caFile) }
+        if let caFile = configuration.caFile {
+            set(CURLOPT_CAINFO, caFile)
+            // The system's folder of authorities, which libcurl would go on to trust besides.
+            check(ringline_curl_set_string(pointer, CURLOPT_CAPATH, nil))
+        }
         // An empty name means no proxy whatever the environment says (CURLOPT_PROXY(3)).
         if !configuration.usesProxyFromEnvironment { set(CURLOPT_PROXY, "") }
         check(ringline_curl_set_sockopt(pointer, curlSocketMade))

@@ -5,8 +5,9 @@
 /// on the client's thread, which must not be held up there; or, when it is refused at once (queue full, bad request,
 /// shut down), on the caller's before ``send(_:completion:)`` returns.
 ///
-/// libcurl itself repeats a request on a new connection, up to five times, when the server said that it had not looked
-/// at it (GOAWAY, REFUSED_STREAM), or when a kept connection turned out to be closed before any byte of an answer came.
+/// libcurl may itself repeat a request on a new connection, up to five times: when the server refused its stream unseen
+/// (REFUSED_STREAM, GOAWAY), or a kept connection ended before any byte of an answer came. In other cases such a request
+/// fails, and is its sender's to repeat; so what a request does should bear repetition.
 public final class HTTPClient: Sendable {
     /// What a request's sender is told.
     public typealias Outcome = Result<HTTPResponse, HTTPFailure>
@@ -46,8 +47,16 @@ public final class HTTPClient: Sendable {
         mailbox.post(cancel: id, onlyIfUnsent: onlyIfUnsent)
     }
 
-    /// Takes no more requests, lets open ones finish for so long, fails the rest with ``HTTPFailure/shutDown``, closes the
-    /// connections and waits for the thread to end. A second call does nothing.
+    /// How many requests wait to be started, of all hosts.
+    public var waitingCount: Int { mailbox.waitingCount }
+
+    /// How often the thread has gone round: it must stand still when there is nothing to do.
+    var rounds: UInt64 { mailbox.rounds }
+
+    /// Takes no more requests, lets open ones finish for so long, fails the rest with ``HTTPFailure/shutDown``, closes
+    /// the connections and waits for the thread to end.
+    ///
+    /// A second call does nothing.
     ///
     /// From within a completion it cannot wait for its own thread, and returns at once.
     public func shutdown(limitMilliseconds: Int64 = 5_000) {

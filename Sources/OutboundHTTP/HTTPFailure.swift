@@ -1,4 +1,6 @@
-/// Why there is no response. Its ``description`` is a phrase for logs and operators, without address, URL or header.
+/// Why there is no response.
+///
+/// Its ``description`` is a phrase for logs and operators, without address, URL or header.
 public enum HTTPFailure: Error, Equatable, Sendable {
     /// Too many requests are waiting already; nothing was done.
     case queueFull

@@ -13,11 +13,17 @@ public struct HTTPRequest: Sendable {
     public var body: [UInt8]
     /// How long the whole request may take, in milliseconds from ``HTTPClient/send(_:completion:)``, waiting included.
     public var timeoutMilliseconds: Int64
-    /// Which response headers to keep, in lower case. Others are dropped as they arrive.
+    /// Which response headers to keep, in lower case.
+    ///
+    /// Others are dropped as they arrive.
     public var wantedHeaders: [String] = []
-    /// The largest response body taken, in bytes; a longer one fails with ``HTTPFailure/bodyTooLarge``. Default 1 MiB.
+    /// The largest response body taken, in bytes; a longer one fails with ``HTTPFailure/bodyTooLarge``.
+    ///
+    /// Default 1 MiB.
     public var bodyLimit = 1 << 20
-    /// Whether an answer over anything older than HTTP/2 is a failure (``HTTPFailure/notHTTP2``). Default false.
+    /// Whether an answer over anything older than HTTP/2 is a failure (``HTTPFailure/notHTTP2``).
+    ///
+    /// Default false.
     public var requiresHTTP2 = false
 
     /// A request of its usual parts; the rest are properties with defaults.

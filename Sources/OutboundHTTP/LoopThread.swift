@@ -1,6 +1,5 @@
 import CCurl
 import Glibc
-import Synchronization
 
 /// The client's thread: runs a ``CurlLoop`` and can be waited for.
 final class LoopThread: Sendable {
@@ -16,7 +15,7 @@ final class LoopThread: Sendable {
     }
 
     /// The thread, until somebody joined it or let it go.
-    private let thread: Mutex<pthread_t?>
+    private let thread: Locked<pthread_t?>
 
     init(mailbox: Mailbox, configuration: HTTPClientConfiguration) throws(HTTPClientError) {
         var thread = pthread_t()
@@ -26,7 +25,7 @@ final class LoopThread: Sendable {
             curl_multi_cleanup(mailbox.multi.pointer)
             throw .noThread
         }
-        self.thread = Mutex(thread)
+        self.thread = Locked(thread)
     }
 
     /// Waits until the thread has ended; on the thread itself, only lets it go.

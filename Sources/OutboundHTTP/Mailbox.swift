@@ -1,5 +1,4 @@
 import CCurl
-import Synchronization
 
 /// One request as the loop gets it.
 struct Order: Sendable {
@@ -30,6 +29,8 @@ final class Mailbox: Sendable {
         /// The loop has a wake-up on its way; one is enough for any number of commands.
         var isWaking = false
         var isClosed = false
+        /// How often the loop came to take.
+        var rounds: UInt64 = 0
     }
 
     /// libcurl's pointer: used off the loop for `curl_multi_wakeup` only, which is thread-safe.
@@ -38,7 +39,7 @@ final class Mailbox: Sendable {
     let multi: Multi
     private let waitingPerHost: Int
     private let waitingInAll: Int
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(waitingPerHost: Int, waitingInAll: Int) throws(HTTPClientError) {
         guard let pointer = curl_multi_init() else { throw .libraryUnusable("it made no multi handle") }
@@ -92,12 +93,19 @@ final class Mailbox: Sendable {
         _ = curl_multi_wakeup(multi.pointer)
     }
 
+    /// How many orders wait to be started.
+    var waitingCount: Int { state.withLock { $0.waitingInAll } }
+
+    /// How often the loop has gone round.
+    var rounds: UInt64 { state.withLock { $0.rounds } }
+
     // MARK: The loop's side
 
     /// Everything asked since the last call, and by when the loop is to end.
     func take() -> (commands: [Command], stopAt: Steady?) {
         state.withLock { state in
             state.isWaking = false
+            state.rounds += 1
             let commands = state.commands
             state.commands.removeAll(keepingCapacity: true)
             return (commands, state.stopAt)

@@ -1,7 +1,9 @@
 import CCurl
 import Glibc
 
-/// One request under way: its easy handle and what has arrived. Lives on the client's thread only.
+/// One request under way: its easy handle and what has arrived.
+///
+/// Lives on the client's thread only.
 ///
 /// libcurl's callbacks get a pointer to it that owns nothing: the loop keeps each transfer for as long as its handle is
 /// in the multi handle, and libcurl calls back only then and only from the loop's own calls.

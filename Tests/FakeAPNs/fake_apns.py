@@ -42,7 +42,7 @@ try:
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
     from cryptography.x509.oid import NameOID
-    from hyperframe.frame import GoAwayFrame
+    from hyperframe.frame import GoAwayFrame, SettingsFrame
 except ImportError as missing:
     # The parent reads the first line of output either way.
     print(json.dumps({"error": f"{missing}; pip install -r {os.path.dirname(__file__) or '.'}/requirements.txt"}))
@@ -153,7 +153,7 @@ class Apple:
         self.clock_offset = 0.0
         self.known_only = False
         self.verified = {}
-        self.stats = {"connections": 0, "streams": 0, "open": 0, "mostStreamsAtOnce": 0, "providerTokens": 0}
+        self.stats = {"connections": 0, "streams": 0, "open": 0, "mostStreamsAtOnce": 0, "providerTokens": 0, "refusedStreams": 0}
         self.connections_by_environment = collections.Counter()
 
     def check_provider_token(self, authorization):
@@ -237,8 +237,9 @@ class Apple:
             # Apple has no reason of its own for it; this one says what is wrong.
             raise Refusal(400, "PayloadNotJSON")
 
-    async def receive(self, environment, connection, stream, headers, body):
+    async def receive(self, environment, connection, stream, header_list, body):
         """Keeps a push and returns its record and the answer to give; the answer's fields are README.md's."""
+        headers = dict(header_list)
         path = headers.get(":path", "")
         token = path.rpartition("/")[2].lower()
         try:
@@ -261,7 +262,7 @@ class Apple:
             payload = None
         record = {
             "index": len(self.pushes) + 1, "at": int(time.time() * 1000), "environment": environment, "path": path,
-            "token": token, "headers": headers, "payload": payload, "body": base64.b64encode(body).decode(),
+            "token": token, "headers": headers, "headerList": header_list, "payload": payload, "body": base64.b64encode(body).decode(),
             "connection": connection, "stream": stream, "refused": refused, "answer": answer, "accepted": False,
         }
         self.pushes.append(record)
@@ -275,7 +276,7 @@ class Apple:
 
 class Stream:
     def __init__(self, headers):
-        self.headers, self.body = headers, bytearray()
+        self.list, self.headers, self.body = headers, dict(headers), bytearray()
 
 
 class Connection(asyncio.Protocol):
@@ -294,11 +295,17 @@ class Connection(asyncio.Protocol):
         self.number = self.apple.stats["connections"]
         config = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         self.h2 = h2.connection.H2Connection(config)
-        self.h2.local_settings.update(
-            {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: self.options.initial_streams or self.options.streams}
-        )
+        # h2 ends the connection of a sender that opens more streams than it has been told; Apple refuses the streams.
+        # So h2 is left to believe in no limit, and the true one is announced past it.
+        self.h2.local_settings.update({h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 1 << 20})
         self.h2.initiate_connection()
+        self.limit_streams(self.options.initial_streams or self.options.streams)
+
+    def limit_streams(self, count):
         self.flush()
+        self.limit = count
+        setting = {h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: count}
+        self.transport.write(SettingsFrame(stream_id=0, settings=setting).serialize())
 
     def connection_lost(self, error):
         self.apple.stats["open"] -= len(self.streams)
@@ -321,7 +328,11 @@ class Connection(asyncio.Protocol):
         if isinstance(event, h2.events.RequestReceived):
             if self.last_stream is not None and event.stream_id > self.last_stream:
                 return
-            self.streams[event.stream_id] = Stream(dict(event.headers))
+            if len(self.streams) >= self.limit:
+                self.apple.stats["refusedStreams"] += 1
+                self.h2.reset_stream(event.stream_id, h2.errors.ErrorCodes.REFUSED_STREAM)
+                return
+            self.streams[event.stream_id] = Stream([tuple(pair) for pair in event.headers])
             stats = self.apple.stats
             stats["streams"] += 1
             stats["open"] += 1
@@ -344,7 +355,7 @@ class Connection(asyncio.Protocol):
 
     async def answer(self, stream_id, stream):
         record, answer = await self.apple.receive(
-            self.environment, self.number, stream_id, stream.headers, bytes(stream.body)
+            self.environment, self.number, stream_id, stream.list, bytes(stream.body)
         )
         if answer.get("delay"):
             await asyncio.sleep(answer["delay"])
@@ -356,6 +367,7 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
             return
         if answer.get("goaway"):
+            self.forget(stream_id)
             self.go_away(stream_id if answer.get("processed") else stream_id - 2)
             return
         if answer.get("reset"):
@@ -376,12 +388,13 @@ class Connection(asyncio.Protocol):
         if status == 200 and not self.trusted:
             self.trusted = True
             if self.options.initial_streams:
-                self.h2.update_settings({h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: self.options.streams})
+                self.limit_streams(self.options.streams)
         self.h2.send_headers(stream_id, headers, end_stream=not body)
         if body:
             self.h2.send_data(stream_id, body, end_stream=True)
-        self.forget(stream_id)
+        # First out, then forgotten: with the last stream of a connection that goes away, the connection ends.
         self.flush()
+        self.forget(stream_id)
 
     def go_away(self, last_stream):
         """Takes no more streams on this connection, answers those up to `last_stream`, then closes it.
@@ -394,8 +407,6 @@ class Connection(asyncio.Protocol):
         self.transport.write(frame.serialize())
         for stream_id in [number for number in self.streams if number > self.last_stream]:
             self.forget(stream_id)
-        # The stream that asked for it is not answered even when it counts as processed.
-        self.forget(last_stream)
         self.close_when_drained()
 
     def close_when_drained(self):

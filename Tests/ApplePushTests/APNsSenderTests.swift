@@ -1,0 +1,229 @@
+import CallCore
+import Crypto
+import Foundation
+import Switchboard
+import Testing
+
+@testable import ApplePush
+
+@Suite("A push to Apple", .serialized)
+struct APNsSenderTests {
+    let apple: FakeAPNs
+    let reports = Reports()
+
+    init() throws { apple = try FakeAPNs() }
+
+    private func sender(_ configuration: APNsConfiguration? = nil) throws -> APNsSender {
+        try APNsSender(configuration ?? apple.configuration(), log: quiet, report: reports.take)
+    }
+
+    @Test("for a call carries exactly the headers of the protocol and the payload byte for byte")
+    func voip() async throws {
+        let sender = try sender()
+        let payload = #"{"aps":{"content-available":1},"callerName":"山田太郎","escaped":"\u2028\/"}"#
+        let order = PushOrder.test(1, payload: payload)
+        sender.send(order)
+        #expect(try await reports.result(of: 1) == .accepted)
+        let push = try #require(try await apple.pushes().first)
+        let authorization = try #require(push.headers["authorization"])
+        #expect(
+            push.headerList.sorted { $0[0] < $1[0] } == [
+                [":authority", String(apple.endpoint("sandbox").dropFirst("https://".count))],
+                [":method", "POST"],
+                [":path", "/3/device/" + order.token],
+                [":scheme", "https"],
+                ["apns-expiration", "0"],
+                ["apns-id", order.apnsID],
+                ["apns-priority", "10"],
+                ["apns-push-type", "voip"],
+                ["apns-topic", "com.example.app.voip"],
+                ["authorization", authorization],
+                ["content-length", "\(payload.utf8.count)"],
+            ]
+        )
+        #expect(push.bytes == [UInt8](payload.utf8))
+        // The fake has checked the signature by the public key; that it can refuse one is the next test's business.
+        #expect(authorization.hasPrefix("bearer "))
+    }
+
+    @Test("signed by another key is refused by Apple, and that is reported")
+    func foreignKey() async throws {
+        let other = try APNsConfiguration(
+            key: P256SigningKey.generate().pem(),
+            keyID: FakeAPNs.keyID,
+            teamID: FakeAPNs.teamID,
+            endpoints: .init(sandbox: apple.endpoint("sandbox")),
+            caFile: apple.ready.ca,
+            clock: { testNow() }
+        )
+        let sender = try sender(other)
+        sender.send(.test(1))
+        #expect(
+            try await reports.result(of: 1) == .answered(status: 403, reason: "InvalidProviderToken", timestamp: nil)
+        )
+    }
+
+    @Test("of a notice may be delivered for a day")
+    func alert() async throws {
+        let sender = try sender(apple.configuration(clock: { 1_000 * (testNow() / 1_000) }))
+        let before = testNow() / 1_000
+        sender.send(.test(1, kind: .alert))
+        #expect(try await reports.result(of: 1) == .accepted)
+        let push = try #require(try await apple.pushes().first)
+        #expect(push.headers["apns-push-type"] == "alert" && push.headers["apns-topic"] == "com.example.app")
+        #expect(push.headers["apns-priority"] == "10")
+        let expiration = try #require(push.headers["apns-expiration"].flatMap { Int64($0) })
+        #expect((before + 86_400...before + 86_420).contains(expiration))
+    }
+
+    @Test("goes to the topic and the environment of its own device")
+    func topicsAndEnvironments() async throws {
+        try await apple.device(#"{"token":"\#(PushOrder.token(1))","topics":["one.voip"],"environment":"sandbox"}"#)
+        try await apple.device(#"{"token":"\#(PushOrder.token(2))","topics":["two.voip"],"environment":"production"}"#)
+        let sender = try sender()
+        sender.send(.test(1, topic: "one.voip"))
+        #expect(try await reports.result(of: 1) == .accepted)
+        sender.send(.test(2, environment: .production, topic: "two.voip"))
+        sender.send(.test(3, token: PushOrder.token(1), topic: "two.voip"))
+        sender.send(.test(4, token: PushOrder.token(2), topic: "two.voip"))
+        #expect(try await reports.result(of: 2) == .accepted)
+        #expect(
+            try await reports.result(of: 3) == .answered(status: 400, reason: "DeviceTokenNotForTopic", timestamp: nil)
+        )
+        #expect(try await reports.result(of: 4) == .answered(status: 400, reason: "BadDeviceToken", timestamp: nil))
+        #expect(try await apple.stats().connectionsByEnvironment == ["sandbox": 1, "production": 1])
+    }
+
+    @Test("that Apple refuses is reported with status, reason and time; odd answers with their status alone")
+    func answers() async throws {
+        let sender = try sender()
+        try await apple.script(
+            "*",
+            """
+            {"status":410,"reason":"Unregistered","timestamp":1700000000123},{"status":429,"reason":"TooManyRequests"},
+            {"status":503,"raw":"<html>no</html>"},{"status":500,"raw":"{\\"reason\\":\\"<script>\\"}"},
+            {"status":500,"raw":""}
+            """
+        )
+        let expected: [PushResult] = [
+            .answered(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 1_700_000_000_123)),
+            .answered(status: 429, reason: "TooManyRequests", timestamp: nil),
+            .answered(status: 503, reason: nil, timestamp: nil), .answered(status: 500, reason: nil, timestamp: nil),
+            .answered(status: 500, reason: nil, timestamp: nil),
+        ]
+        for (number, result) in expected.enumerated() {
+            sender.send(.test(number + 1))
+            #expect(try await reports.result(of: UInt64(number + 1)) == result)
+        }
+        sender.send(.test(9, payload: "{\"x\":\"" + String(repeating: "x", count: 5_112) + "\"}"))
+        sender.send(.test(10, payload: "{\"x\":\"" + String(repeating: "x", count: 5_113) + "\"}"))
+        #expect(try await reports.result(of: 9) == .accepted)
+        #expect(try await reports.result(of: 10) == .answered(status: 413, reason: "PayloadTooLarge", timestamp: nil))
+    }
+
+    @Test(
+        "to what is no device token is reported like Apple's answer and never sent",
+        arguments: ["", "../x", "AB", "a b"]
+    )
+    func badToken(token: String) async throws {
+        let sender = try sender()
+        sender.send(.test(1, token: token))
+        #expect(reports.results(of: 1) == [.answered(status: 400, reason: "BadDeviceToken", timestamp: nil)])
+        #expect(try await apple.stats().connections == 0)
+    }
+
+    @Test("uses one provider token for all, while it is fresh")
+    func oneProviderToken() async throws {
+        let sender = try sender()
+        for number in 1...20 { sender.send(.test(number)) }
+        for number in 1...20 { #expect(try await reports.result(of: UInt64(number)) == .accepted) }
+        #expect(try await apple.stats().providerTokens == 1)
+    }
+
+    // MARK: ExpiredProviderToken
+
+    /// A sender whose provider token is 25 minutes old, and one push sent with it.
+    private func agedSender() async throws -> APNsSender {
+        let clock = TestClock(testNow() - 25 * 60_000)
+        var configuration = try apple.configuration(clock: clock.read)
+        configuration.steadyClock = clock.read
+        let sender = try sender(configuration)
+        sender.send(.test(1, now: clock.read()))
+        #expect(try await reports.result(of: 1) == .accepted)
+        clock.advance(minutes: 25)
+        return sender
+    }
+
+    @Test("whose provider token Apple calls expired is sent once more under a new one")
+    func expired() async throws {
+        let sender = try await agedSender()
+        // In the fake's eyes 25 minutes are now more than the hour.
+        try await apple.config(#"{"clockOffset":2400}"#)
+        for number in 2...6 { sender.send(.test(number)) }
+        for number in 2...6 { #expect(try await reports.result(of: UInt64(number)) == .accepted) }
+        #expect(try await apple.stats().providerTokens == 2)
+        #expect(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.count == 2)
+        #expect(
+            Set(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.map(\.headers["apns-id"])).count == 1
+        )
+    }
+
+    @Test("that Apple calls expired twice is reported so")
+    func expiredTwice() async throws {
+        let sender = try await agedSender()
+        let refusal = #"{"status":403,"reason":"ExpiredProviderToken","always":true}"#
+        try await apple.script(PushOrder.token(2), refusal)
+        sender.send(.test(2))
+        let expected = PushResult.answered(status: 403, reason: "ExpiredProviderToken", timestamp: nil)
+        #expect(try await reports.result(of: 2) == expected)
+        #expect(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.count == 2)
+        // The token is new now, and another so soon would get us refused altogether.
+        try await apple.script(PushOrder.token(3), refusal)
+        sender.send(.test(3))
+        #expect(try await reports.result(of: 3) == expected)
+        #expect(try await apple.pushes().filter { $0.token == PushOrder.token(3) }.count == 1)
+    }
+
+    // MARK: Many
+
+    @Test("is one of a thousand over few connections")
+    func thousand() async throws {
+        let sender = try sender()
+        let start = ContinuousClock.now
+        for number in 1...1_000 { sender.send(.test(number)) }
+        let sent = ContinuousClock.now - start
+        try await eventually("all are reported", within: 60) { reports.count >= 1_000 }
+        let done = ContinuousClock.now - start
+        let stats = try await apple.stats()
+        for number in 1...1_000 { #expect(reports.results(of: UInt64(number)) == [.accepted]) }
+        #expect(try await apple.pushes().count == 1_000)
+        #expect(stats.connections == 1)
+        #expect(stats.refusedStreams == 0)
+        #expect(stats.mostStreamsAtOnce >= 20)
+        print(
+            "1,000 pushes: \(stats.connections) connections, handed over in \(sent), answered in \(done),",
+            "\(stats.mostStreamsAtOnce) streams at once"
+        )
+    }
+
+    @Test("that Apple is slow to answer, the first of all, holds up the others for a second only")
+    func slowFirst() async throws {
+        let sender = try sender()
+        try await apple.script(PushOrder.token(1), #"{"delay":20}"#)
+        let start = ContinuousClock.now
+        for number in 1...3 { sender.send(.test(number)) }
+        for number in 2...3 { #expect(try await reports.result(of: UInt64(number), within: 5) == .accepted) }
+        #expect(ContinuousClock.now - start >= .milliseconds(900))
+        #expect(reports.results(of: 1).isEmpty)
+    }
+
+    @Test("uses the connection of the one before")
+    func reuse() async throws {
+        let sender = try sender()
+        for number in 1...10 {
+            sender.send(.test(number))
+            #expect(try await reports.result(of: UInt64(number)) == .accepted)
+        }
+        #expect(try await apple.stats().connections == 1)
+    }
+}

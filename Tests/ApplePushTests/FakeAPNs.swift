@@ -1,0 +1,158 @@
+import Foundation
+import OutboundHTTP
+
+@testable import ApplePush
+
+/// Tests/FakeAPNs/fake_apns.py as a child process: real HTTP/2 over real TLS, on loopback.
+///
+/// The interpreter is `RINGLINE_PYTHON` or else `python3`; when it, or a package of it, is missing, starting throws and
+/// says so. The child ends when this object goes, or with the test process.
+final class FakeAPNs: Sendable {
+    static let teamID = "TEAM123456"
+    static let keyID = "KEY1234567"
+
+    /// What the fake prints when it is ready.
+    struct Ready: Decodable {
+        let ports: [String: Int]
+        let control: Int
+        let ca: String
+        let key: String
+    }
+
+    /// What it has received, as `GET /pushes` tells.
+    struct Push: Decodable {
+        let token: String
+        let environment: String
+        let headers: [String: String]
+        let headerList: [[String]]
+        let body: String
+        let connection: Int
+        let refused: Bool
+
+        var bytes: [UInt8] { Data(base64Encoded: body).map { [UInt8]($0) } ?? [] }
+    }
+
+    struct Stats: Decodable {
+        let connections: Int
+        let streams: Int
+        let open: Int
+        let accepted: Int
+        let providerTokens: Int
+        let refusedStreams: Int
+        let mostStreamsAtOnce: Int
+        let connectionsByEnvironment: [String: Int]
+    }
+
+    let ready: Ready
+    private let process: Locked<Process>
+    private let input: Pipe
+    private let client: HTTPClient
+
+    init(_ arguments: [String] = []) throws {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "FakeAPNs/fake_apns.py").path()
+        let python = ProcessInfo.processInfo.environment["RINGLINE_PYTHON"] ?? "python3"
+        let directory = FileManager.default.temporaryDirectory.appending(path: "fake-apns-\(UUID().uuidString)").path()
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments =
+            [
+                python, script, "--team-id", Self.teamID, "--key-id", Self.keyID, "--directory", directory,
+                "--generate-key", directory, "--until-stdin-closes",
+            ] + arguments
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        // One line, written at once; an end of file when the child could not start.
+        let line = output.fileHandleForReading.availableData
+        guard let ready = try? JSONDecoder().decode(Ready.self, from: line) else {
+            struct Broken: Decodable { let error: String }
+            // Whatever it printed, the error below says that it did not start.
+            let why = (try? JSONDecoder().decode(Broken.self, from: line))?.error ?? "no line from \(python)"
+            throw FakeAPNsMissing(description: "These tests need Python 3.11 with h2 and cryptography: \(why)")
+        }
+        self.ready = ready
+        self.process = Locked(process)
+        self.input = input
+        var configuration = HTTPClientConfiguration()
+        configuration.usesProxyFromEnvironment = false
+        client = try HTTPClient(configuration)
+    }
+
+    deinit {
+        try? input.fileHandleForWriting.close()  // The child ends by it; a pipe that is closed already is as good.
+        process.withLock { $0.waitUntilExit() }
+        // Only litter in the temporary folder if it stays.
+        try? FileManager.default.removeItem(atPath: URL(filePath: ready.key).deletingLastPathComponent().path())
+    }
+
+    /// A configuration that reaches this fake.
+    func configuration(
+        caFile: String? = nil,
+        clock: @escaping @Sendable () -> Int64 = { testNow() }
+    ) throws -> APNsConfiguration {
+        var configuration = try APNsConfiguration(
+            key: String(contentsOfFile: ready.key, encoding: .utf8),
+            keyID: Self.keyID,
+            teamID: Self.teamID,
+            endpoints: .init(sandbox: endpoint("sandbox"), production: endpoint("production")),
+            caFile: caFile ?? ready.ca,
+            clock: clock
+        )
+        configuration.usesProxyFromEnvironment = false
+        return configuration
+    }
+
+    func endpoint(_ environment: String) -> String { "https://localhost:\(ready.ports[environment] ?? 1)" }
+
+    // MARK: The control port
+
+    func script(_ token: String, _ answers: String) async throws {
+        _ = try await control("POST", "/script", #"{"token":"\#(token)","answers":[\#(answers)]}"#)
+    }
+
+    func device(_ json: String) async throws { _ = try await control("POST", "/devices", json) }
+
+    func config(_ json: String) async throws { _ = try await control("POST", "/config", json) }
+
+    func stats() async throws -> Stats { try JSONDecoder().decode(Stats.self, from: await control("GET", "/stats")) }
+
+    func pushes(query: String = "") async throws -> [Push] {
+        struct Answer: Decodable { let pushes: [Push] }
+        return try JSONDecoder().decode(Answer.self, from: await control("GET", "/pushes" + query)).pushes
+    }
+
+    private func control(_ method: String, _ path: String, _ body: String = "") async throws -> Data {
+        var request = HTTPRequest(
+            method: method,
+            url: "http://127.0.0.1:\(ready.control)\(path)",
+            body: [UInt8](body.utf8),
+            timeoutMilliseconds: 30_000
+        )
+        request.bodyLimit = 64 << 20
+        let response = try await client.answer(to: request)
+        guard response.status == 200 else {
+            throw FakeAPNsMissing(
+                description: "The fake refused \(path): \(String(decoding: response.body, as: UTF8.self))"
+            )
+        }
+        return Data(response.body)
+    }
+}
+
+/// Why the fake cannot be used.
+struct FakeAPNsMissing: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// The wall clock in milliseconds.
+func testNow() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
+
+extension HTTPClient {
+    func answer(to request: HTTPRequest) async throws -> HTTPResponse {
+        try await withCheckedThrowingContinuation { continuation in
+            send(request) { continuation.resume(with: $0.mapError { $0 as any Error }) }
+        }
+    }
+}

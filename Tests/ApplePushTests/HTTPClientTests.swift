@@ -1,0 +1,197 @@
+import Foundation
+import Switchboard
+import Testing
+
+@testable import OutboundHTTP
+
+@Suite("The HTTP client", .serialized)
+struct HTTPClientTests {
+    /// Keeps outcomes by number.
+    final class Outcomes: Sendable {
+        private let all = Locked<[Int: [HTTPClient.Outcome]]>([:])
+
+        func keep(_ number: Int) -> @Sendable (HTTPClient.Outcome) -> Void {
+            { [self] outcome in all.withLock { $0[number, default: []].append(outcome) } }
+        }
+
+        subscript(number: Int) -> [HTTPClient.Outcome] { all.withLock { $0[number] ?? [] } }
+
+        var count: Int { all.withLock { all in all.values.reduce(0) { $0 + $1.count } } }
+    }
+
+    private let outcomes = Outcomes()
+
+    private func client(_ change: (inout HTTPClientConfiguration) -> Void = { _ in }) throws -> HTTPClient {
+        var configuration = HTTPClientConfiguration()
+        configuration.usesProxyFromEnvironment = false
+        change(&configuration)
+        return try HTTPClient(configuration)
+    }
+
+    private func request(_ url: String, milliseconds: Int64 = 20_000) -> HTTPRequest {
+        HTTPRequest(method: "GET", url: url, timeoutMilliseconds: milliseconds)
+    }
+
+    @Test("fetches over HTTP/1.1, with the headers that were wanted")
+    func fetches() async throws {
+        let server = try FakeAPNs()
+        let client = try client()
+        var request = request("http://127.0.0.1:\(server.ready.control)/stats")
+        request.wantedHeaders = ["content-type"]
+        let response = try await client.answer(to: request)
+        #expect(response.status == 200 && response.version == .http11)
+        #expect(response.headers == [HTTPHeader("content-type", "application/json")])
+        #expect(response.header("content-type") == "application/json")
+        #expect(response.body.first == UInt8(ascii: "{") && response.body.last == UInt8(ascii: "}"))
+        #expect(try await client.answer(to: self.request("http://127.0.0.1:\(server.ready.control)/no")).status == 404)
+    }
+
+    @Test("takes no more of a body than it was told")
+    func bodyLimit() async throws {
+        let server = try FakeAPNs()
+        let client = try client()
+        var request = request("http://127.0.0.1:\(server.ready.control)/stats")
+        let length = try await client.answer(to: request).body.count
+        request.bodyLimit = length
+        #expect(try await client.answer(to: request).body.count == length)
+        request.bodyLimit = length - 1
+        await #expect(throws: HTTPFailure.bodyTooLarge) { try await client.answer(to: request) }
+    }
+
+    @Test("refuses at once what cannot be sent")
+    func invalid() throws {
+        let client = try client()
+        let url = "http://127.0.0.1:1/"
+        var wrong = ["", "localhost", "file:///etc/passwd", "ftp://localhost/", "http://local host/", "http://a/\r\nb"]
+            .map {
+                request($0)
+            }
+        for header in [
+            HTTPHeader("a\r\nb", "c"), HTTPHeader("a", "b\r\nc: d"), HTTPHeader("", "x"), HTTPHeader("a:", "x"),
+        ] {
+            var request = request(url)
+            request.headers = [header]
+            wrong.append(request)
+        }
+        for method in ["", "GET / HTTP/1.1\r\n", "GE T"] {
+            wrong.append(HTTPRequest(method: method, url: url, timeoutMilliseconds: 1_000))
+        }
+        for (number, request) in wrong.enumerated() {
+            client.send(request, completion: outcomes.keep(number))
+            guard case .failure(.invalidRequest)? = outcomes[number].first else {
+                Issue.record("\(request.method) \(request.url) \(request.headers): \(outcomes[number])")
+                continue
+            }
+        }
+    }
+
+    @Test("refuses at once what would wait behind too many, until there is room again")
+    func queueFull() async throws {
+        let dead = try DeadServer()
+        let client = try client {
+            $0.openPerHost = 2
+            $0.waitingPerHost = 3
+        }
+        let url = "https://127.0.0.1:\(dead.port)/"
+        // Two under way and three waiting is all there is room for; how fast the first two are taken up is open.
+        var ids: [HTTPRequestID] = []
+        for number in 1...2 {
+            ids.append(client.send(request(url), completion: outcomes.keep(number)))
+            try await eventually("it is under way") { client.waitingCount == 0 }
+        }
+        for number in 3...5 { ids.append(client.send(request(url), completion: outcomes.keep(number))) }
+        #expect(outcomes.count == 0)
+        client.send(request(url), completion: outcomes.keep(6))
+        #expect(outcomes[6] == [.failure(.queueFull)])
+        client.send(request("https://localhost:1/"), completion: outcomes.keep(7))
+        try await eventually("another host is not held up", within: 4) { outcomes[7] == [.failure(.connectFailed)] }
+        for id in ids { client.cancel(id) }
+        try await eventually("all are cancelled", within: 4) { outcomes.count == 7 }
+        for number in 1...5 { #expect(outcomes[number] == [.failure(.cancelled(sent: false))]) }
+        client.send(request(url), completion: outcomes.keep(8))
+        #expect(outcomes[8].isEmpty)
+    }
+
+    @Test("bounds what waits for all hosts together")
+    func queueFullInAll() async throws {
+        let (one, two) = (try DeadServer(), try DeadServer())
+        let client = try client {
+            $0.openPerHost = 1
+            $0.waitingPerHost = 3
+            $0.waitingInAll = 4
+        }
+        for (number, server) in [one, two].enumerated() {
+            client.send(request("https://127.0.0.1:\(server.port)/"), completion: outcomes.keep(number))
+            try await eventually("it is under way") { client.waitingCount == 0 }
+        }
+        for number in 10...14 {
+            client.send(
+                request("https://127.0.0.1:\(number % 2 == 0 ? one.port : two.port)/"),
+                completion: outcomes.keep(number)
+            )
+        }
+        #expect(outcomes[14] == [.failure(.queueFull)])
+        #expect(outcomes.count == 1)
+    }
+
+    @Test("cancels a request in flight, and the server sees its stream reset")
+    func cancelInFlight() async throws {
+        let server = try FakeAPNs()
+        let client = try client { $0.caFile = server.ready.ca }
+        let request = HTTPRequest(
+            method: "POST",
+            url: server.endpoint("sandbox") + "/3/device/ab",
+            body: [1],
+            timeoutMilliseconds: 20_000
+        )
+        // The fake refuses it for its missing token, but not before the script's delay.
+        try await server.script("ab", #"{"delay":20}"#)
+        let id = client.send(request, completion: outcomes.keep(1))
+        try await eventually("the server has it") { try await server.stats().open == 1 }
+        client.cancel(id, onlyIfUnsent: true)
+        client.cancel(id)
+        try await eventually("it is cancelled", within: 4) { outcomes[1] == [.failure(.cancelled(sent: true))] }
+        // libcurl tells the server with the next that it sends on this connection.
+        _ = try await client.answer(to: self.request(server.endpoint("sandbox") + "/"))
+        #expect(try await server.stats().connections == 1)
+        try await eventually("the stream is reset", within: 4) { try await server.stats().open == 0 }
+    }
+
+    @Test("gives up a connection that is not made in the time for it")
+    func connectTimeout() async throws {
+        let dead = try DeadServer()
+        let client = try client { $0.connectTimeoutMilliseconds = 300 }
+        client.send(request("https://127.0.0.1:\(dead.port)/"), completion: outcomes.keep(1))
+        try await eventually("it fails", within: 4) { outcomes[1] == [.failure(.connectFailed)] }
+    }
+
+    @Test("that is let go answers everything first, from within a completion too")
+    func letGo() async throws {
+        let dead = try DeadServer()
+        do {
+            let client = try client()
+            for number in 1...3 {
+                client.send(request("https://127.0.0.1:\(dead.port)/"), completion: outcomes.keep(number))
+            }
+        }
+        for number in 1...3 { #expect(outcomes[number] == [.failure(.shutDown)]) }
+        let box = Locked<HTTPClient?>(try client())
+        let keep = outcomes.keep(4)
+        let client = box.withLock { $0 }
+        client?.send(request("https://localhost:1/")) { outcome in
+            client?.shutdown()
+            keep(outcome)
+        }
+        try await eventually("it is answered", within: 4) { outcomes[4].count == 1 }
+    }
+
+    @Test("stays idle while it has nothing to do")
+    func idle() async throws {
+        let server = try FakeAPNs()
+        let sender = try client { $0.caFile = server.ready.ca }
+        _ = try await sender.answer(to: request(server.endpoint("sandbox") + "/"))
+        let before = sender.rounds
+        try await Task.sleep(for: .milliseconds(600))
+        #expect(sender.rounds - before < 20)
+    }
+}

@@ -1,0 +1,163 @@
+import CallCore
+import Foundation
+import Glibc
+import Logging
+import OutboundHTTP
+import Switchboard
+import Testing
+
+@testable import ApplePush
+
+/// Keeps every report, in order.
+final class Reports: Sendable {
+    private let all = Locked<[(id: PushID, result: PushResult)]>([])
+
+    var take: @Sendable (PushID, PushResult) -> Void {
+        { [self] id, result in all.withLock { $0.append((id, result)) } }
+    }
+
+    var count: Int { all.withLock { $0.count } }
+
+    func results(of id: UInt64) -> [PushResult] {
+        all.withLock { all in all.filter { $0.id.rawValue == id }.map(\.result) }
+    }
+
+    var counted: [UInt64: Int] {
+        all.withLock { all in Dictionary(all.map { ($0.id.rawValue, 1) }, uniquingKeysWith: +) }
+    }
+
+    /// The report of this push, once it comes.
+    func result(
+        of id: UInt64,
+        within seconds: Double = 20,
+        at place: SourceLocation = #_sourceLocation
+    ) async throws
+        -> PushResult
+    {
+        try await eventually("push \(id) is reported", within: seconds, at: place) { !self.results(of: id).isEmpty }
+        return try #require(results(of: id).first, sourceLocation: place)
+    }
+}
+
+/// Waits for a condition; fails when it does not come true in time.
+func eventually(
+    _ what: String,
+    within seconds: Double = 20,
+    at place: SourceLocation = #_sourceLocation,
+    _ condition: () async throws -> Bool
+) async throws {
+    let limit = ContinuousClock.now + .seconds(seconds)
+    while try await !condition() {
+        guard ContinuousClock.now < limit else {
+            Issue.record("it did not happen within \(seconds) s that \(what)", sourceLocation: place)
+            throw CancellationError()
+        }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
+
+extension PushOrder {
+    /// A device token that ends in this number.
+    static func token(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "ab", count: 16) + String(repeating: "0", count: 32 - digits.count) + digits
+    }
+
+    static func test(
+        _ number: Int,
+        token: String? = nil,
+        kind: Kind = .voip,
+        environment: APNsEnvironment = .sandbox,
+        topic: String? = nil,
+        payload: String = #"{"aps":{"content-available":1}}"#,
+        seconds: Double = 20,
+        now: Int64 = testNow()
+    ) -> PushOrder {
+        let digits = String(number, radix: 16)
+        return PushOrder(
+            id: PushID(rawValue: UInt64(number)),
+            token: token ?? Self.token(number),
+            topic: topic ?? (kind == .voip ? "com.example.app.voip" : "com.example.app"),
+            kind: kind,
+            environment: environment,
+            apnsID: "00000000-0000-5000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits,
+            payload: [UInt8](payload.utf8),
+            giveUpAt: Moment(milliseconds: now + Int64(seconds * 1_000))
+        )
+    }
+}
+
+extension PushResult {
+    static let accepted = PushResult.answered(status: 200, reason: nil, timestamp: nil)
+
+    var unreachableWords: String? {
+        if case .unreachable(let words) = self { words } else { nil }
+    }
+}
+
+/// A clock that a test sets.
+final class TestClock: Sendable {
+    private let now: Locked<Int64>
+
+    init(_ now: Int64) { self.now = Locked(now) }
+
+    var read: @Sendable () -> Int64 { { [self] in now.withLock { $0 } } }
+
+    func advance(minutes: Double) { now.withLock { $0 += Int64(minutes * 60_000) } }
+}
+
+/// A port of loopback where connections are made by the kernel and then nobody says anything: what a dead service looks like.
+final class DeadServer: Sendable {
+    let port: Int
+    private let socket: CInt
+
+    init() throws {
+        let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        self.socket = socket
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = inet_addr("127.0.0.1")
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isReady = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                bind(socket, address, length) == 0 && listen(socket, 16) == 0
+                    && getsockname(socket, address, &length) == 0
+            }
+        }
+        try #require(isReady)
+        port = Int(UInt16(bigEndian: address.sin_port))
+    }
+
+    deinit { close(socket) }
+}
+
+/// Keeps all that is logged, as text.
+final class LogBook: Sendable {
+    private let lines = Locked<[String]>([])
+
+    var text: String { lines.withLock { $0.joined(separator: "\n") } }
+
+    var logger: Logger {
+        var logger = Logger(label: "test") { _ in Handler(book: self) }
+        logger.logLevel = .trace
+        return logger
+    }
+
+    private struct Handler: LogHandler {
+        let book: LogBook
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            let extra = event.metadata.map { "\($0)" } ?? ""
+            book.lines.withLock { $0.append("\(event.level) \(event.message) \(extra)") }
+        }
+    }
+}
+
+let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

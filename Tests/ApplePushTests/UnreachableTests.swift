@@ -1,0 +1,242 @@
+import CallCore
+import Foundation
+import Switchboard
+import Testing
+
+@testable import ApplePush
+
+@Suite("A push that meets trouble", .serialized)
+struct UnreachableTests {
+    let reports = Reports()
+
+    private func sender(_ apple: FakeAPNs, caFile: String? = nil) throws -> APNsSender {
+        try APNsSender(apple.configuration(caFile: caFile), log: quiet, report: reports.take)
+    }
+
+    private func sender(_ apple: FakeAPNs, sandboxPort: Int) throws -> APNsSender {
+        var configuration = try APNsConfiguration(
+            key: String(contentsOfFile: apple.ready.key, encoding: .utf8),
+            keyID: FakeAPNs.keyID,
+            teamID: FakeAPNs.teamID,
+            endpoints: .init(sandbox: "https://localhost:\(sandboxPort)", production: apple.endpoint("production")),
+            caFile: apple.ready.ca,
+            clock: { testNow() }
+        )
+        configuration.usesProxyFromEnvironment = false
+        return try APNsSender(configuration, log: quiet, report: reports.take)
+    }
+
+    @Test(
+        "of GOAWAY goes out on a new connection under the same apns-id, by libcurl or by whoever was told unreachable",
+        arguments: [
+            #"{"goaway":true}"#, #"{"goaway":true,"processed":true}"#,
+        ]
+    )
+    func goAway(answer: String) async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1) == .accepted)
+        try await apple.script(PushOrder.token(2), answer)
+        sender.send(.test(2))
+        // Whether libcurl repeats it depends on what it reads first: the GOAWAY, or the end of the connection with it.
+        if try await reports.result(of: 2) != .accepted {
+            #expect(try await reports.result(of: 2).unreachableWords != nil)
+            var again = PushOrder.test(3, token: PushOrder.token(2))
+            again.apnsID = PushOrder.test(2).apnsID
+            sender.send(again)
+            #expect(try await reports.result(of: 3) == .accepted)
+        }
+        #expect(try await apple.stats().connections == 2)
+        let pushes = try await apple.pushes().filter { $0.token == PushOrder.token(2) }
+        #expect(pushes.count == 2 && Set(pushes.map(\.headers["apns-id"])).count == 1)
+    }
+
+    @Test("of GOAWAY disturbs none of the others under way on that connection")
+    func goAwayAmongOthers() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1) == .accepted)
+        for number in 2...9 { try await apple.script(PushOrder.token(number), #"{"delay":1}"#) }
+        for number in 2...9 { sender.send(.test(number)) }
+        try await eventually("Apple has them") { try await apple.pushes().count == 9 }
+        try await apple.script(PushOrder.token(10), #"{"goaway":true}"#)
+        sender.send(.test(10))
+        for number in 2...9 { #expect(try await reports.result(of: UInt64(number)) == .accepted) }
+        let last = try await reports.result(of: 10)
+        #expect(last == .accepted || last.unreachableWords != nil)
+        sender.send(.test(11))
+        #expect(try await reports.result(of: 11) == .accepted)
+    }
+
+    @Test("of a connection lost in mid-flight is reported as unreachable, and the next one goes through")
+    func dropped() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        try await apple.script(PushOrder.token(1), #"{"drop":true,"always":true}"#)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1).unreachableWords == "the connection was lost before the answer came")
+        sender.send(.test(2))
+        #expect(try await reports.result(of: 2) == .accepted)
+    }
+
+    @Test("of a stream that Apple refuses unseen goes out again by itself")
+    func refusedStream() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        try await apple.script(PushOrder.token(1), #"{"reset":"refused"}"#)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1) == .accepted)
+        let pushes = try await apple.pushes()
+        #expect(pushes.count == 2 && Set(pushes.map(\.headers["apns-id"])).count == 1)
+    }
+
+    @Test("of a stream that Apple resets is reported as unreachable, and the connection stays")
+    func reset() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        try await apple.script(PushOrder.token(2), #"{"reset":true}"#)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1) == .accepted)
+        sender.send(.test(2))
+        #expect(try await reports.result(of: 2).unreachableWords == "the server broke the HTTP/2 stream off")
+        sender.send(.test(3))
+        #expect(try await reports.result(of: 3) == .accepted)
+        #expect(try await apple.stats().connections == 1)
+    }
+
+    @Test("that Apple answers too late is given up at its time, without harm to others")
+    func slow() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1) == .accepted)
+        try await apple.script(PushOrder.token(2), #"{"delay":30}"#)
+        let start = ContinuousClock.now
+        sender.send(.test(2, seconds: 0.5))
+        sender.send(.test(3))
+        #expect(try await reports.result(of: 3) == .accepted)
+        #expect(reports.results(of: 2).isEmpty)
+        #expect(try await reports.result(of: 2).unreachableWords == "no answer came in time")
+        #expect((.milliseconds(450)...Duration.seconds(5)).contains(ContinuousClock.now - start))
+        sender.send(.test(4))
+        #expect(try await reports.result(of: 4) == .accepted)
+        #expect(try await apple.stats().connections == 1)
+        try await eventually("the late stream is reset") { try await apple.stats().open == 0 }
+    }
+
+    @Test("whose time has passed is never sent")
+    func tooLate() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        sender.send(.test(1, seconds: -1))
+        #expect(try await reports.result(of: 1).unreachableWords == "the request could not be sent in time")
+        #expect(try await apple.stats().connections == 0)
+    }
+
+    @Test("to a server with another authority's certificate is not made")
+    func wrongCA() async throws {
+        let (apple, other) = (try FakeAPNs(), try FakeAPNs())
+        let sender = try sender(apple, caFile: other.ready.ca)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1).unreachableWords == "the server's certificate was refused")
+        #expect(try await apple.pushes().isEmpty)
+    }
+
+    @Test("to a server without HTTP/2 is no push")
+    func noHTTP2() async throws {
+        let apple = try FakeAPNs(["--no-h2"])
+        let sender = try sender(apple)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1).unreachableWords == "the server does not speak HTTP/2")
+    }
+
+    @Test("to a port where nobody listens is reported at once")
+    func refusedConnection() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple, sandboxPort: 1)
+        sender.send(.test(1))
+        #expect(try await reports.result(of: 1, within: 5).unreachableWords == "no connection could be made")
+    }
+
+    @Test("to a dead service blocks nothing: neither the caller nor the other service")
+    func dead() async throws {
+        let (apple, dead) = (try FakeAPNs(), try DeadServer())
+        let sender = try sender(apple, sandboxPort: dead.port)
+        let start = ContinuousClock.now
+        for number in 1...600 { sender.send(.test(number, seconds: 2)) }
+        sender.send(.test(601, environment: .production))
+        #expect(ContinuousClock.now - start < .seconds(1))
+        #expect(try await reports.result(of: 601, within: 5) == .accepted)
+        try await eventually("all are given up", within: 10) { reports.count == 601 }
+        for number in 1...600 {
+            #expect(
+                reports.results(of: UInt64(number)).map(\.unreachableWords) == ["the request could not be sent in time"]
+            )
+        }
+    }
+
+    @Test("is taken back while it waits for a connection")
+    func cancelled() async throws {
+        let (apple, dead) = (try FakeAPNs(), try DeadServer())
+        let sender = try sender(apple, sandboxPort: dead.port)
+        for number in 1...3 { sender.send(.test(number)) }
+        sender.cancel(PushID(rawValue: 1))
+        sender.cancel(PushID(rawValue: 2))
+        #expect(try await reports.result(of: 1, within: 3) == .cancelled)
+        #expect(try await reports.result(of: 2, within: 3) == .cancelled)
+        #expect(reports.results(of: 3).isEmpty)
+        sender.shutdown(limitMilliseconds: 0)
+        #expect(reports.results(of: 3).map(\.unreachableWords) == ["the client was shut down"])
+    }
+
+    @Test("that is under way is not taken back: its answer is reported, once")
+    func cancelledTooLate() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        try await apple.script(PushOrder.token(1), #"{"delay":0.5}"#)
+        sender.send(.test(1))
+        try await eventually("Apple has it") { try await apple.pushes().count == 1 }
+        sender.cancel(PushID(rawValue: 1))
+        #expect(try await reports.result(of: 1) == .accepted)
+        sender.cancel(PushID(rawValue: 1))
+        sender.cancel(PushID(rawValue: 99))
+        sender.shutdown()
+        #expect(reports.count == 1)
+    }
+
+    @Test("that comes after the end is reported, and those under way are let finish")
+    func shutdown() async throws {
+        let apple = try FakeAPNs()
+        let sender = try sender(apple)
+        try await apple.script(PushOrder.token(1), #"{"delay":0.5}"#)
+        sender.send(.test(1))
+        sender.shutdown(limitMilliseconds: 10_000)
+        #expect(reports.results(of: 1) == [.accepted])
+        sender.send(.test(2))
+        #expect(reports.results(of: 2).map(\.unreachableWords) == ["the client was shut down"])
+    }
+
+    @Test("leaves no device token, provider token or payload in the log")
+    func log() async throws {
+        let (apple, book) = (try FakeAPNs(), LogBook())
+        let sender = try APNsSender(apple.configuration(), log: book.logger, report: reports.take)
+        try await apple.script(PushOrder.token(2), #"{"status":410,"reason":"Unregistered"}"#)
+        try await apple.script(PushOrder.token(3), #"{"drop":true,"always":true}"#)
+        for number in 1...3 {
+            // One after the other: what is lost with push 3's connection is another test's business.
+            sender.send(.test(number, payload: #"{"callerName":"Yamada"}"#))
+            try await eventually("it is reported") { reports.count == number }
+        }
+        let logging = LoggingPushSender(log: book.logger, report: reports.take)
+        logging.send(.test(4, payload: #"{"callerName":"Yamada"}"#))
+        #expect(reports.results(of: 4) == [.onlyLogged])
+        let provider = try #require(try await apple.pushes().first?.headers["authorization"])
+        #expect(book.text.contains("Unregistered") && book.text.contains("no APNs key"))
+        #expect(book.text.contains(String(PushOrder.token(1).prefix(6))))
+        for secret in [String(PushOrder.token(1).prefix(7)), String(provider.dropFirst(7).prefix(20)), "Yamada"] {
+            #expect(!book.text.contains(secret))
+        }
+    }
+}

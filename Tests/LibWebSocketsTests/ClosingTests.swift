@@ -34,13 +34,14 @@ struct ClosingTests {
             peer.upgrade()
             #expect(test.hears("opened"))
             let id = test.connections[0]
-            let sent = test.onLoop { server in
-                var count = 0
-                while server.send(frame(String(repeating: "x", count: 20_000)), to: id) != .overflow { count += 1 }
-                server.close(id, code: 4401, reason: String(repeating: "é", count: 100))
-                #expect(server.send(frame("late"), to: id) == .gone)
-                return count
-            } ?? 0
+            let sent =
+                test.onLoop { server in
+                    var count = 0
+                    while server.send(frame(String(repeating: "x", count: 20_000)), to: id) != .overflow { count += 1 }
+                    server.close(id, code: 4401, reason: String(repeating: "é", count: 100))
+                    #expect(server.send(frame("late"), to: id) == .gone)
+                    return count
+                } ?? 0
             for _ in 0..<sent { #expect(peer.readFrame()?.payload.count == 20_000) }
             let close = try #require(peer.readFrame())
             #expect(close.code == 4401)
@@ -68,7 +69,10 @@ struct ClosingTests {
         }
     }
 
-    @Test("may be asked for in any callback, for itself and for another", arguments: ["open", "message", "pong", "closed", "turn", "timer"])
+    @Test(
+        "may be asked for in any callback, for itself and for another",
+        arguments: ["open", "message", "pong", "closed", "turn", "timer"]
+    )
     func reentrant(_ place: String) throws {
         let ids = OnLoop<[ConnectionID]>([])
         func closeAll(_ server: Server) {
@@ -112,7 +116,8 @@ struct ClosingTests {
                 }
                 #expect(wait { test.events.count { $0.hasPrefix("closed") } == 3 })
                 #expect(wait { test.onLoop { $0.connectionCount } == 0 })
-            })
+            }
+        )
     }
 
     @Test("is told for every session when the server stops")

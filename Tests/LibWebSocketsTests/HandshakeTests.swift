@@ -29,13 +29,15 @@ struct HandshakeTests {
             ("GET /ws HTTP/1.1\r\nHost: x\r\n", "13", "short", "Upgrade", 400),
             ("GET /ws HTTP/1.1\r\nHost: x\r\n", "13", "dGhlIHNhbXBsZSBub25jZQ=!", "Upgrade", 400),
             ("GET /ws HTTP/1.1\r\nHost: x\r\n", "13", Peer.key, "keep-alive", 400),
-        ])
+        ]
+    )
     func refused(_ line: String, version: String, key: String, connection: String, status: Int) throws {
         try TestServer.run { test in
             let peer = Peer(port: test.port)
             peer.send(
                 line + "Upgrade: websocket\r\nConnection: \(connection)\r\nSec-WebSocket-Key: \(key)\r\n"
-                    + "Sec-WebSocket-Version: \(version)\r\n\r\n")
+                    + "Sec-WebSocket-Version: \(version)\r\n\r\n"
+            )
             let response = try #require(peer.readResponse())
             #expect(response.status == status)
             #expect(response.body.contains("\"status\":\(status)"))
@@ -51,7 +53,8 @@ struct HandshakeTests {
             let peer = Peer(port: test.port)
             peer.send(
                 "GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n"
-                    + "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n")
+                    + "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA\r\n\r\n"
+            )
             #expect(peer.readResponse()?.status == 400)
         }
     }
@@ -62,7 +65,9 @@ struct HandshakeTests {
         try TestServer.run { test in
             let peer = Peer(port: test.port)
             let response = peer.upgrade(
-                "/ws?device=a%26b&x=1+2&flag", headers: "Authorization: Bearer \(token)\r\nOrigin: https://o\r\nUser-Agent: ua\r\n")
+                "/ws?device=a%26b&x=1+2&flag",
+                headers: "Authorization: Bearer \(token)\r\nOrigin: https://o\r\nUser-Agent: ua\r\n"
+            )
             #expect(response?.status == 101)
             let head = try #require(test.heads.first)
             #expect(head.method == "GET" && head.path == "/ws" && head.host == "x" && head.origin == "https://o")
@@ -88,7 +93,8 @@ struct HandshakeTests {
                 let other = Peer(port: test.port)
                 let second = other.upgrade(headers: "Sec-WebSocket-Protocol: soup\r\n")
                 #expect(second?.status == 101 && second?.header("sec-websocket-protocol") == nil)
-            })
+            }
+        )
     }
 
     @Test("may be refused by the delegate, or accepted to be closed at once")
@@ -113,7 +119,8 @@ struct HandshakeTests {
                 closed.sendClose(4401)
                 #expect(closed.isEnded())
                 #expect(test.events.isEmpty)
-            })
+            }
+        )
     }
 
     @Test("goes through while 500 others are half open")

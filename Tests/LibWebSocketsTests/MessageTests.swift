@@ -3,9 +3,13 @@ import Testing
 
 @Suite("A message from a client", .serialized)
 struct MessageTests {
-    @Test("comes up whole, however long it is and however it was cut", arguments: [0, 1, 125, 126, 2_031, 2_048, 5_000, 65_535, 65_536])
+    @Test(
+        "comes up whole, however long it is and however it was cut",
+        arguments: [0, 1, 125, 126, 2_031, 2_048, 5_000, 65_535, 65_536]
+    )
     func lengths(_ count: Int) throws {
-        try TestServer.run({ _ in }, { $0.onMessage = { server, text, id in server.send(frame(text), to: id) } }) { test in
+        try TestServer.run({ _ in }, { $0.onMessage = { server, text, id in server.send(frame(text), to: id) } }) {
+            test in
             let peer = Peer(port: test.port)
             peer.upgrade()
             let text = String((0..<count).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })

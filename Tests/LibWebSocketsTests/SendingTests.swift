@@ -24,7 +24,8 @@ struct SendingTests {
                     let all = (0..<100).map { _ in peers[index].readFrame()?.text ?? "" }
                     #expect(Set(all) == Set((0..<100).map { "m\($0)" }))
                 }
-            })
+            }
+        )
     }
 
     @Test("of a slow reader is queued up to the limit, then it is an overflow; others are not touched")
@@ -37,15 +38,18 @@ struct SendingTests {
             quick.upgrade()
             #expect(test.hears("opened", times: 2))
             let ids = test.connections
-            let outcomes = test.onLoop { server in
-                (0..<2_000).map { server.send(frame("\($0) " + String(repeating: "x", count: 20_000)), to: ids[0]) }
-            } ?? []
+            let outcomes =
+                test.onLoop { server in
+                    (0..<2_000).map { server.send(frame("\($0) " + String(repeating: "x", count: 20_000)), to: ids[0]) }
+                } ?? []
             let written = outcomes.prefix { $0 == .written }.count
             let queued = outcomes.count { $0 == .queued }
             #expect(written > 0 && queued > 0)
             #expect(outcomes.last == .overflow)
-            #expect(outcomes == Array(repeating: .written, count: written) + Array(repeating: .queued, count: queued)
-                + Array(repeating: .overflow, count: 2_000 - written - queued))
+            #expect(
+                outcomes == Array(repeating: .written, count: written) + Array(repeating: .queued, count: queued)
+                    + Array(repeating: .overflow, count: 2_000 - written - queued)
+            )
             let bytes = test.onLoop { $0.queuedBytes(on: ids[0]) } ?? 0
             #expect(bytes > 0 && bytes <= 200_000)
             #expect(test.onLoop { $0.send(frame("hello"), to: ids[1]) } == .written)

@@ -41,7 +41,8 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
 
     /// Runs it for as long as `body` takes.
     static func run<Result>(
-        _ configure: (inout ServerConfiguration) -> Void = { _ in }, _ set: (TestServer) -> Void = { _ in },
+        _ configure: (inout ServerConfiguration) -> Void = { _ in },
+        _ set: (TestServer) -> Void = { _ in },
         _ body: (TestServer) throws -> Result
     ) throws -> Result {
         let test = try TestServer(configure, set)

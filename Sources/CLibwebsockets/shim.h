@@ -1,10 +1,8 @@
 #pragma once
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <uv.h>
 #include <libwebsockets.h>
 #include <openssl/ssl.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

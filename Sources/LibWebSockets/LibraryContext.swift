@@ -23,7 +23,7 @@ final class LibraryContext {
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
     /// `lws_create_context` initialises OpenSSL and moves RLIMIT_NOFILE for a moment.
-    private static let creation = Mutex(())
+    static let creation = Mutex(())
 
     init(
         _ configuration: ServerConfiguration,

@@ -19,6 +19,11 @@ enum LibraryLog {
 
     static func send(to sink: (@Sendable (LibraryLogLevel, String) -> Void)?) {
         state.withLock { $0.sink = sink }
+        begin()
+    }
+
+    /// Has the lines come here, and leaves them to whom they go.
+    static func begin() {
         lws_set_log_level(Int32(LLL_ERR | LLL_WARN), clwsLogLine)
     }
 

@@ -25,7 +25,6 @@ extension Server {
     public func stopListening(_ id: Int? = nil) {
         checkThread()
         for listener in listeners where id == nil || listener.id == id {
-            if listener.id == 0 { closedPort = listener.port }
             guard let watch = listener.watch else { continue }
             uv_close(UnsafeMutableRawPointer(watch).assumingMemoryBound(to: uv_handle_t.self), clwsListenerClosed)
             listener.watch = nil

@@ -29,6 +29,7 @@ extension Server {
         case LWS_CALLBACK_ESTABLISHED: return established(wsi, slot, id)
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
             return peerCloses(slot, UnsafeRawBufferPointer(start: bytes, count: count))
+        case LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL: libraryCloses(wsi, slot, id)
         case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP: retire(slot, id)
         case LWS_CALLBACK_WSI_DESTROY:
             retire(slot, id)
@@ -38,13 +39,13 @@ extension Server {
         return 0
     }
 
-    /// Tells the delegate, once, that a connection is gone.
-    private func retire(_ slot: Int, _ id: ConnectionID) {
+    /// Tells the delegate, once, that a connection is gone: as soon as nothing more can come of it, not when the peer has
+    /// returned the close frame.
+    func retire(_ slot: Int, _ id: ConnectionID) {
         let row = table[slot]
         guard row.phase != .closed || row.wasOpened else { return }
         let awaited = row.phase == .pending ? ExchangeID(slot: slot, serial: row.serial) : nil
         table[slot].phase = .closed
-        table[slot].wsi = nil
         table[slot].wasOpened = false
         table[slot].serial = 0
         table[slot].exchange = nil

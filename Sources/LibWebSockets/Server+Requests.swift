@@ -66,6 +66,7 @@ extension Server {
         table[slot].phase = .body
         bodyDeadlines.add(ExchangeID(slot: slot, serial: table[slot].serial), at: loopMilliseconds)
         startDeadlines()
+        PipelinedBody.isNext = true
         guard headers.has(WSI_TOKEN_HTTP_EXPECT) else { return 0 }
         // A client that asks first would wait a second otherwise.
         return write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) ? 0 : -1
@@ -139,6 +140,7 @@ extension Server {
         guard length > 0 else { return -1 }
         // Closed with unread bytes the kernel would send a reset, and the peer lose the response: so they are read.
         table[slot].phase = .lingering
+        PipelinedBody.isNext = true
         bodyDeadlines.add(ExchangeID(slot: slot, serial: table[slot].serial), at: loopMilliseconds)
         startDeadlines()
         return 0

@@ -16,10 +16,12 @@ extension Server {
 
     /// Sends a ping; the pong comes as ``ServerDelegate/receivedPong(on:)``.
     ///
-    /// - Parameter payload: At most 125 bytes, without headroom.
+    /// - Parameter payload: 1–125 bytes, without headroom; one of a single byte if it is empty, because the library keeps
+    ///   empty pongs to itself.
     @discardableResult
     public func ping(_ connection: ConnectionID, payload: [UInt8] = []) -> SendOutcome {
         checkThread()
+        let payload = payload.isEmpty ? [UInt8(ascii: "p")] : payload
         var bytes: [UInt8] = []
         bytes.reserveCapacity(Self.headroom + payload.count)
         bytes.append(contentsOf: repeatElement(0, count: Self.headroom))
@@ -109,33 +111,34 @@ extension Server {
     func writable(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
         guard table[slot].phase == .open || table[slot].phase == .closing else { return 0 }
         while lws_partial_buffered(wsi) == 0, let frame = table[slot].queue.popFirst() {
-            guard write(frame, wsi) else {
-                table[slot].phase = .closed
-                return -1
-            }
+            guard write(frame, wsi) else { return -1 }
         }
         if !table[slot].queue.isEmpty || lws_partial_buffered(wsi) != 0 {
             lws_callback_on_writable(wsi)
             return 0
         }
         guard table[slot].phase == .closing else { return 0 }
-        table[slot].phase = .closed
-        return end(wsi, table[slot].closeCode, table[slot].partial)
+        setCloseReason(wsi, table[slot].closeCode, table[slot].partial)
+        // Not by returning -1: built with assertions, as Debian's is, the library then closes twice under libuv ("repeat
+        // test"), and the second time it does not wait for the close frame to go out.
+        lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC)
+        retire(slot, table.id(of: slot))
+        return 0
     }
 
-    /// Leaves the close frame with the library, which sends it on the -1.
-    private func end(_ wsi: OpaquePointer, _ code: UInt16, _ reason: [UInt8]) -> Int32 {
+    private func setCloseReason(_ wsi: OpaquePointer, _ code: UInt16, _ reason: [UInt8]) {
         var reason = reason
         reason.withUnsafeMutableBufferPointer { reason in
             lws_close_reason(wsi, lws_close_status(rawValue: UInt32(code)), reason.baseAddress, reason.count)
         }
-        return -1
     }
 
     // MARK: In
 
     func established(_ wsi: OpaquePointer, _ slot: Int, _ id: ConnectionID) -> Int32 {
         table[slot].wsi = wsi
+        // Any pointer, never followed: without one the library does not say when it begins to close by itself.
+        lws_set_wsi_user(wsi, id.opaque)
         if table[slot].phase == .admittedToClose {
             let reason = String(decoding: table[slot].partial, as: UTF8.self)
             beginClosing(wsi, slot, code: table[slot].closeCode, reason: reason)
@@ -196,10 +199,10 @@ extension Server {
 
     /// Ends a session whose peer broke a rule.
     private func fail(_ wsi: OpaquePointer, _ slot: Int, _ code: UInt16, _ reason: String) -> Int32 {
-        table[slot].phase = .closed
         table[slot].closeCode = code
-        table[slot].queue.removeAll()
-        return end(wsi, code, Array(reason.utf8))
+        setCloseReason(wsi, code, Array(reason.utf8))
+        retire(slot, table.id(of: slot))
+        return -1
     }
 
     func pongReceived(_ slot: Int, _ id: ConnectionID) -> Int32 {
@@ -209,10 +212,17 @@ extension Server {
         return 0
     }
 
+    /// The library closes: because the peer broke a rule that it checks itself, or the connection broke.
+    func libraryCloses(_ wsi: OpaquePointer, _ slot: Int, _ id: ConnectionID) {
+        if table[slot].closeCode == 0, lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {
+            table[slot].closeCode = UInt16(payload[0]) << 8 | UInt16(payload[1])
+        }
+        retire(slot, id)
+    }
+
     func peerCloses(_ slot: Int, _ payload: UnsafeRawBufferPointer) -> Int32 {
-        table[slot].phase = .closed
-        table[slot].queue.removeAll()
         table[slot].closeCode = payload.count >= 2 ? UInt16(payload[0]) << 8 | UInt16(payload[1]) : 1005
+        retire(slot, table.id(of: slot))
         return 0
     }
 }

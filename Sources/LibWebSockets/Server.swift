@@ -11,8 +11,8 @@ public final class Server: @unchecked Sendable {
     /// How many spare bytes an outgoing frame begins with (`LWS_PRE`): the library writes the frame's header there.
     public static let headroom = 16
 
-    /// The port of the first listener, as the system gave it.
-    public var port: Int { listeners.first?.port ?? closedPort }
+    /// The port of the configured listener, as the system gave it.
+    public let port: Int
     /// Sockets at the moment, HTTP and WebSocket together.
     public var connectionCount: Int { table.count }
 
@@ -25,7 +25,6 @@ public final class Server: @unchecked Sendable {
     let peerWatch = PeerWatch()
     var table = ConnectionTable()
     var listeners: [Listener] = []
-    var closedPort = 0
     var maxConnections = 0
     /// A descriptor to give up for a moment when all others are taken: to accept a connection and close it.
     var spareDescriptor = Int32(-1)
@@ -55,16 +54,16 @@ public final class Server: @unchecked Sendable {
         handles = try LoopHandles()
         // A write to a peer that is gone is an error, not a signal: OpenSSL cannot say so for each write.
         signal(SIGPIPE, SIG_IGN)
-        let owner = Unmanaged.passUnretained(self).toOpaque()
         // The port first: the sentence about it is the one that most starts fail with.
-        listeners = [
-            try Listener(
-                host: configuration.host,
-                port: configuration.port,
-                id: 0,
-                isTLS: configuration.tls != nil
-            )
-        ]
+        let listener = try Listener(
+            host: configuration.host,
+            port: configuration.port,
+            id: 0,
+            isTLS: configuration.tls != nil
+        )
+        port = listener.port
+        listeners = [listener]
+        let owner = Unmanaged.passUnretained(self).toOpaque()
         let library = try LibraryContext(configuration, loop: handles.loop, owner: owner)
         self.library = library
         maxConnections = min(
@@ -73,7 +72,7 @@ public final class Server: @unchecked Sendable {
         )
         spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
         handles.start(owner: owner, peerWatch: peerWatch.descriptor)
-        for listener in listeners { watch(listener) }
+        watch(listener)
     }
 
     deinit {

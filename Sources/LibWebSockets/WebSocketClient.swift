@@ -1,0 +1,204 @@
+internal import CLibwebsockets
+internal import Glibc
+internal import Synchronization
+
+/// A WebSocket client on libwebsockets, with a thread of its own; for command lines and tests, not for thousands.
+//
+// @unchecked Sendable: what is shared is in the lock, the rest belongs to the client's thread.
+public final class WebSocketClient: @unchecked Sendable {
+    /// Where to and as whom.
+    public struct Configuration: Sendable {
+        /// `ws://` or `wss://` with host, port (else 80 or 443), path and query.
+        public var url: String
+        /// The whole value of `Authorization`.
+        public var authorization: String?
+        /// The subprotocols offered, in order.
+        public var subprotocols: [String] = []
+        /// A PEM file of the authorities to trust instead of the system's.
+        public var authoritiesPath: String?
+        /// Whether any certificate will do.
+        public var isInsecure = false
+
+        /// Only the address.
+        public init(url: String) {
+            self.url = url
+        }
+    }
+
+    /// What happens to it, in order, on its own thread.
+    public enum Event: Sendable, Equatable {
+        /// The handshake is done.
+        case opened
+        /// A whole text message.
+        case text(String)
+        /// A pong with something in it.
+        case pong
+        /// It is over, after `opened`; with the peer's code, if there was one.
+        case closed(code: UInt16?, reason: String)
+        /// It never opened: why, in the library's words.
+        case failed(String)
+    }
+
+    enum Outgoing {
+        case text([UInt8])
+        case ping([UInt8])
+        case close(UInt16, [UInt8])
+    }
+
+    private struct State: ~Copyable {
+        var outgoing: [Outgoing] = []
+        var isOver = false
+        /// Non-nil while `lws_cancel_service` may be called, which any thread may.
+        var waking: Waking?
+    }
+
+    private struct Waking: @unchecked Sendable {
+        let context: OpaquePointer
+    }
+
+    private let configuration: Configuration
+    private let onEvent: @Sendable (Event) -> Void
+    private let state = Mutex(State())
+    // Of the client's thread.
+    private var wsi: OpaquePointer?
+    private var partial: [UInt8] = []
+    private var wasOpened = false
+    private var isOver = false
+    private var code: UInt16?
+    private var reason = ""
+
+    /// A client that is not connected yet.
+    public init(_ configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
+        self.configuration = configuration
+        self.onEvent = onEvent
+    }
+
+    /// Connects, serves until the connection is over, and returns: on the calling thread, which is the client's then.
+    public func run() {
+        let target = ClientTarget(configuration.url)
+        guard let target else {
+            onEvent(.failed("not a ws:// or wss:// address: \(configuration.url)"))
+            return
+        }
+        let library = ClientLibrary(
+            authoritiesPath: configuration.authoritiesPath,
+            owner: Unmanaged.passUnretained(self).toOpaque()
+        )
+        guard let context = library.context else {
+            onEvent(.failed(LibraryLog.takeLastError()))
+            return
+        }
+        state.withLock { $0.waking = Waking(context: context) }
+        if !library.connect(to: target, configuration), !isOver { finish(.failed("cannot connect")) }
+        while !isOver, lws_service(context, 0) >= 0 {}
+        state.withLock { $0.waking = nil }
+        library.destroy()
+    }
+
+    /// Sends a text message; from any thread, also before it is open.
+    public func send(_ text: String) { enqueue(.text(Array(text.utf8))) }
+
+    /// Sends a ping with these 1–125 bytes; from any thread.
+    public func ping(_ payload: [UInt8] = [112]) { enqueue(.ping(Array(payload.prefix(125)))) }
+
+    /// Closes after what was sent before; from any thread.
+    public func close(code: UInt16 = 1000, reason: String = "") {
+        enqueue(.close(code, Array(reason.utf8.prefix(123))))
+    }
+
+    private func enqueue(_ outgoing: Outgoing) {
+        state.withLock { state in
+            guard !state.isOver else { return }
+            state.outgoing.append(outgoing)
+            if let waking = state.waking { lws_cancel_service(waking.context) }
+        }
+    }
+
+    // MARK: On its thread
+
+    func handle(
+        _ wsi: OpaquePointer,
+        _ reason: lws_callback_reasons,
+        _ bytes: UnsafeMutableRawPointer?,
+        _ count: Int
+    ) -> Int32 {
+        switch reason {
+        case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER: return appendHeader(bytes, room: count)
+        case LWS_CALLBACK_CLIENT_ESTABLISHED:
+            self.wsi = wsi
+            wasOpened = true
+            onEvent(.opened)
+            lws_callback_on_writable(wsi)
+        case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
+            if let wsi = self.wsi { lws_callback_on_writable(wsi) }
+        case LWS_CALLBACK_CLIENT_WRITEABLE: return writable(wsi)
+        case LWS_CALLBACK_CLIENT_RECEIVE:
+            partial.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count))
+            guard lws_is_final_fragment(wsi) != 0 else { return 0 }
+            onEvent(.text(String(decoding: partial, as: UTF8.self)))
+            partial = []
+        case LWS_CALLBACK_CLIENT_RECEIVE_PONG: onEvent(.pong)
+        case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+            let payload = UnsafeRawBufferPointer(start: bytes, count: count)
+            guard count >= 2 else { return 0 }
+            code = UInt16(payload[0]) << 8 | UInt16(payload[1])
+            self.reason = String(decoding: payload.dropFirst(2), as: UTF8.self)
+        case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
+            finish(
+                .failed(
+                    bytes.map { String(decoding: UnsafeRawBufferPointer(start: $0, count: count), as: UTF8.self) }
+                        ?? "no connection"
+                )
+            )
+        case LWS_CALLBACK_CLIENT_CLOSED: finish(.closed(code: code, reason: self.reason))
+        default: break
+        }
+        return 0
+    }
+
+    private func appendHeader(_ at: UnsafeMutableRawPointer?, room: Int) -> Int32 {
+        guard let authorization = configuration.authorization, let at else { return 0 }
+        let line = Array("Authorization: \(authorization)\r\n".utf8)
+        let cursor = at.assumingMemoryBound(to: UnsafeMutablePointer<UInt8>.self)
+        guard line.count < room, !authorization.utf8.contains(where: { $0 < 32 }) else { return -1 }
+        line.withUnsafeBufferPointer { line in
+            if let base = line.baseAddress { cursor.pointee.update(from: base, count: line.count) }
+        }
+        cursor.pointee += line.count
+        return 0
+    }
+
+    private func writable(_ wsi: OpaquePointer) -> Int32 {
+        let next = state.withLock { state in state.outgoing.isEmpty ? nil : state.outgoing.removeFirst() }
+        guard let next else { return 0 }
+        let isWritten: Bool
+        switch next {
+        case .text(let bytes): isWritten = write(bytes, LWS_WRITE_TEXT, wsi)
+        case .ping(let bytes): isWritten = write(bytes, LWS_WRITE_PING, wsi)
+        case .close(let code, var reason):
+            self.code = code
+            reason.withUnsafeMutableBufferPointer { reason in
+                lws_close_reason(wsi, lws_close_status(rawValue: UInt32(code)), reason.baseAddress, reason.count)
+            }
+            return -1
+        }
+        lws_callback_on_writable(wsi)
+        return isWritten ? 0 : -1
+    }
+
+    private func write(_ bytes: [UInt8], _ kind: lws_write_protocol, _ wsi: OpaquePointer) -> Bool {
+        var frame = [UInt8](repeating: 0, count: Server.headroom) + bytes
+        return frame.withUnsafeMutableBufferPointer { frame in
+            guard let base = frame.baseAddress else { return false }
+            return lws_write(wsi, base + Server.headroom, bytes.count, kind) >= bytes.count
+        }
+    }
+
+    private func finish(_ event: Event) {
+        guard !isOver else { return }
+        isOver = true
+        wsi = nil
+        state.withLock { $0.isOver = true }
+        onEvent(event)
+    }
+}

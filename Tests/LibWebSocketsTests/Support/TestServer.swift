@@ -1,0 +1,167 @@
+import Foundation
+import LibWebSockets
+import Synchronization
+
+/// What the delegate was told, as text.
+typealias Event = String
+
+/// A server on a thread of its own with a delegate made of closures.
+///
+/// @unchecked Sendable: the closures are set before it starts and run on its loop thread only, the record is locked.
+final class TestServer: ServerDelegate, @unchecked Sendable {
+    private(set) var server: Server!
+    var onAdmit: ((Server, RequestHead, ConnectionID) -> UpgradeDecision)?
+    var onOpen: ((Server, ConnectionID) -> Void)?
+    var onMessage: ((Server, String, ConnectionID) -> Void)?
+    var onPong: ((Server, ConnectionID) -> Void)?
+    var onClose: ((Server, ConnectionID) -> Void)?
+    var onRequest: ((Server, RequestHead, [UInt8], ExchangeID) -> Void)?
+    var onTimer: ((Server) -> Void)?
+    var onTurn: ((Server) -> Void)?
+
+    private struct Record {
+        var events: [Event] = []
+        var connections: [ConnectionID] = []
+        var exchanges: [ExchangeID] = []
+        var heads: [RequestHead] = []
+        var isDone = false
+    }
+    private let record = Mutex(Record())
+
+    init(_ configure: (inout ServerConfiguration) -> Void = { _ in }, _ set: (TestServer) -> Void = { _ in }) throws {
+        var configuration = ServerConfiguration()
+        configuration.host = "127.0.0.1"
+        configuration.subprotocols = ["ringline.v1"]
+        configure(&configuration)
+        set(self)
+        server = try Server(configuration: configuration, delegate: self)
+    }
+
+    var port: Int { server.port }
+
+    /// Runs it for as long as `body` takes.
+    static func run<Result>(
+        _ configure: (inout ServerConfiguration) -> Void = { _ in },
+        _ set: (TestServer) -> Void = { _ in },
+        _ body: (TestServer) throws -> Result
+    ) throws -> Result {
+        let test = try TestServer(configure, set)
+        test.start()
+        defer { test.stopAndWait() }
+        return try body(test)
+    }
+
+    func start() {
+        Thread { [self] in
+            server.run()
+            record.withLock { $0.isDone = true }
+        }.start()
+    }
+
+    func stopAndWait() {
+        server.stop()
+        _ = wait { self.record.withLock { $0.isDone } }
+    }
+
+    var events: [Event] { record.withLock { $0.events } }
+    var connections: [ConnectionID] { record.withLock { $0.connections } }
+    var exchanges: [ExchangeID] { record.withLock { $0.exchanges } }
+    var heads: [RequestHead] { record.withLock { $0.heads } }
+
+    func count(_ event: Event) -> Int { events.count { $0 == event } }
+    func hears(_ event: Event, times: Int = 1) -> Bool { wait { self.count(event) >= times } }
+
+    /// Runs on the loop and waits for it.
+    func onLoop<Result: Sendable>(_ body: @escaping @Sendable (Server) -> Result) -> Result? {
+        let result = Mutex<Result?>(nil)
+        let box = Box(result)
+        server.post { [unowned self] in
+            let value = body(server)
+            box.value.withLock { $0 = value }
+        }
+        _ = wait { box.value.withLock { $0 != nil } }
+        return box.value.withLock { $0 }
+    }
+
+    private final class Box<Result: Sendable>: Sendable {
+        let value: Mutex<Result?>
+        init(_ value: consuming Mutex<Result?>) { self.value = value }
+    }
+
+    private func note(_ event: Event) { record.withLock { $0.events.append(event) } }
+
+    // MARK: ServerDelegate
+
+    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
+        record.withLock { $0.heads.append(upgrade) }
+        return onAdmit?(server, upgrade, connection) ?? .accept(subprotocol: nil)
+    }
+
+    func opened(_ connection: ConnectionID) {
+        record.withLock { $0.connections.append(connection) }
+        note("opened")
+        onOpen?(server, connection)
+    }
+
+    func received(_ message: RawSpan, on connection: ConnectionID) {
+        let text = message.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+        if let onMessage {
+            onMessage(server, text, connection)
+        } else {
+            note(text.utf8.count > 100 ? "received \(text.utf8.count)" : "received \(text)")
+        }
+    }
+
+    func receivedPong(on connection: ConnectionID) {
+        note("pong")
+        onPong?(server, connection)
+    }
+
+    func closed(_ connection: ConnectionID, code: UInt16?) {
+        note("closed \(code.map(String.init) ?? "-")")
+        onClose?(server, connection)
+    }
+
+    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
+        record.withLock {
+            $0.heads.append(head)
+            $0.exchanges.append(exchange)
+        }
+        note("\(head.method) \(head.path) \(body.count)")
+        if let onRequest {
+            onRequest(server, head, body, exchange)
+        } else {
+            server.respond(exchange, with: HTTPResponse(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
+        }
+    }
+
+    func abandoned(_ exchange: ExchangeID) { note("abandoned") }
+
+    func timerFired() {
+        note("timer")
+        onTimer?(server)
+    }
+
+    func loopTurned() { onTurn?(server) }
+}
+
+/// Waits for a condition, five seconds at most.
+func wait(seconds: Double = 5, for condition: () -> Bool) -> Bool {
+    let end = Server.monotonicMilliseconds() + UInt64(seconds * 1_000)
+    while Server.monotonicMilliseconds() < end {
+        if condition() { return true }
+        usleep(1_000)
+    }
+    return condition()
+}
+
+/// A frame with its headroom.
+func frame(_ text: String) -> [UInt8] {
+    [UInt8](repeating: 0, count: Server.headroom) + Array(text.utf8)
+}
+
+/// A variable of the loop thread's.
+final class OnLoop<Value>: @unchecked Sendable {
+    var value: Value
+    init(_ value: Value) { self.value = value }
+}

@@ -1,5 +1,4 @@
 public import CallWire
-public import CallWire
 public import LibWebSockets
 public import Switchboard
 

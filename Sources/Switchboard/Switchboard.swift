@@ -146,6 +146,11 @@ public final class Switchboard {
 public protocol CapabilityIssuer {
     /// A capability for one device and one epoch of a call, valid until a moment (protocol, section 6).
     func capability(
-        call: CallID, epoch: UInt32, user: UserID, peer: UserID, device: DeviceID, until: Moment
+        call: CallID,
+        epoch: UInt32,
+        user: UserID,
+        peer: UserID,
+        device: DeviceID,
+        until: Moment
     ) -> String
 }

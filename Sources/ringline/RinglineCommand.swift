@@ -20,6 +20,18 @@ struct RinglineCommand: ParsableCommand {
         subcommands: Self.commands
     )
 
+    /// Runs a command; what is wrong with its options is one line on stderr.
+    static func main() {
+        do {
+            var command = try parseAsRoot()
+            try command.run()
+        } catch {
+            guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
+            Complaint(message(for: error)).show()
+            exit(withError: ExitCode.validationFailure)
+        }
+    }
+
     static let commands: [any ParsableCommand.Type] = [
         ServeCommand.self, TokenCommand.self, HealthCommand.self, VersionCommand.self,
     ]

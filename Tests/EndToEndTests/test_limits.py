@@ -62,6 +62,8 @@ def test_a_log_holds_512_signals_then_it_is_full_and_the_end_still_fits(world):
             else:
                 assert answer["code"] in ("rate_limited", "log_full")
                 full += answer["code"] == "log_full"
+                if answer["code"] == "rate_limited":
+                    time.sleep(0.02)  # what a second allows is what makes this pass, not luck
     assert full
     assert 500 <= acked <= 512, acked
     taro.ask(type="end", callId="c-1")

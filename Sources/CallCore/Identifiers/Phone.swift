@@ -37,6 +37,9 @@ public struct Phone: Hashable, Sendable {
     /// Whether its token is all that is known of it.
     public var isUnnamed: Bool { id.text.hasPrefix("t-") && self.id == Phone(unnamed: mark).id }
 
+    /// Whether it has only the name that its connection was given.
+    public var isOfConnection: Bool { id.text.hasPrefix("c-") }
+
     /// Whether both are one and the same phone.
     public func isSame(as other: Phone) -> Bool {
         id == other.id || (mark == other.mark && (isUnnamed || other.isUnnamed))

@@ -15,7 +15,7 @@ extension CallSession {
             if side == .callee, let index = legIndex(of: phone, joining: .callee) { legs[index].phase = .left }
             end(reason, by: side == .callee ? phone : nil, at: now, into: &outputs)
         case .answered(let winner), .active(let winner):
-            guard side == .caller ? callerPhone.isSame(as: phone) : winner.isSame(as: phone) else {
+            guard side == .caller ? isCaller(phone) : winner.isSame(as: phone) else {
                 // A device that is not in the call is done with it; a late decline never ends an answered call.
                 if let index = legIndex(of: phone, joining: nil) { legs[index].phase = .left }
                 outputs.append(.acknowledge(seq: 0, isNew: false))

@@ -1,4 +1,12 @@
 extension CallSession {
+    /// Whether a device of the caller's user is the one that calls.
+    ///
+    /// A caller that asks over REST and names no device has no socket that could be told from its user's others: those
+    /// without a name count as its own.
+    public func isCaller(_ phone: Phone) -> Bool {
+        callerPhone.isSame(as: phone) || (callerPhone.isUnnamed && phone.isOfConnection)
+    }
+
     /// The leg of a device; makes one on the side `joining` when it has none and there is room.
     mutating func legIndex(of phone: Phone, joining side: Side?) -> Int? {
         if let index = legs.firstIndex(where: { $0.phone.isSame(as: phone) && (side == nil || $0.side == side) }) {
@@ -7,6 +15,11 @@ extension CallSession {
         guard let side, legs.count < Limits.legs else { return nil }
         legs.append(Leg(phone: phone, side: side, phase: .notified))
         return legs.count - 1
+    }
+
+    private func isLeg(_ index: Int, of phone: Phone, _ side: Side) -> Bool {
+        guard legs[index].side == side else { return false }
+        return side == .caller ? isCaller(phone) : legs[index].phone.isSame(as: phone)
     }
 
     /// A device of the callee is told of the ringing call.
@@ -19,21 +32,21 @@ extension CallSession {
 
     /// A device is not to be reached any more: from now its grace runs, once the call is answered.
     mutating func gone(_ phone: Phone, _ side: Side, at now: Moment) {
-        for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: phone) {
+        for index in legs.indices where isLeg(index, of: phone, side) {
             if legs[index].goneSince == nil { legs[index].goneSince = now }
         }
     }
 
     /// A device is there again.
     mutating func seen(_ phone: Phone, _ side: Side) {
-        for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: phone) {
+        for index in legs.indices where isLeg(index, of: phone, side) {
             legs[index].goneSince = nil
         }
     }
 
     /// A device has learnt that it is out of the call.
     mutating func told(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
-        for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: phone) {
+        for index in legs.indices where isLeg(index, of: phone, side) {
             guard legs[index].phase == .untold else { continue }
             legs[index].phase = .left
             outputs.append(.changed)
@@ -42,6 +55,6 @@ extension CallSession {
 
     /// Whether a device took part, is out of the call, and has not been told so.
     public func owesNews(to phone: Phone, side: Side) -> Bool {
-        legs.contains { $0.side == side && $0.phase == .untold && $0.phone.isSame(as: phone) }
+        legs.indices.contains { legs[$0].phase == .untold && isLeg($0, of: phone, side) }
     }
 }

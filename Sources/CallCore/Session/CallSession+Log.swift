@@ -63,7 +63,7 @@ extension CallSession {
     public func sees(_ entry: LogEntry, side: Side, phone: Phone) -> Bool {
         switch (entry.audience, side) {
         case (.nobody, _): false
-        case (.caller, .caller), (.both, .caller), (.callerAnd, .caller): callerPhone.isSame(as: phone)
+        case (.caller, .caller), (.both, .caller), (.callerAnd, .caller): isCaller(phone)
         case (.callee, .caller), (.calleeBut, .caller), (.caller, .callee): false
         case (.callerAnd(let one), .callee): one.isSame(as: phone)
         case (.calleeBut(let one), .callee): !one.isSame(as: phone)

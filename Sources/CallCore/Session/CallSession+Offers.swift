@@ -7,7 +7,7 @@ extension CallSession {
         guard isLive else { return true }
         guard side == .caller, answeredAt != nil else { return false }
         if lastDescription(.offer, from: .caller)?.digest == offer.digest { return false }
-        return !callerPhone.isSame(as: phone) || (phone.isUnnamed && offer.namesCallee)
+        return !isCaller(phone) || (phone.isUnnamed && offer.namesCallee)
     }
 
     mutating func takeOffer(
@@ -40,7 +40,7 @@ extension CallSession {
             case .callee where !winner.isSame(as: phone):
                 outputs.append(.refuse(.alreadyAnswered))
                 return
-            case .caller where !callerPhone.isSame(as: phone):
+            case .caller where !isCaller(phone):
                 outputs.append(.refuse(.forbidden("another device of yours makes this call")))
                 return
             case .caller, .callee: break

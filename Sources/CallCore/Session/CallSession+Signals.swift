@@ -44,7 +44,7 @@ extension CallSession {
     private func refusal(of signal: Signal, from side: Side, _ phone: Phone) -> Refusal? {
         switch side {
         case .caller:
-            if !callerPhone.isSame(as: phone) { return .forbidden("another device of yours makes this call") }
+            if !isCaller(phone) { return .forbidden("another device of yours makes this call") }
             if signal.kind == .ringing { return .forbidden("only the callee's devices ring") }
         case .callee:
             if let winner, !winner.isSame(as: phone) { return .alreadyAnswered }

@@ -50,6 +50,8 @@ extension Switchboard {
             case .changed: markDirty(call)
             }
         }
+        // Only now does every entry of the log have its frame.
+        if !call.polls.isEmpty { answerPolls(of: call, at: now) }
         for (phone, side) in told { drive(call, .told(phone, side), at: now) }
         if !call.session.isLive { settle(call, at: now) }
         return result
@@ -115,7 +117,6 @@ extension Switchboard {
                 if isOffer { note(call, "delivered.socket", device: session.phone.id, at: now) }
             }
         }
-        if !call.polls.isEmpty { answerPolls(of: call, seeing: entry, at: now) }
     }
 
     /// What is done once when a call has ended.

@@ -26,11 +26,9 @@ extension Switchboard {
             fetch: fetch,
             until: now + min(fetch.wait, policy.longestPoll)
         )
-        let hasNews = call.session.log.contains {
-            $0.seq > since(poll, call) && isShown($0, of: call, to: poll, side)
-        }
         // An ended call has nothing more to say: waiting for it would only hold the app up.
-        guard fetch.wait.milliseconds > 0, !hasNews, call.session.standing(side: side, phone: phone).state != .ended,
+        guard fetch.wait.milliseconds > 0, !hasNews(for: poll, of: call, side),
+            call.session.standing(side: side, phone: phone).state != .ended,
             !isDraining
         else {
             showLife(of: phone, of: who.user, in: call, at: now)
@@ -57,13 +55,17 @@ extension Switchboard {
         return since.epoch == nil || since.epoch == call.session.epoch ? since.seq : 0
     }
 
-    func answerPolls(of call: Call, seeing entry: LogEntry, at now: Moment) {
+    /// Answers those who wait, as far as there is something new for them.
+    func answerPolls(of call: Call, at now: Moment) {
         for id in call.polls {
-            guard let poll = polls[id], let side = call.session.side(of: poll.user),
-                isShown(entry, of: call, to: poll, side)
-            else { continue }
-            finish(poll, as: id, at: now)
+            guard let poll = polls[id], let side = call.session.side(of: poll.user) else { continue }
+            if hasNews(for: poll, of: call, side) { finish(poll, as: id, at: now) }
         }
+    }
+
+    private func hasNews(for poll: Poll, of call: Call, _ side: Side) -> Bool {
+        let since = since(poll, call)
+        return call.session.log.reversed().prefix { $0.seq > since }.contains { isShown($0, of: call, to: poll, side) }
     }
 
     func pollTimedOut(_ id: RequestID, at now: Moment) {

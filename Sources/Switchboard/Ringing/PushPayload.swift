@@ -14,8 +14,13 @@ enum PushPayload {
         at now: Moment
     ) -> [UInt8] {
         let act = capabilities.capability(
-            call: call.key.id, epoch: call.session.epoch, user: device.user, peer: call.session.caller,
-            device: device.id, until: call.session.ringUntil + .seconds(60))
+            call: call.key.id,
+            epoch: call.session.epoch,
+            user: device.user,
+            peer: call.session.caller,
+            device: device.id,
+            until: call.session.ringUntil + .seconds(60)
+        )
         let full = write(call, displayName: call.displayName, act: act, sdp: offer(of: call), at: now)
         if full.count <= voipBytes { return full }
         var name = call.displayName

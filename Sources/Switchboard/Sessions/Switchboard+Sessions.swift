@@ -167,8 +167,10 @@ extension Switchboard {
 
     /// Whether a device has a socket, or a request under way in a call.
     func isPresent(_ phone: Phone, of user: UserID, in call: Call) -> Bool {
-        if sessionsByUser[user]?.contains(where: { $0.phone.isSame(as: phone) }) == true { return true }
-        return call.polls.contains { polls[$0].map { $0.user == user && $0.phone.isSame(as: phone) } ?? false }
+        let isCaller = user == call.session.caller && call.session.isCaller(phone)
+        func isIt(_ other: Phone) -> Bool { isCaller ? call.session.isCaller(other) : other.isSame(as: phone) }
+        if sessionsByUser[user]?.contains(where: { isIt($0.phone) }) == true { return true }
+        return call.polls.contains { polls[$0].map { $0.user == user && isIt($0.phone) } ?? false }
     }
 
     func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {

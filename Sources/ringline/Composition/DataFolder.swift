@@ -11,7 +11,10 @@ enum DataFolder {
         }
         do {
             try FileManager.default.createDirectory(
-                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+                atPath: path,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700]
+            )
         } catch {
             throw Complaint("--data: \(path) cannot be made; is the folder above it writable?")
         }

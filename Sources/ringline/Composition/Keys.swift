@@ -3,7 +3,6 @@ import CallWire
 import Crypto
 import Gateway
 import Identity
-import Logging
 import Switchboard
 
 /// The keys that tokens are checked with, and those that the server signs with.
@@ -11,19 +10,28 @@ struct Keys {
     let bouncer: TokenBouncer
     let capabilities: RingCapabilities
 
-    init(_ settings: ServeSettings, log: Logger) throws(Complaint) {
+    /// What an operator should know, once all else has gone well.
+    let warnings: [String]
+
+    init(_ settings: ServeSettings) throws(Complaint) {
         var sources: [TokenKeySource] = []
-        if let path = settings.jwtSecretFile { sources.append(.secret(try Self.read(path))) }
-        if let path = settings.jwtPublicKeyFile {
-            sources.append(.publicKey(pem: String(decoding: try Self.read(path), as: UTF8.self)))
+        var warnings: [String] = []
+        if let path = settings.jwtSecretFile {
+            sources.append(try Self.checked(.secret(try Self.read(path)), "--jwt-secret-file", path))
         }
-        if let path = settings.jwksFile { sources.append(.keySet(json: try Self.read(path))) }
+        if let path = settings.jwtPublicKeyFile {
+            let pem = String(decoding: try Self.read(path), as: UTF8.self)
+            sources.append(try Self.checked(.publicKey(pem: pem), "--jwt-public-key-file", path))
+        }
+        if let path = settings.jwksFile {
+            sources.append(try Self.checked(.keySet(json: try Self.read(path)), "--jwks-file", path))
+        }
         if sources.isEmpty {
             guard !settings.isInMemory else {
                 throw Complaint("--data :memory: keeps no development key: give --jwt-secret-file or another key")
             }
             sources.append(.secret(try Self.folderKey(settings.data, DevelopmentKey.loadOrCreate)))
-            log.warning("no JWT key is configured: tokens are checked with the data folder's development key")
+            warnings.append("no JWT key is configured: tokens are checked with the data folder's development key")
         }
         let rules = TokenRules(
             userClaim: settings.jwtUserClaim,
@@ -33,15 +41,27 @@ struct Keys {
         )
         do {
             let verifier = try TokenVerifier(keys: sources, rules: rules)
-            for warning in verifier.warnings { log.warning("\(warning)") }
+            warnings += verifier.warnings
             bouncer = TokenBouncer(verifier: verifier)
         } catch { throw Complaint(error.description) }
-        capabilities = RingCapabilities(
-            signer: RingCapability(
-                serverKey: settings.isInMemory
-                    ? SecureRandom.bytes(32) : try Self.folderKey(settings.data, ServerKey.loadOrCreate)
-            )
-        )
+        let serverKey =
+            settings.isInMemory ? SecureRandom.bytes(32) : try Self.folderKey(settings.data, ServerKey.loadOrCreate)
+        capabilities = RingCapabilities(signer: RingCapability(serverKey: serverKey))
+        self.warnings = warnings
+    }
+
+    /// A key that can be used; what is wrong with one that cannot is said with its file.
+    private static func checked(
+        _ source: TokenKeySource,
+        _ option: String,
+        _ path: String
+    ) throws(Complaint) -> TokenKeySource {
+        do {
+            _ = try TokenVerifier(keys: [source])
+        } catch {
+            throw Complaint("\(option) \(path): \(error.description)")
+        }
+        return source
     }
 
     private static func read(_ path: String) throws(Complaint) -> [UInt8] {

@@ -20,7 +20,7 @@ struct Launch {
         let watch = SignalWatch()
         let log = Log.make(level: settings.logLevel, asJSON: settings.logsJSON)
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
-        let keys = try Keys(settings, log: log)
+        let keys = try Keys(settings)
         let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
         let store = SQLiteCallStore(folder: settings.data) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
@@ -30,6 +30,10 @@ struct Launch {
             throw Complaint(failure.message)
         } catch {
             throw Complaint("\(error)")
+        }
+        for warning in keys.warnings { log.warning("\(warning)") }
+        if settings.apns == nil {
+            log.warning("there is no APNs key: pushes are only logged, and sleeping phones do not ring")
         }
         announce(gateway, log)
         watch.start { [weak gateway] in gateway?.drain() }
@@ -62,12 +66,11 @@ struct Launch {
         report: @escaping @Sendable (PushID, PushResult) -> Void
     ) throws(Complaint) -> any PushSender {
         guard let apns = settings.apns else {
-            log.warning("there is no APNs key: pushes are only logged, and sleeping phones do not ring")
             return LoggingPushSender(log: log, report: report)
         }
         guard let data = FileManager.default.contents(atPath: apns.keyFile),
             let key = String(data: data, encoding: .utf8)
-        else { throw Complaint("apns-key-file: \(apns.keyFile) cannot be read") }
+        else { throw Complaint("--apns-key-file \(apns.keyFile): cannot be read") }
         do {
             let configuration = try APNsConfiguration(
                 key: key,
@@ -78,7 +81,7 @@ struct Launch {
                 clock: { Int64(Server.wallClockMilliseconds()) }
             )
             return try APNsSender(configuration, log: log, report: report)
-        } catch { throw Complaint("\(error)") }
+        } catch { throw Complaint("--apns-key-file \(apns.keyFile): \(error)") }
     }
 
     /// Says on stdout where it listens, a line each: scripts that started it on port 0 read them.

@@ -118,7 +118,7 @@ struct ServeSettings {
     private static func count(_ name: String, _ source: SettingsSource) throws(Complaint) -> Int? {
         guard let text = try source.value(name) else { return nil }
         guard let count = Int(text), count > 0 else {
-            throw Complaint("--\(name): must be a whole number from 1, not '\(text)'")
+            throw Complaint("\(source.origin(of: name)): must be a whole number from 1, not '\(text)'")
         }
         return count
     }

@@ -9,9 +9,12 @@ struct Complaint: Error, CustomStringConvertible {
 
     /// Says it on stderr; what is to be thrown so that the process ends with a failure.
     func shown() -> ExitCode {
-        FileHandle.standardError.write(Data("ringline: \(description)\n".utf8))
+        show()
         return ExitCode(1)
     }
+
+    /// Says it on stderr.
+    func show() { FileHandle.standardError.write(Data("ringline: \(description)\n".utf8)) }
 }
 
 /// Where settings come from: flags before environment, environment before file, file before the default.
@@ -34,6 +37,13 @@ struct SettingsSource {
         return text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }
 
+    /// By what name whoever gave a setting knows it.
+    func origin(of name: String) -> String {
+        guard let setting = Setting.named(name), flags[name]?.isEmpty ?? true else { return "--\(name)" }
+        if environment[setting.variable].map({ !$0.isEmpty }) ?? false { return setting.variable }
+        return file[name] == nil ? "--\(name)" : "config: \(name)"
+    }
+
     /// The value of a setting that is given at most once.
     func value(_ name: String) throws(Complaint) -> String? { try values(name).last }
 
@@ -41,7 +51,7 @@ struct SettingsSource {
     func choice(_ name: String, of choices: [String]) throws(Complaint) -> String {
         let value = try value(name) ?? ""
         guard choices.contains(value) else {
-            throw Complaint("--\(name): must be \(choices.joined(separator: ", ")), not '\(value)'")
+            throw Complaint("\(origin(of: name)): must be \(choices.joined(separator: ", ")), not '\(value)'")
         }
         return value
     }
@@ -50,7 +60,7 @@ struct SettingsSource {
     func milliseconds(_ name: String) throws(Complaint) -> Int64 {
         let value = try value(name) ?? ""
         guard let seconds = Double(value), seconds.isFinite, seconds > 0, seconds <= 31_536_000 else {
-            throw Complaint("--\(name): must be a positive number of seconds, not '\(value)'")
+            throw Complaint("\(origin(of: name)): must be a positive number of seconds, not '\(value)'")
         }
         return max(1, Int64((seconds * 1_000).rounded()))
     }
@@ -62,7 +72,9 @@ struct SettingsSource {
     func address(_ name: String) throws(Complaint) -> ListenAddress {
         let value = try value(name) ?? ""
         guard let address = ListenAddress(value) else {
-            throw Complaint("--\(name): must be HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, not '\(value)'")
+            throw Complaint(
+                "\(origin(of: name)): must be HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080, not '\(value)'"
+            )
         }
         return address
     }

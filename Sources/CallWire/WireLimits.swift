@@ -16,8 +16,6 @@ public enum WireLimits {
     public static let digits = 128
     /// Calls named in one `sync`.
     public static let syncedCalls = 256
-    /// A token's size in bytes.
-    public static let tokenBytes = 8 * 1_024
     /// For how long an offer may ask to ring, in seconds (section 3).
     public static let ringSeconds: ClosedRange<Int64> = 5...120
     /// Bytes left free in front of each outgoing frame for the transport's header (`LWS_PRE` is 16).

@@ -21,7 +21,10 @@ extension Switchboard.Registration {
         }
         // A push's topic begins with it; guessing one from a global setting is how pushes went astray.
         if voip != nil || alert != nil, bundle == nil { throw .invalid(.bundleId, "is missing") }
-        let platform = try object.text(.platform) ?? (firebase == nil ? "ios" : "android")
+        // An Android build in production sends its Firebase token and nothing else.
+        guard let platform = try object.text(.platform) ?? (voip == nil && alert == nil ? "android" : nil) else {
+            throw .invalid(.platform, "is missing")
+        }
         guard (1...32).contains(platform.utf8.count) else { throw .invalid(.platform, "must be 1 to 32 bytes") }
         let environment: APNsEnvironment? =
             switch try object.text(.environment) {

@@ -6,7 +6,7 @@ import Crypto
 /// thread; it keeps nothing of the tokens that it has seen.
 public struct TokenVerifier: Sendable {
     /// Longer tokens are refused unread: HTTP servers take headers of about that size, and no honest token comes near.
-    public static let maximumByteCount = 8192
+    public static let maximumByteCount = 12_288
     /// How many keys there may be: a token without `kid` may have to be held against each.
     public static let maximumKeyCount = 64
     /// HS256 secrets shorter than this, in bytes, are warned about (RFC 7518, section 3.2).

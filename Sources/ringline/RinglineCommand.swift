@@ -33,7 +33,8 @@ struct RinglineCommand: ParsableCommand {
     }
 
     static let commands: [any ParsableCommand.Type] = [
-        ServeCommand.self, TokenCommand.self, HealthCommand.self, VersionCommand.self,
+        ServeCommand.self, TokenCommand.self, HealthCommand.self, VersionCommand.self, CallCommand.self,
+        AnswerCommand.self,
     ]
 }
 

@@ -40,6 +40,9 @@ public struct Phone: Hashable, Sendable {
     /// Whether it has only the name that its connection was given.
     public var isOfConnection: Bool { id.text.hasPrefix("c-") }
 
+    /// Whether it is a registration that came without a device id.
+    public var isOfUnnamedRow: Bool { id.text.hasPrefix("d-") }
+
     /// Whether both are one and the same phone.
     public func isSame(as other: Phone) -> Bool {
         id == other.id || (mark == other.mark && (isUnnamed || other.isUnnamed))

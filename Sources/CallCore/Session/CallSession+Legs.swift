@@ -7,6 +7,25 @@ extension CallSession {
         callerPhone.isSame(as: phone) || (callerPhone.isUnnamed && phone.isOfConnection)
     }
 
+    /// Through whose eyes a device looks at the call, and in whose name it acts.
+    ///
+    /// A request that names no device and whose token took no part in the call speaks for its user, and so for the
+    /// device of that user that is in the call - unless the user has other phones without a name, for then it is one of
+    /// those, and has lost the call.
+    public func standIn(for phone: Phone, on side: Side) -> Phone {
+        guard phone.isUnnamed, !legs.contains(where: { $0.side == side && $0.phone.isSame(as: phone) }) else {
+            return phone
+        }
+        switch side {
+        case .caller: return callerPhone
+        case .callee:
+            guard let winner, !winner.isUnnamed,
+                !legs.contains(where: { $0.side == .callee && ($0.phone.isUnnamed || $0.phone.isOfUnnamedRow) })
+            else { return phone }
+            return winner
+        }
+    }
+
     /// The leg of a device; makes one on the side `joining` when it has none and there is room.
     mutating func legIndex(of phone: Phone, joining side: Side?) -> Int? {
         if let index = legs.firstIndex(where: { $0.phone.isSame(as: phone) && (side == nil || $0.side == side) }) {

@@ -76,7 +76,8 @@ extension CallSession {
             at: now,
             into: &outputs
         )
-        append(StateChange(.ringing), to: reachesCallee ? .both : .caller, at: now, into: &outputs)
+        // The callee is told by the offer itself.
+        append(StateChange(.ringing), to: .caller, at: now, into: &outputs)
         outputs.append(.changed)
     }
 

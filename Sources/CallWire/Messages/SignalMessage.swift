@@ -40,6 +40,7 @@ public struct SignalMessage: Sendable {
         to = try envelope.user(.to)
         room = try envelope.text(.room)
         epoch = try envelope.epoch()
+        if epoch == nil { epoch = try fields.epoch() }
         from = try envelope.range == fields.range ? nil : envelope.user(.from)
         device = try envelope.device(.deviceId)
         var left = Self.ours

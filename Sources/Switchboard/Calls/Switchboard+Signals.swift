@@ -88,9 +88,10 @@ extension Switchboard {
         from source: Source,
         at now: Moment
     ) -> Result<Receipt, WireError> {
+        let phone = call.session.standIn(for: source.phone, on: side)
         let result = drive(
             call,
-            .signal(message.signal, from: side, source.phone),
+            .signal(message.signal, from: side, phone),
             relaying: message,
             from: source.user,
             at: now

@@ -18,7 +18,10 @@ extension Switchboard {
             return
         }
         let phone = who.phone(named: fetch.device)
-        if side == .callee, case .ringing = call.session.phase { drive(call, .notified(phone), at: now) }
+        // A phone that asks for a ringing call rings. One without a name may only be looking on for its user.
+        if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
+            drive(call, .notified(phone), at: now)
+        }
         let poll = Poll(
             call: call.number,
             user: who.user,
@@ -28,7 +31,7 @@ extension Switchboard {
         )
         // An ended call has nothing more to say: waiting for it would only hold the app up.
         guard fetch.wait.milliseconds > 0, !hasNews(for: poll, of: call, side),
-            call.session.standing(side: side, phone: phone).state != .ended,
+            call.session.standing(side: side, phone: call.session.standIn(for: phone, on: side)).state != .ended,
             !isDraining
         else {
             showLife(of: phone, of: who.user, in: call, at: now)
@@ -43,11 +46,8 @@ extension Switchboard {
     }
 
     /// Whether an entry is shown to whoever fetches.
-    ///
-    /// The caller's side has one device, so a caller without a device name is shown what that device would see.
     private func isShown(_ entry: LogEntry, of call: Call, to poll: Poll, _ side: Side) -> Bool {
-        let phone = side == .caller && poll.phone.isUnnamed ? call.session.callerPhone : poll.phone
-        return call.session.sees(entry, side: side, phone: phone)
+        call.session.sees(entry, side: side, phone: call.session.standIn(for: poll.phone, on: side))
     }
 
     private func since(_ poll: Poll, _ call: Call) -> UInt64 {
@@ -114,7 +114,7 @@ extension Switchboard {
                 new: new,
                 since: since,
                 side: side,
-                phone: poll.phone,
+                phone: call.session.standIn(for: poll.phone, on: side),
                 iceServers: policy.iceServers
             )
         out.append(.reply(id, Reply(body: body)))

@@ -89,7 +89,9 @@ extension Switchboard {
 
     private func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
         let session = receipt.call.session
-        let standing = session.side(of: source.user).map { session.standing(side: $0, phone: source.phone) }
+        let standing = session.side(of: source.user).map {
+            session.standing(side: $0, phone: session.standIn(for: source.phone, on: $0))
+        }
         var json = JSONWriter()
         json.beginObject()
         json.name("ok")

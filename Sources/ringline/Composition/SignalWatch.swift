@@ -14,7 +14,7 @@ struct SignalWatch {
         signals = set
     }
 
-    /// Calls `stop` at the first signal; at the second the process ends at once.
+    /// Calls `stop` at the first signal; a second Ctrl-C ends the process at once, a second SIGTERM changes nothing.
     func start(_ stop: @escaping @Sendable () -> Void) {
         let signals = signals
         Thread.detachNewThread {
@@ -22,8 +22,8 @@ struct SignalWatch {
             var signal: Int32 = 0
             sigwait(&set, &signal)
             stop()
-            sigwait(&set, &signal)
-            exit(1)
+            repeat { sigwait(&set, &signal) } while signal != SIGINT
+            exit(130)
         }
     }
 }

@@ -1,0 +1,87 @@
+import ArgumentParser
+import CallWire
+import Foundation
+
+/// Waits for calls in the terminal and answers them, with a sample description and no media.
+struct AnswerCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "answer",
+        abstract: "Wait for calls in the terminal and answer them; no media flows."
+    )
+
+    @OptionGroup var terminal: TerminalOptions
+    @Option(help: "After how many milliseconds of ringing to answer.") var after = 300
+    @Flag(help: "Decline instead.") var decline = false
+    @Flag(help: "Stop after the first call.") var once = false
+
+    func run() throws {
+        let code: Int32
+        do throws(Complaint) {
+            guard (0...86_400_000).contains(after) else { throw Complaint("--after must be milliseconds, 0 or more") }
+            code = try Terminal(terminal, part: AnsweringPart(self)).run()
+        } catch {
+            throw error.shown()
+        }
+        if code != 0 { throw ExitCode(code) }
+    }
+}
+
+/// The callee's side: alerts, answers, sends its candidates.
+private final class AnsweringPart: Terminal.Part, Sendable {
+    private let command: AnswerCommand
+
+    init(_ command: AnswerCommand) { self.command = command }
+
+    func welcomed(_ terminal: Terminal) { terminal.say("waiting for calls; Ctrl-C stops") }
+
+    func heard(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
+        let callID = message.word("callId") ?? ""
+        switch type {
+        case "offer":
+            let name = message.word("displayName").map { " (\($0))" } ?? ""
+            terminal.say("← offer: call \(callID) from \(message.word("from") ?? "?")\(name)")
+            send("ringing", callID, terminal)
+            terminal.after(milliseconds: command.after) { [self] in pickUp(callID, $0) }
+        case "ack": break
+        case "error": terminal.say("← error \(message.word("code") ?? "?"): \(message.word("message") ?? "")")
+        case "call":
+            let reason = message.word("reason").map { " (\($0))" } ?? ""
+            terminal.say("← call is \(message.word("state") ?? "?")\(reason)")
+            if message.word("state") == "ended", command.once { terminal.finish(0) }
+        default: terminal.say("← \(type)")
+        }
+    }
+
+    func interrupted(_ terminal: Terminal) { terminal.finish(0) }
+
+    private func pickUp(_ callID: String, _ terminal: Terminal) {
+        if command.decline {
+            send("end", callID, terminal)
+            return
+        }
+        send("answer", callID, terminal) { json in
+            json.name("sdp")
+            json.value(SampleMedia.answer(hasVideo: false))
+        }
+        for candidate in SampleMedia.candidates(ufrag: "x9Qd") {
+            send("ice", callID, terminal) { json in
+                json.name("candidate")
+                json.raw(candidate.utf8)
+            }
+        }
+        send("connected", callID, terminal)
+    }
+
+    private func send(
+        _ type: String,
+        _ callID: String,
+        _ terminal: Terminal,
+        _ more: (inout JSONWriter) -> Void = { _ in }
+    ) {
+        terminal.send(type) { json in
+            json.name("callId")
+            json.plain(callID)
+            more(&json)
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import ArgumentParser
+import CallCore
+import CallWire
+import Foundation
+import Synchronization
+
+/// Calls somebody from the terminal, with a sample description and no media.
+struct CallCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "call",
+        abstract: "Call somebody from the terminal, to try a server; no media flows."
+    )
+
+    @OptionGroup var terminal: TerminalOptions
+    @Option(help: "Whom to call.") var to: String
+    @Option(help: "The call's name; without it the server makes one.") var callId: String?
+    @Option(help: "Your name as the callee sees it.") var name: String?
+    @Flag(help: "Offer video too.") var video = false
+    @Option(help: "For how many seconds to stay in the call before hanging up.") var talk = 5
+
+    func run() throws {
+        let code: Int32
+        do throws(Complaint) {
+            guard UserID(to) != nil else { throw Complaint("--to must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+            if let callId, CallID(callId) == nil {
+                throw Complaint("--call-id must be 1 to 128 of A–Z a–z 0–9 . _ : -")
+            }
+            guard (0...86_400).contains(talk) else { throw Complaint("--talk must be seconds from 0 to 86400") }
+            code = try Terminal(terminal, part: CallingPart(self)).run()
+        } catch {
+            throw error.shown()
+        }
+        if code != 0 { throw ExitCode(code) }
+    }
+}
+
+/// The caller's side: offers, sends its candidates, talks for a while, hangs up.
+private final class CallingPart: Terminal.Part, Sendable {
+    private let command: CallCommand
+    private let known = Mutex(Known())
+
+    /// What was learnt from the server; Ctrl-C and the clock ask for it from other threads.
+    private struct Known {
+        var callID: String?
+        var wasAnswered = false
+    }
+
+    private var callID: String? { known.withLock { $0.callID } }
+
+    init(_ command: CallCommand) { self.command = command }
+
+    func welcomed(_ terminal: Terminal) {
+        terminal.send("offer", "to \(command.to)") { json in
+            json.name("id")
+            json.plain("offer")
+            json.name("to")
+            json.plain(command.to)
+            if let callID = command.callId {
+                json.name("callId")
+                json.plain(callID)
+            }
+            if let name = command.name {
+                json.name("displayName")
+                json.value(name)
+            }
+            json.name("sdp")
+            json.value(SampleMedia.offer(hasVideo: command.video))
+        }
+    }
+
+    func heard(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
+        switch type {
+        case "ack" where message.word("id") == "offer":
+            let name = message.word("callId")
+            known.withLock { $0.callID = name }
+            terminal.say("← ack: call \(callID ?? "?") is stored, \(command.to) is being rung")
+            for candidate in SampleMedia.candidates(ufrag: "EsAw") { send("ice", terminal, candidate: candidate) }
+        case "ack": break
+        case "error":
+            terminal.say("← error \(message.word("code") ?? "?"): \(message.word("message") ?? "")")
+            if callID == nil { terminal.finish(1) }
+        case "ringing": terminal.say("← ringing on \(message.word("fromDevice") ?? "?")")
+        case "answer":
+            known.withLock { $0.wasAnswered = true }
+            terminal.say("← answer from \(message.word("from") ?? "?"), device \(message.word("fromDevice") ?? "?")")
+            send("connected", terminal)
+            terminal.after(milliseconds: command.talk * 1_000) { [self] in send("end", $0) }
+        case "call":
+            let reason = message.word("reason").map { " (\($0))" } ?? ""
+            terminal.say("← call is \(message.word("state") ?? "?")\(reason)")
+            if message.word("state") == "ended", message.word("callId") == callID {
+                terminal.finish(known.withLock { $0.wasAnswered } ? 0 : 1)
+            }
+        default: terminal.say("← \(type)")
+        }
+    }
+
+    func interrupted(_ terminal: Terminal) {
+        guard callID != nil else { return terminal.finish(1) }
+        send("end", terminal)
+        terminal.after(milliseconds: 500) { $0.finish(1) }
+    }
+
+    private func send(_ type: String, _ terminal: Terminal, candidate: String? = nil) {
+        guard let callID else { return }
+        terminal.send(type) { json in
+            json.name("callId")
+            json.plain(callID)
+            if let candidate {
+                json.name("candidate")
+                json.raw(candidate.utf8)
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import ArgumentParser
+import CallCore
+import CallWire
+import Foundation
+import LibWebSockets
+
+/// How a try-out client reaches its server.
+struct TerminalOptions: ParsableArguments {
+    @Option(help: "The server, ws:// or wss://HOST:PORT/ws.") var url = "ws://127.0.0.1:8080/ws"
+    @Option(help: "The user's token; RINGLINE_TOKEN without it.") var token: String?
+    @Option(help: "This device's id.") var device: String?
+    @Option(help: "Certificate authorities to trust, PEM.") var caFile: String?
+    @Flag(help: "Do not check the server's certificate.") var insecure = false
+}
+
+/// One terminal's side of a call: prints what comes and what goes, with the time since the start.
+//
+// @unchecked Sendable: `part` and `began` are set before the client runs; all else happens in the client's callbacks,
+// which come one at a time, and `send` and `close`, which any thread may call.
+final class Terminal: @unchecked Sendable {
+    /// What a side does about what it hears.
+    protocol Part: AnyObject {
+        /// The server is there.
+        func welcomed(_ terminal: Terminal)
+        /// Something came.
+        func heard(_ type: String, _ message: JSONObject, _ terminal: Terminal)
+        /// The user pressed Ctrl-C.
+        func interrupted(_ terminal: Terminal)
+    }
+
+    private let part: any Part
+    private let began = Server.monotonicMilliseconds()
+    private var client: WebSocketClient?
+    private var exitCode: Int32 = 0
+    private let token: String
+
+    init(_ options: TerminalOptions, part: any Part) throws(Complaint) {
+        self.part = part
+        guard let token = options.token ?? ProcessInfo.processInfo.environment["RINGLINE_TOKEN"], !token.isEmpty else {
+            throw Complaint("--token is needed; 'ringline token --user 11' prints one")
+        }
+        self.token = token
+        var url = options.url
+        if let device = options.device { url += (url.contains("?") ? "&" : "?") + "device=\(device)" }
+        var configuration = WebSocketClient.Configuration(url: url)
+        configuration.authorization = "Bearer \(token)"
+        configuration.authoritiesPath = options.caFile
+        configuration.isInsecure = options.insecure
+        client = WebSocketClient(configuration) { [weak self] event in self?.take(event) }
+    }
+
+    /// Runs until one side closes; the exit code.
+    func run() -> Int32 {
+        let watch = SignalWatch()
+        watch.start { [weak self] in
+            guard let self else { return }
+            part.interrupted(self)
+        }
+        client?.run()
+        return exitCode
+    }
+
+    /// Sends one message, and says so.
+    func send(_ type: String, _ what: String = "", _ write: (inout JSONWriter) -> Void) {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("type")
+        json.plain(type)
+        write(&json)
+        json.endObject()
+        say("→ \(type) \(what)")
+        client?.send(String(decoding: json.bytes, as: UTF8.self))
+    }
+
+    /// Does something later, on a thread of its own.
+    func after(milliseconds: Int, _ work: @escaping @Sendable (Terminal) -> Void) {
+        Thread.detachNewThread { [weak self] in
+            Thread.sleep(forTimeInterval: Double(milliseconds) / 1_000)
+            if let self { work(self) }
+        }
+    }
+
+    /// Ends the run.
+    func finish(_ code: Int32) {
+        exitCode = code
+        client?.close()
+    }
+
+    /// Prints a line.
+    func say(_ text: String) {
+        let offset = Server.monotonicMilliseconds() - began
+        let rest = String(offset % 1_000)
+        print("\(offset / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)  \(text)")
+        fflush(nil)
+    }
+
+    private func take(_ event: WebSocketClient.Event) {
+        switch event {
+        case .opened, .pong: break
+        case .text(let text):
+            guard let message = try? JSONObject(Array(text.utf8)),  // not ours: nothing to show of it
+                let member = message[.type], let type = message.string(member)
+            else { return }
+            if type == "welcome" {
+                say("connected as \(message.word("user") ?? "?"), device \(message.word("device") ?? "?")")
+                part.welcomed(self)
+            } else {
+                part.heard(type, message, self)
+            }
+        case .closed(let code, let reason):
+            say("closed\(code.map { " \($0)" } ?? "") \(reason)")
+            if let code, code != 1000 { exitCode = 1 }
+        case .failed(let why):
+            Complaint(why).show()
+            exitCode = 1
+        }
+    }
+}
+
+extension JSONObject {
+    /// A member's text by its name, for printing.
+    func word(_ name: String) -> String? {
+        guard let member = members.first(where: { self.name(of: $0) == name }) else { return nil }
+        return string(member) ?? integer(member).map { String($0) }
+    }
+}

@@ -2,8 +2,10 @@
 import Foundation
 import PackageDescription
 
-/// What every target of ours is compiled with. CI sets `RINGLINE_STRICT`, and a warning is then an error: not for whoever
-/// builds a release with a newer compiler that has learned a new warning.
+/// What every target of ours is compiled with.
+///
+/// CI sets `RINGLINE_STRICT`, and a warning is then an error: not for whoever builds a release with a newer
+/// compiler that has learned a new warning.
 let house: [SwiftSetting] =
     [
         .enableUpcomingFeature("ExistentialAny"),
@@ -72,10 +74,12 @@ let package = Package(
         .executableTarget(
             name: "ringline",
             dependencies: [
-                "Gateway", "Identity", "SQLiteStore", "ApplePush", "Switchboard", "CallCore", "CallWire", "LibWebSockets",
+                "Gateway", "Identity", "SQLiteStore", "ApplePush", "Switchboard", "CallCore", "CallWire",
+                "LibWebSockets",
                 "Crypto", arguments, logging,
             ],
-            swiftSettings: house),
+            swiftSettings: house
+        ),
 
         // The test world.
         library("CallTesting", ["Switchboard", "CallCore", "CallWire"]),
@@ -85,7 +89,7 @@ let package = Package(
         tests("IdentityTests", ["Identity", "Crypto"]),
         tests("SQLiteTests", ["SQLite"]),
         tests("ContractTests", ["SQLiteStore", "Switchboard", "CallTesting", "CallCore"]),
-        tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore"]),
+        tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
         tests("LibWebSocketsTests", ["LibWebSockets"]),
         tests("ConfigurationTests", ["ringline"]),
         tests("HouseTests", []),

@@ -9,8 +9,8 @@ public import Switchboard
 ///
 /// Everything here happens on the server's loop thread, but for ``take(_:)``, ``take(_:_:)``, ``drain()``, which any
 /// thread may call.
-//
-// @unchecked Sendable: the methods that any thread may call only post to the loop; all else is confined to it.
+///
+/// It is unchecked `Sendable`: the methods that any thread may call only post to the loop; all else is confined to it.
 public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let bouncer: any Bouncer
@@ -102,7 +102,9 @@ public final class Gateway: @unchecked Sendable {
 
     var now: Moment { clock.now() }
 
-    /// Hands an input to the switchboard and does what follows. What arrives meanwhile waits for its turn.
+    /// Hands an input to the switchboard and does what follows.
+    ///
+    /// What arrives meanwhile waits for its turn.
     func feed(_ input: Switchboard.Input) {
         inbox.append(input)
         guard !isBusy, let switchboard else { return }

@@ -6,7 +6,9 @@ public import Switchboard
 public struct GatewayConfiguration: Sendable {
     /// Host, port, TLS and limits of the listener for clients.
     public var server = ServerConfiguration()
-    /// Where operators ask: health, metrics. `nil` = nowhere.
+    /// Where operators ask: health, metrics.
+    ///
+    /// `nil` = nowhere.
     public var admin: (host: String, port: Int)?
     /// Origins, besides the server's own host, from which browsers may connect; `*` = any.
     public var allowedOrigins: Set<String> = []

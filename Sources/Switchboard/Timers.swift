@@ -1,7 +1,9 @@
 import CallCore
 import HeapModule
 
-/// Something to look at again at a moment. Timers are never taken back: whoever is woken looks whether it is time.
+/// Something to look at again at a moment.
+///
+/// Timers are never taken back: whoever is woken looks whether it is time.
 struct Timer: Comparable {
     enum Subject: Equatable {
         case session(SessionID)

@@ -58,7 +58,7 @@ extension CallSession {
 
     /// Begins the call: its first entries, to whom they concern.
     ///
-    /// - Parameter reachesCallee: `false` when the callee is not to be told: the call lost a glare at once, or is hidden.
+    /// `reachesCallee`: `false` when the callee is not to be told: the call lost a glare at once, or is hidden.
     public mutating func begin(
         with signal: Signal,
         reachesCallee: Bool,

@@ -73,7 +73,7 @@ extension CallSession {
     /// Numbers go on well above the newest kept one: entries that were relayed but not committed when the server died
     /// have used some, and a number once shown is never given to another signal.
     ///
-    /// - Parameter entries: The kept log in `seq` order, each with its size in bytes.
+    /// `entries`: The kept log in `seq` order, each with its size in bytes.
     public init?(
         restoring kept: Kept,
         log entries: [(entry: LogEntry, byteCount: Int)],

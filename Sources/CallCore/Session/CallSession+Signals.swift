@@ -52,7 +52,9 @@ extension CallSession {
         return nil
     }
 
-    /// A device of the callee alerts its user. Saying so again changes nothing.
+    /// A device of the callee alerts its user.
+    ///
+    /// Saying so again changes nothing.
     private mutating func takeRinging(_ signal: Signal, _ phone: Phone, at now: Moment, into outputs: inout [Output]) {
         guard case .ringing = phase else {
             // The ring crossed the answer; it has nothing to tell any more.

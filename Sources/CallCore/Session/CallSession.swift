@@ -99,8 +99,7 @@ public struct CallSession: Equatable, Sendable {
 
     /// A call that `phone` of `caller` begins at `now`.
     ///
-    /// - Parameters:
-    ///   - firstSeq: The number of the first entry: 1, or more after a crash that may have lost numbers already shown.
+    /// `firstSeq`: The number of the first entry: 1, or more after a crash that may have lost numbers already shown.
     public init(
         number: CallNumber,
         key: CallKey,

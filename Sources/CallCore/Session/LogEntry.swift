@@ -17,7 +17,9 @@ public struct LogEntry: Equatable, Sendable {
         case state(StateChange)
     }
 
-    /// Whom an entry concerns. What that means for a device depends on who has answered: see ``CallSession/sees(_:side:phone:)``.
+    /// Whom an entry concerns.
+    ///
+    /// What that means for a device depends on who has answered: see ``CallSession/sees(_:side:phone:)``.
     public enum Audience: Equatable, Sendable {
         /// The device that calls.
         case caller

@@ -1,6 +1,8 @@
 public import CallCore
 
-/// The frames that the server writes by itself. Each begins with ``WireLimits/headroom`` free bytes.
+/// The frames that the server writes by itself.
+///
+/// Each begins with ``WireLimits/headroom`` free bytes.
 public enum ServerFrame {
     /// The first word on a socket.
     public static func welcome(

@@ -21,7 +21,9 @@ public struct JSONWriter {
     /// `]`.
     public mutating func endArray() { close(UInt8(ascii: "]")) }
 
-    /// A member's name; its value comes next. The name is ours and needs no escape.
+    /// A member's name; its value comes next.
+    ///
+    /// The name is ours and needs no escape.
     public mutating func name(_ name: StaticString) {
         comma()
         bytes.append(UInt8(ascii: "\""))

@@ -44,7 +44,8 @@ public struct ClientMessage: Sendable {
     }
 
     /// Reads a frame.
-    /// - Parameter ringFor: For how long an offer rings that does not say.
+    ///
+    /// `ringFor`: For how long an offer rings that does not say.
     public init(_ frame: [UInt8], ringFor: Moment.Span) throws(Refusal) {
         let object: JSONObject
         do throws(JSONFault) { object = try JSONObject(frame) } catch { throw Refusal(error: .json(error), id: nil) }

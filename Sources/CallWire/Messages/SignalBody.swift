@@ -24,9 +24,8 @@ extension SignalMessage {
     /// Reads the body of `POST /api/calls/signal` (protocol, section 5): the kind and the envelope at the top, the
     /// kind's own fields in `data`; a body in the shape of a socket's frame, with no `data`, will do as well.
     ///
-    /// - Parameters:
-    ///   - callIDInPath: The call that the path names; the body may leave it out, and may not name another.
-    ///   - ringFor: For how long an offer rings that does not say.
+    /// `callIDInPath`: The call that the path names; the body may leave it out, and may not name another.
+    /// `ringFor`: For how long an offer rings that does not say.
     public init(body: [UInt8], callIDInPath: CallID?, ringFor: Moment.Span) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         guard let action = try object.action() else {

@@ -30,10 +30,9 @@ public struct SignalMessage: Sendable {
 
     /// Reads a signal whose kind is known from an object's members.
     ///
-    /// - Parameters:
-    ///   - fields: Where the kind's own fields stand.
-    ///   - envelope: Where id, callId, to, room and epoch stand; the same object on a socket.
-    ///   - ringFor: For how long an offer rings that does not say.
+    /// `fields`: Where the kind's own fields stand.
+    /// `envelope`: Where id, callId, to, room and epoch stand; the same object on a socket.
+    /// `ringFor`: For how long an offer rings that does not say.
     public init(_ kind: SignalKind, fields: JSONObject, envelope: JSONObject, ringFor: Moment.Span) throws(WireError) {
         id = try envelope.signalID()
         callID = try envelope.callID()

@@ -1,7 +1,9 @@
 import CallCore
 import CallWire
 
-/// Devices as their user sees them. Of a token only its end is shown: enough to tell two apart.
+/// Devices as their user sees them.
+///
+/// Of a token only its end is shown: enough to tell two apart.
 enum DeviceView {
     static func list(_ devices: [DeviceRecord]) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)

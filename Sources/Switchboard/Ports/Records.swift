@@ -170,9 +170,11 @@ public struct DeviceRecord: Equatable, Sendable {
     public var user: UserID
     /// Its id: the client's, or one made by the server.
     public var id: DeviceID
-    /// Whether the client named it. One without a name is live iff an unnamed session of its user is.
+    /// Whether the client named it.
+    ///
+    /// One without a name is live iff an unnamed session of its user is.
     public var isNamed: Bool
-    /// `ios`, `android`, …
+    /// Such as `ios` or `android`.
     public var platform: String
     /// The app; its pushes' topic begins with it.
     public var bundleID: String

@@ -67,7 +67,7 @@ extension Switchboard {
         public var fcmToken: String?
         /// The app.
         public var bundleID: String
-        /// `ios`, `android`, …
+        /// Such as `ios` or `android`.
         public var platform: String
         /// Its id.
         public var device: DeviceID?

@@ -96,7 +96,9 @@ extension Switchboard {
         if call.session.owesNews(to: phone, side: side) { drive(call, .told(phone, side), at: now) }
     }
 
-    /// Answers a fetch with what there is. Relayed signals are shown before they are durable, here as on sockets.
+    /// Answers a fetch with what there is.
+    ///
+    /// Relayed signals are shown before they are durable, here as on sockets.
     func answer(_ poll: Poll, as id: RequestID) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.user) else {
             refuse(id, Self.unknownCall)

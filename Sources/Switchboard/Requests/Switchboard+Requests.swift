@@ -39,7 +39,9 @@ extension Switchboard {
         }
     }
 
-    /// Why a request is not even looked at. A hang-up must always get through.
+    /// Why a request is not even looked at.
+    ///
+    /// A hang-up must always get through.
     private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
         switch request {
         case .end: return nil

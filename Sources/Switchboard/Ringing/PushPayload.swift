@@ -6,7 +6,9 @@ enum PushPayload {
     /// The largest VoIP payload that APNs takes, in bytes ("Generating a remote notification", Apple).
     static let voipBytes = 5_120
 
-    /// A call comes in. The offer goes along if it fits, so that the woken app need not ask for it.
+    /// A call comes in.
+    ///
+    /// The offer goes along if it fits, so that the woken app need not ask for it.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,

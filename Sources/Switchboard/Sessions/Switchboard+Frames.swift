@@ -43,7 +43,9 @@ extension Switchboard {
         }
     }
 
-    /// Whether a session keeps to its rate. A hang-up must always get through.
+    /// Whether a session keeps to its rate.
+    ///
+    /// A hang-up must always get through.
     private func isWithinRate(_ message: ClientMessage, from session: Session, at now: Moment) -> Bool {
         if case .signal(let signal) = message.request, case .end = signal.content { return true }
         guard !session.bucket.take(at: now) else { return true }

@@ -100,9 +100,10 @@ extension Server {
         guard table.slot(of: id) == slot, table[slot].phase == .pending else { return -1 }
         table[slot].isDelivering = false
         if let response = table[slot].exchange?.response { return finish(wsi, slot, response) }
-        // It may take as long as the owner likes; the headers' 16 KB are not kept meanwhile.
+        // It may take as long as the owner likes, and the headers' 16 KB are not kept meanwhile: but after a body, where the
+        // library would attach new ones to read on, and then not know that the request's had been complete.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
-        lws_http_headers_detach(wsi)
+        if exchange.expectedBytes == 0 { lws_http_headers_detach(wsi) }
         peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: true)
         table[slot].isWatched = true
         return 0

@@ -3,8 +3,9 @@ internal import Glibc
 
 /// HTTP requests and their responses.
 extension Server {
-    /// Answers a request, during ``ServerDelegate/requested(_:body:exchange:)`` or any time later. The second answer to
-    /// a request, or one to a peer that is gone, does nothing.
+    /// Answers a request, during ``ServerDelegate/requested(_:body:exchange:)`` or any time later.
+    ///
+    /// The second answer to a request, or one to a peer that is gone, does nothing.
     public func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
         checkThread()
         guard let slot = table.slot(of: exchange), table[slot].phase == .pending else { return }
@@ -131,7 +132,7 @@ extension Server {
 
     /// Refuses a request whose body, if any, is not wanted.
     ///
-    /// - Parameter length: How much body the library still expects; 0 if what follows cannot be trusted.
+    /// `length` is how much body the library still expects; 0 if what follows cannot be trusted.
     private func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
         let isHead = table[slot].exchange?.head.method == "HEAD"
         table[slot].exchange = nil

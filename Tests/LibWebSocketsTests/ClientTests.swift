@@ -1,6 +1,5 @@
 import Foundation
 import LibWebSockets
-import Synchronization
 import Testing
 
 /// A client on a thread of its own, and what happened to it.
@@ -9,7 +8,7 @@ final class TestClient: Sendable {
     private let record: Record
 
     private final class Record: Sendable {
-        let events = Mutex<[WebSocketClient.Event]>([])
+        let events = Locked<[WebSocketClient.Event]>([])
     }
 
     init(_ url: String, _ configure: (inout WebSocketClient.Configuration) -> Void = { _ in }) {

@@ -1,6 +1,5 @@
 import Foundation
 import LibWebSockets
-import Synchronization
 import Testing
 
 /// CPU time of the calling thread.
@@ -38,6 +37,21 @@ extension EveryTest {
             test.server.post { ran.value += 1 }
             test.server.stop()
             #expect(ran.value == 1)
+        }
+
+        @Test("installs no signal handlers, so that a crash ends the process")
+        func signals() throws {
+            @Sendable func handlers() -> [UInt] {
+                [SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGFPE].map { number in
+                    var action = sigaction()
+                    sigaction(number, nil, &action)
+                    return withUnsafeBytes(of: action) { $0.loadUnaligned(as: UInt.self) }
+                }
+            }
+            let before = handlers()
+            try TestServer.run({ $0.tls = TestCertificate.tls }) { test in
+                #expect(test.onLoop { _ in handlers() } == before)
+            }
         }
 
         @Test("fires its timer once, when it was set last")

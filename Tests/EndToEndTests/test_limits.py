@@ -15,11 +15,7 @@ def test_above_200_at_once_signals_are_rate_limited_and_an_end_is_not(world):
     answers = [taro.answer_to(mark) for mark in marks]
     refused = [answer for answer in answers if answer["type"] == "error"]
     assert {answer["code"] for answer in refused} == {"rate_limited"}
-<<<<<<< HEAD
-    assert 50 <= len(refused) <= 210, "a burst of 200 (the call itself took some of it), then 50 a second"
-=======
     assert 50 <= len(refused) <= 202, "a burst of 200 (the offer was one), then 50 a second"
->>>>>>> 97ebab3ca8514f294e03994c68697aa98e504739
     taro.ask(type="end", callId="c-1")
     hanako.fence()
     accepted = [answer["seq"] for answer in answers if answer["type"] == "ack"]
@@ -52,13 +48,10 @@ def test_a_log_holds_512_signals_then_it_is_full_and_the_end_still_fits(world):
     acked = full = 0
     number = 0
     deadline = time.monotonic() + 30
-    pause = 0.0
     while not full and time.monotonic() < deadline:
-        # As fast as the rate limit allows: a client that hammers on is thrown out.
-        time.sleep(pause)
         marks = []
         for phone in (taro, hanako):
-            for _ in range(10):
+            for _ in range(20):
                 number += 1
                 marks.append((phone, phone.send(type="ice", callId="c-1", candidate=samples.candidate(number))))
         for phone, mark in marks:
@@ -68,7 +61,6 @@ def test_a_log_holds_512_signals_then_it_is_full_and_the_end_still_fits(world):
             else:
                 assert answer["code"] in ("rate_limited", "log_full")
                 full += answer["code"] == "log_full"
-                pause = 0.2
                 if answer["code"] == "rate_limited":
                     time.sleep(0.02)  # what a second allows is what makes this pass, not luck
     assert full

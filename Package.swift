@@ -39,6 +39,7 @@ let package = Package(
     products: [
         .executable(name: "ringline", targets: ["ringline"]),
         .library(name: "CallCore", targets: ["CallCore"]),
+        .library(name: "CallClient", targets: ["CallClient"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -81,8 +82,12 @@ let package = Package(
             swiftSettings: house
         ),
 
-        // The test world.
+        // The kit for apps: the call session from one device's point of view.
+        library("CallClient", ["CallWire", "CallCore"], pure),
+
+        // The test world: simulated networks, phones and pushes, and the contract suites of the ports.
         library("CallTesting", ["Switchboard", "CallCore", "CallWire"]),
+        library("Simulation", ["Switchboard", "CallClient", "CallCore", "CallWire"], pure),
         tests("CallCoreTests", ["CallCore", "CallTesting"]),
         tests("CallWireTests", ["CallWire", "CallCore"]),
         tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting"]),
@@ -91,6 +96,8 @@ let package = Package(
         tests("ContractTests", ["SQLiteStore", "Switchboard", "CallTesting", "CallCore"]),
         tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
         tests("LibWebSocketsTests", ["LibWebSockets"]),
+        tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
+        tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
         tests("ConfigurationTests", ["ringline"]),
         tests("HouseTests", []),
     ],

@@ -43,6 +43,7 @@ extension Switchboard {
     ///
     /// A hang-up must always get through.
     private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
+        if let scope = who.scope, let error = refusal(of: request, within: scope, by: who) { return error }
         switch request {
         case .end: return nil
         case .signal(let message): if message.signal.kind == .end { return nil }
@@ -54,6 +55,22 @@ extension Switchboard {
         // A service acts for everybody: its rate is its own affair.
         guard !who.isService, !requestBuckets[who.user, default: full].take(at: now) else { return nil }
         return WireError(.rateLimited, "at most \(policy.signalsPerSecond) requests a second")
+    }
+
+    /// Why a push's capability is not good for a request: it lets its device learn of the one call, alert and end it.
+    private func refusal(of request: Request, within scope: CallScope, by who: Who) -> WireError? {
+        let named: CallID?
+        switch request {
+        case .fetch(let id, _), .end(let id, _): named = id
+        case .signal(let message) where message.signal.kind == .ringing || message.signal.kind == .end:
+            named = message.callID
+        case .signal, .history, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block, .unblock,
+            .doNotDisturb:
+            return WireError(.forbidden, "a push's capability is good for GET, ringing and end of its call alone")
+        }
+        guard named == scope.call else { return Self.unknownCall }
+        guard let call = calls[CallKey(id: scope.call, pair: Pair(who.user, scope.peer))] else { return Self.unknownCall }
+        return call.session.epoch == scope.epoch ? nil : WireError(.callEnded, "that call is over; its name is used again")
     }
 
     func refuse(_ id: RequestID, _ error: WireError) {

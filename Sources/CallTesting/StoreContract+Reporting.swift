@@ -104,6 +104,16 @@ extension StoreContract {
             bench.commit([.call(Sample.call(43))])
             try expect(try bench.reopen().lastCallNumber, 43, "after a higher one")
         },
+        Case("the newest epoch of a name outlives its log, between the same two whoever called, but not a UUID's") { bench in
+            try bench.open()
+            var first = Sample.call(1, from: Sample.alice, to: Sample.bob, endedAt: 5)
+            first.epoch = 3
+            let second = Sample.call(2, from: Sample.bob, to: Sample.alice, endedAt: 6)
+            let unique = Sample.call(3, "6f0e2c1b-3a57-4a55-9d2f-6a2a2b1f0c11", endedAt: 6)
+            bench.commit([.call(first), .call(second), .call(unique), .logForgotten(first.number)])
+            let key = CallKey(id: first.id, pair: Pair(Sample.bob, Sample.alice))
+            try expect(try bench.reopen().epochs, [key: 3], "epochs")
+        },
         Case("nothing is lost or doubled over many restarts") { bench in
             for round in 1...12 as ClosedRange<UInt64> {
                 let state = try bench.open()

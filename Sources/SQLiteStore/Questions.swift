@@ -118,6 +118,12 @@ struct Questions {
         """
     )
 
+    /// A UUID (36 characters) is not used again once its call is forgotten, so its epoch is of no use.
+    private static let epochs = SQL(
+        "epochs",
+        "SELECT id, caller, callee, max(epoch) FROM call WHERE length(id) <> 36 GROUP BY id, caller, callee"
+    )
+
     /// All that lives on.
     func state() throws(StoreFailure) -> StoredState {
         try reading { () throws -> StoredState in
@@ -149,6 +155,14 @@ struct Questions {
                     throw RowReader.Unreadable(row: "do-not-disturb of \(quiet.text(0))")
                 }
                 state.doNotDisturb[user] = quiet.moment(1)
+            }
+            let epochs = try connection.statement(Self.epochs)
+            while try epochs.step() {
+                guard let id = CallID(epochs.text(0)), let caller = UserID(epochs.text(1)),
+                    let callee = UserID(epochs.text(2)), let epoch = UInt32(exactly: epochs.int64(3))
+                else { throw RowReader.Unreadable(row: "epoch of \(epochs.text(0))") }
+                let key = CallKey(id: id, pair: Pair(caller, callee))
+                state.epochs[key] = max(state.epochs[key] ?? 0, epoch)
             }
             let numbers = try connection.statement(Self.lastNumber)
             if try numbers.step() {

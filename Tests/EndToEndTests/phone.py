@@ -40,6 +40,7 @@ class Phone:
             max_queue=None,
             max_size=None,
             close_timeout=3,
+            legacy=True,
             **options,
         )
         self.heard: list[dict] = []

@@ -53,7 +53,7 @@ class Server:
                 env=clean_environment(**self.environment),
             )
         self.lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._read_output, args=(self.process.stdout,), daemon=True).start()
+        threading.Thread(target=self._read_output, args=(self.process.stdout, self.lines), daemon=True).start()
         self.url = self.admin_url = ""
         deadline = time.monotonic() + START_SECONDS
         while not (self.url and self.admin_url):
@@ -63,17 +63,18 @@ class Server:
                 self.kill()
                 raise AssertionError(f"not ready after {START_SECONDS} s: {self.errors()}") from None
             if line is None:
-                raise AssertionError(f"ended before it was ready, code {self.process.wait()}: {self.errors()}")
+                raise AssertionError(f"ended before it was ready, code {self.process.wait(10)}: {self.errors()}")
             if line.startswith("listening on "):
                 self.url = line.removeprefix("listening on ").strip()
             elif line.startswith("admin on "):
                 self.admin_url = line.removeprefix("admin on ").strip()
         return self
 
-    def _read_output(self, stream):
+    @staticmethod
+    def _read_output(stream, lines):
         for line in stream:
-            self.lines.put(line.decode(errors="replace"))
-        self.lines.put(None)
+            lines.put(line.decode(errors="replace"))
+        lines.put(None)
         stream.close()
 
     @property

@@ -6,8 +6,10 @@ import time
 
 import pytest
 import samples
+from websockets.exceptions import ConnectionClosed
 
 KILLS = 20
+SIGNALS = 100
 
 
 def strictly_growing(numbers) -> bool:
@@ -54,22 +56,19 @@ def test_twenty_kills_under_traffic_lose_nothing_that_was_acked(make_server, mak
         ack = taro.ring("10", call_id)
         deadlines[call_id] = hanako.expect(type="offer", callId=call_id)["ringUntil"]
         acked[call_id] = []
-        marks = {}
-        for number in range(60):
-            mark = f"{call_id}-{number}"
-            taro.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
-            marks[mark] = number
-        # Killed while the rest is on its way, at any point of the way.
-        killer = threading.Timer(chance.uniform(0, 0.02), server.kill)
-        wanted = chance.randrange(0, 40)
+        marks = {f"{call_id}-{number}": number for number in range(SIGNALS)}
+        # Killed at any moment of the sending, of the commits and of the acks.
+        killer = threading.Timer(chance.uniform(0, 0.03), server.kill)
+        killer.start()
+        try:
+            for mark, number in marks.items():
+                taro.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
+        except ConnectionClosed:
+            pass
         while (answer := next_answer(taro)) is not None:
             assert answer["type"] == "ack", answer
             acked[call_id].append((answer["seq"], answer["id"]))
             given(call_id, answer["seq"], answer["id"])
-            if len(acked[call_id]) >= wanted and killer.ident is None:
-                killer.start()
-        if killer.ident is None:
-            killer.start()
         killer.join()
         # What was relayed without an ack was shown under its number as well.
         read_to_the_end(hanako)
@@ -103,6 +102,9 @@ def test_twenty_kills_under_traffic_lose_nothing_that_was_acked(make_server, mak
         taro.close()
         hanako.close()
 
+    assert [call for call in acked.values() if 0 < len(call) < SIGNALS], (
+        "no kill fell into the traffic: this proved nothing"
+    )
     # After all of it, every call of every round is still ringing with its own deadline, and the device is kept.
     for call_id, until in deadlines.items():
         log = rest.log(call_id)
@@ -131,9 +133,9 @@ def test_an_ended_call_stays_ended_after_a_kill(world):
     taro.ask(type="end", callId="c-1")
     world.server.kill()
     world.server.start()
-    log = world.rest("10").log("c-1")
+    log = world.rest("10", device="phone-10").log("c-1")
     assert (log["state"], log["reason"]) == ("ended", "hangup")
-    assert world.phone("10").refused(type="info", callId="c-1", data=1)["code"] == "call_ended"
+    assert world.phone("10", "phone-10").refused(type="info", callId="c-1", data=1)["code"] == "call_ended"
 
 
 def test_an_answered_call_is_not_answered_twice_over_a_kill(world):
@@ -196,7 +198,8 @@ def test_a_fatal_signal_ends_the_process_at_once(make_server):
     import os
     import signal
 
-    server = make_server()
+    # Without Swift's own handler: it writes a backtrace and returns, and a signal from outside does not come twice.
+    server = make_server(environment={"SWIFT_BACKTRACE": "enable=no"})
     os.kill(server.pid, signal.SIGSEGV)
     assert server.exit_code(2) == -signal.SIGSEGV
     server.start()

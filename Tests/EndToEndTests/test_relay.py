@@ -98,15 +98,15 @@ def test_an_integer_user_id_in_json_is_the_same_user_and_answered_as_a_string(wo
 
 @pytest.mark.parametrize("size", [40 * 1024, 48 * 1024])
 def test_a_large_description_arrives_byte_for_byte(world, size):
-    taro, hanako = world.phone("11"), world.phone("10")
+    taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
     offer = samples.padded(samples.VIDEO_OFFER, size)
     taro.ring(hanako, "c-1", sdp=offer)
     assert hanako.expect(type="offer")["sdp"] == offer
     answer = samples.padded(samples.VIDEO_ANSWER, size)
     hanako.ask(type="answer", callId="c-1", sdp=answer)
     assert taro.expect(type="answer")["sdp"] == answer
-    assert world.rest("10").log("c-1")["offer"]["sdp"] == offer
-    assert world.rest("11").log("c-1")["answer"]["sdp"] == answer
+    assert world.rest("10", device="phone-10").log("c-1")["offer"]["sdp"] == offer
+    assert world.rest("11", device="phone-11").log("c-1")["answer"]["sdp"] == answer
 
 
 TEXTS = {
@@ -206,8 +206,10 @@ def test_hundreds_of_signals_both_ways_arrive_once_and_in_order(world):
     for number in range(count):
         taro.send(type="ice", callId="c-1", candidate=samples.candidate(number))
         hanako.send(type="ice", callId="c-1", candidate=samples.candidate(1000 + number))
-    for phone, first in ((hanako, 0), (taro, 1000)):
+    # First all of both has been taken in, then all of it has come out.
+    for phone in (taro, hanako, taro, hanako):
         phone.fence()
+    for phone, first in ((hanako, 0), (taro, 1000)):
         heard = [message for message in phone.heard if message["type"] == "ice"]
         assert [message["candidate"] for message in heard] == [samples.candidate(first + n) for n in range(count)]
         numbers = [message["seq"] for message in heard]

@@ -203,16 +203,15 @@ def test_a_call_id_in_use_between_others_is_free_for_everybody_else(world):
     [("11", False, "cancelled"), ("10", False, "declined"), ("11", True, "hangup"), ("10", True, "hangup")],
 )
 def test_delete_ends_the_call_by_role_and_state(world, who, answered, reason):
-    taro, hanako = world.rest("11"), world.rest("10")
-    listener = world.phone("10" if who == "11" else "11")
+    devices = {user: {"device": f"phone-{user}"} for user in ("10", "11")}
+    taro, hanako = world.rest("11", **devices["11"]), world.rest("10", **devices["10"])
+    listener = world.phone("10" if who == "11" else "11", claims=devices["10" if who == "11" else "11"])
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     if answered:
         hanako.signal("answer", "c-1", sdp=samples.ANSWER)
     deleting = taro if who == "11" else hanako
     assert deleting.delete("/api/calls/signal/c-1").status_code == 200
-    if not (answered and who == "11"):
-        # Otherwise it is a device that had already been told of the answer elsewhere.
-        assert listener.expect(type="call", state="ended")["reason"] == reason
+    assert listener.expect(type="call", state="ended")["reason"] == reason
     assert (deleting.log("c-1")["state"], deleting.log("c-1")["reason"]) == ("ended", reason)
 
 

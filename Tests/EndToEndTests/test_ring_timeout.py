@@ -24,7 +24,9 @@ def test_a_call_that_nobody_answers_ends_unanswered_for_everybody(world):
 
 def test_a_call_rung_over_rest_ends_too(world):
     world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
-    log = world.rest("10").log("c-1", since=1, wait=5)
+    hanako = world.rest("10")
+    log = hanako.log("c-1")
+    log = hanako.log("c-1", since=log["next"], wait=5)
     assert (log["state"], log["reason"]) == ("ended", "unanswered")
 
 

@@ -125,8 +125,10 @@ def test_a_ping_between_fragments_is_answered_and_does_not_disturb_them(world):
     raw.frame(raw_socket.PING, b"are you there")
     raw.frame(raw_socket.CONTINUATION, b'"calls":{},', fin=False)
     raw.frame(raw_socket.CONTINUATION, b'"id":"f"}')
-    assert raw.read_until(raw_socket.PONG) == b"are you there"
-    assert json.loads(raw.read_until(raw_socket.TEXT))["id"] == "f"
+    # The pong may follow the answer to what came in the same packet.
+    frames = dict(raw.read() for _ in range(2))
+    assert frames[raw_socket.PONG] == b"are you there"
+    assert json.loads(frames[raw_socket.TEXT])["id"] == "f"
 
 
 def test_a_message_byte_by_byte_on_the_wire_is_read(world):

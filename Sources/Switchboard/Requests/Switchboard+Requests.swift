@@ -138,11 +138,18 @@ extension Switchboard {
         case (.call(let id, let who, _), .timeline(let record?, _)) where Self.concerns(record, who):
             out.append(.reply(id, Reply(body: CallView.details(record))))
         case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
-            out.append(.reply(id, Reply(body: TimelineView.body(record, events, for: who))))
+            out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
         case (.call(let id, _, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
         case (.history(let id, _), _), (.call(let id, _, _), _), (.timeline(let id, _), _):
             out.append(.reply(id, Self.storeUnavailable))
         }
+    }
+
+    /// Adds what the log of a call that can still be fetched says; the timeline of an older one holds it already.
+    private func withSignals(_ events: [TimelineRecord], of record: CallRecord) -> [TimelineRecord] {
+        guard let call = calls[record.number] else { return events }
+        let all = call.session.log.compactMap(Self.event) + events
+        return all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { all[$0] }
     }
 
     /// Whether a user may know of a kept call: one that is hidden from its callee is in their history, as missed.

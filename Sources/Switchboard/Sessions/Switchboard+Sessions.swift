@@ -28,6 +28,9 @@ extension Switchboard {
             bucket: TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now),
             at: now
         )
+        // Sessions that open together, after a restart say, must not be pinged together for ever.
+        let ahead = Int64.random(in: 0..<max(1, policy.heartbeat.milliseconds), using: &random)
+        session.pingedAt = Moment(milliseconds: now.milliseconds - ahead)
         sessions[id] = session
         sessionsByUser[who.user, default: []].append(session)
         metrics.sessions = sessions.count
@@ -123,11 +126,15 @@ extension Switchboard {
         session.probedAt = nil
     }
 
+    /// To how many milliseconds check-ups are rounded; a power of two.
+    private static let checkUpGrain: Int64 = 64
+
     /// When a session must be looked at: to ping it, to drop it, or because its token runs out.
     func nextCheckUp(of session: Session) -> Moment {
         var next = min(session.pingedAt + policy.heartbeat, session.heardAt + policy.silence)
-        if let end = tokenEnd(of: session) { next = min(next, end) }
-        return next
+        // Rounded up, so that one wake-up serves many sessions.
+        next = Moment(milliseconds: (next.milliseconds | (Self.checkUpGrain - 1)) + 1)
+        return tokenEnd(of: session).map { min(next, $0) } ?? next
     }
 
     private func tokenEnd(of session: Session) -> Moment? { session.who.expiresAt.map { $0 + policy.tokenLeeway } }

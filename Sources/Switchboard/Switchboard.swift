@@ -24,6 +24,7 @@ public final class Switchboard {
     var polls: [RequestID: Poll] = [:]
     var questions: [QuestionID: Inquiry] = [:]
     var pushes: [PushID: Wake] = [:]
+    var breaker = DeletionBreaker()
     /// Calls that a device was in and that ended without its knowing, by user.
     var news: [UserID: [CallNumber]] = [:]
 
@@ -137,6 +138,7 @@ public final class Switchboard {
             calls.remove(older)
         }
         calls.insert(call)
+        wakeLater(call, at: now)
         reschedule(call)
         for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
     }

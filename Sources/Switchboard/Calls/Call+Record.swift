@@ -76,6 +76,7 @@ extension Call {
             hidden: record.hidden,
             isWaiting: state.isWaiting
         )
+        pushes = state.pushes
         let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
         frames = stored.entries.map { headroom + $0.object }
     }
@@ -204,6 +205,8 @@ private struct KeptState {
     var caller = MediaUpdate()
     var callee = MediaUpdate()
     var isWaiting = false
+    /// What became of the pushes that were sent; of one that was under way it is not known.
+    var pushes: [DeviceID: DevicePush] = [:]
 
     init(of call: Call, ending: CallSession.Ending?) {
         winner = call.session.winner
@@ -211,6 +214,7 @@ private struct KeptState {
         caller = call.session.callerMedia
         callee = call.session.calleeMedia
         isWaiting = call.isWaiting
+        pushes = call.pushes
     }
 
     var text: String {
@@ -235,6 +239,17 @@ private struct KeptState {
             json.name("waiting")
             json.value(true)
         }
+        let settled = pushes.keys.sorted { $0.text < $1.text }.compactMap { id in
+            switch pushes[id]?.phase {
+            case .accepted: "\(id.text)=accepted"
+            case .refused: "\(id.text)=refused"
+            case .sent, .waiting, .cancelled, nil: nil
+            }
+        }
+        if !settled.isEmpty {
+            json.name("pushes")
+            json.plain(settled.joined(separator: " "))
+        }
         json.endObject()
         return String(decoding: json.bytes, as: UTF8.self)
     }
@@ -249,6 +264,12 @@ private struct KeptState {
             case "caller": caller = Self.media(value)
             case "callee": callee = Self.media(value)
             case "waiting": isWaiting = true
+            case "pushes":
+                for push in (value ?? "").split(separator: " ") {
+                    let parts = push.split(separator: "=")
+                    guard parts.count == 2, let id = DeviceID(String(parts[0])) else { continue }
+                    pushes[id] = DevicePush(settled: parts[1] == "accepted" ? .accepted : .refused)
+                }
             default: break
             }
         }

@@ -27,11 +27,9 @@ extension CallSession {
     }
 
     /// The leg of a device; makes one on the side `joining` when it has none and there is room.
-    mutating func legIndex(of phone: Phone, joining side: Side?) -> Int? {
-        if let index = legs.firstIndex(where: { $0.phone.isSame(as: phone) && (side == nil || $0.side == side) }) {
-            return index
-        }
-        guard let side, legs.count < Limits.legs else { return nil }
+    mutating func legIndex(of phone: Phone, joining side: Side) -> Int? {
+        if let index = legs.firstIndex(where: { $0.phone.isSame(as: phone) && $0.side == side }) { return index }
+        guard legs.count < Limits.legs else { return nil }
         legs.append(Leg(phone: phone, side: side, phase: .notified))
         return legs.count - 1
     }
@@ -61,6 +59,16 @@ extension CallSession {
         for index in legs.indices where isLeg(index, of: phone, side) {
             legs[index].goneSince = nil
         }
+    }
+
+    /// A device that is not in the answered call is done with it, and says so itself.
+    mutating func leave(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
+        guard side == .callee,
+            let index = legs.firstIndex(where: { $0.side == side && $0.phone.isSame(as: phone) }),
+            legs[index].phase != .left
+        else { return }
+        legs[index].phase = .left
+        outputs.append(.changed)
     }
 
     /// A device has learnt that it is out of the call.

@@ -42,9 +42,17 @@ extension CallSession {
     /// A device of the callee is told of the ringing call.
     mutating func notified(_ phone: Phone, into outputs: inout [Output]) {
         guard case .ringing = phase, !isHidden else { return }
-        let count = legs.count
-        _ = legIndex(of: phone, joining: .callee)
-        if legs.count > count { outputs.append(.changed) }
+        let before = legs
+        if let index = legIndex(of: phone, joining: .callee) { learnMark(of: phone, at: index) }
+        if legs != before { outputs.append(.changed) }
+    }
+
+    /// Takes note of the token that a device comes with now.
+    ///
+    /// A device that a push is to wake has none yet, and a request that names no device is known by its token alone.
+    private mutating func learnMark(of phone: Phone, at index: Int) {
+        guard legs[index].phone.id == phone.id, phone.mark.rawValue != 0 else { return }
+        legs[index].phone = phone
     }
 
     /// A device is not to be reached any more: from now its grace runs, once the call is answered.
@@ -58,6 +66,7 @@ extension CallSession {
     mutating func seen(_ phone: Phone, _ side: Side) {
         for index in legs.indices where isLeg(index, of: phone, side) {
             legs[index].goneSince = nil
+            learnMark(of: phone, at: index)
         }
     }
 

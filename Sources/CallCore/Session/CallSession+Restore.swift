@@ -112,6 +112,7 @@ extension CallSession {
         guard case .signal(let kind, let side, let phone, let id, _) = entry.content else { return }
         logBytes += byteCount
         if let id { receipts[SignalName(side: side, device: phone.id, id: id)] = entry.seq }
+        if case .ringing = phase, kind == .connected, side == .callee { connectedEarly = phone }
         guard let answeredAt, isLive, entry.at >= answeredAt else { return }
         switch kind {
         case .offer: unansweredOffers.insert(side)

@@ -92,7 +92,7 @@ let package = Package(
         tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
         tests("LibWebSocketsTests", ["LibWebSockets"]),
         tests("ConfigurationTests", ["ringline"]),
-        tests("HouseTests", []),
+        tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,6 +1,5 @@
 internal import CLibwebsockets
 internal import Glibc
-internal import Synchronization
 
 /// A `ws://` or `wss://` address, taken apart.
 struct ClientTarget: Equatable {

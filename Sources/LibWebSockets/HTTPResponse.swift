@@ -1,10 +1,10 @@
-/// The answer to one HTTP request, sent with `Content-Length` and `Date`-less as it stands.
+/// The answer to one HTTP request, sent as it stands with `Content-Length`.
 public struct HTTPResponse: Sendable, Equatable {
     /// The status code, 200–599.
     public var status: Int
     /// `Content-Type`; nil leaves the line out.
     public var contentType: String?
-    /// Further header lines, in order. CR, LF and NUL in them become spaces.
+    /// Further header lines, in order; CR, LF and NUL in them become spaces.
     public var headers: [Header]
     /// The body, up to 1 MiB or so; it is not sent for HEAD, 204 and 304.
     public var body: [UInt8]
@@ -34,8 +34,11 @@ public struct HTTPResponse: Sendable, Equatable {
     /// An RFC 9457 problem: `type` `about:blank`, the status' reason phrase as `title`, and our `code` and `message`.
     ///
     /// - Parameters:
+    ///   - status: The status code.
     ///   - code: What programs look at: lower case and `_`.
     ///   - message: A sentence for people, without quotes or backslashes.
+    ///   - headers: Further header lines.
+    /// - Returns: The response.
     public static func problem(_ status: Int, code: String, message: String, headers: [Header] = []) -> HTTPResponse {
         let body =
             "{\"type\":\"about:blank\",\"title\":\"\(reasonPhrase(of: status))\",\"status\":\(status),"

@@ -9,7 +9,7 @@ struct HeaderReader {
     /// Whether there are two or more lines of this name: their values are fragments of one.
     func isRepeated(_ token: lws_token_indexes) -> Bool { lws_hdr_fragment_length(wsi, token, 1) > 0 }
 
-    /// The value; several lines of a name joined by commas. Invalid UTF-8 is repaired.
+    /// The value; several lines of a name joined by commas, invalid UTF-8 repaired.
     func value(_ token: lws_token_indexes) -> String? {
         guard has(token) else { return nil }
         guard isRepeated(token) else { return fragment(token, 0) }
@@ -41,6 +41,7 @@ struct HeaderReader {
     /// A header that the library has no token for.
     ///
     /// - Parameter name: Lower case, without the colon.
+    /// - Returns: Its value, nil if it is not there.
     func custom(_ name: String) -> String? {
         let key = name + ":"
         let length = Int(lws_hdr_custom_length(wsi, key, Int32(key.utf8.count)))

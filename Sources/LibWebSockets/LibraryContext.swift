@@ -1,6 +1,5 @@
 internal import CLibwebsockets
 internal import Glibc
-internal import Synchronization
 
 /// One `lws_context` on a foreign `uv_loop_t`, its vhosts, and the C memory that must outlive them.
 ///
@@ -23,7 +22,7 @@ final class LibraryContext {
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
     /// `lws_create_context` initialises OpenSSL and moves RLIMIT_NOFILE for a moment.
-    static let creation = Mutex(())
+    static let creation = Locked(())
 
     init(
         _ configuration: ServerConfiguration,

@@ -1,8 +1,9 @@
 internal import CLibwebsockets
 internal import Glibc
-internal import Synchronization
 
-/// Where libwebsockets' log lines go. The library has one log for the process; the last server made gets it.
+/// Where libwebsockets' log lines go.
+///
+/// The library has one log for the process; the last server made gets it.
 enum LibraryLog {
     /// Lines a second; what is over is counted and said once.
     static let linesPerSecond = 20
@@ -15,7 +16,7 @@ enum LibraryLog {
         var lastError = ""
     }
 
-    private static let state = Mutex(State())
+    private static let state = Locked(State())
 
     static func send(to sink: (@Sendable (LibraryLogLevel, String) -> Void)?) {
         state.withLock { $0.sink = sink }

@@ -1,12 +1,11 @@
 internal import CLibwebsockets
-internal import Synchronization
 
 /// Work from other threads on its way to the loop.
 ///
 /// However much is posted before the loop gets to it, it is woken once: `uv_async_send`, which is safe from any thread
 /// while its handle is open, and the handle is only closed under the same lock.
 final class Mailbox: Sendable {
-    private struct State: ~Copyable {
+    private struct State {
         var work: [@Sendable () -> Void] = []
         var isStopping = false
         /// Non-nil while the loop may be woken.
@@ -18,7 +17,7 @@ final class Mailbox: Sendable {
         let async: UnsafeMutablePointer<uv_async_t>
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     func open(_ async: UnsafeMutablePointer<uv_async_t>) {
         let wake = Wake(async: async)

@@ -1,6 +1,5 @@
 internal import CLibwebsockets
 internal import Glibc
-internal import Synchronization
 
 /// Mends the reading of a request body that was pipelined behind another request.
 ///

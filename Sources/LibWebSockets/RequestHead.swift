@@ -3,6 +3,7 @@ public struct RequestHead: Sendable {
     /// `GET`, `POST`, `PUT`, `DELETE`, `PATCH`, `OPTIONS` or `HEAD`.
     public var method: String
     /// The path as libwebsockets decodes it: percent escapes resolved, `//`, `/./` and `/../` folded; begins with `/`.
+    ///
     /// `+` stands for itself, and so does an escaped blank become `+`: the library does not tell the two apart.
     public var path: String
     /// The query's parameters in order, decoded (`+` is a blank), names without `=` with an empty value.
@@ -29,6 +30,7 @@ public struct RequestHead: Sendable {
     /// The value of one of ``ServerConfiguration/keptHeaders``.
     ///
     /// - Parameter name: Lower case.
+    /// - Returns: The value, nil if it was not sent.
     public func header(named name: String) -> String? {
         kept.first { $0.name == name }?.value
     }

@@ -6,9 +6,11 @@ extension Server {
     /// Listens on a second address, without TLS; its requests carry `id` in ``RequestHead/listener``.
     ///
     /// - Parameters:
+    ///   - host: An IPv4 or IPv6 address.
     ///   - port: 0 lets the system choose.
     ///   - id: 1–255.
     /// - Returns: The port.
+    /// - Throws: ``ServerError`` about the address or the port.
     @discardableResult
     public func addListener(host: String, port: Int, id: Int) throws(ServerError) -> Int {
         checkThread()

@@ -3,8 +3,9 @@ internal import Glibc
 
 /// HTTP requests and their responses.
 extension Server {
-    /// Answers a request, during ``ServerDelegate/requested(_:body:exchange:)`` or any time later. The second answer to
-    /// a request, or one to a peer that is gone, does nothing.
+    /// Answers a request, during ``ServerDelegate/requested(_:body:exchange:)`` or any time later.
+    ///
+    /// The second answer to a request, or one to a peer that is gone, does nothing.
     public func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
         checkThread()
         guard let slot = table.slot(of: exchange), table[slot].phase == .pending else { return }
@@ -100,9 +101,10 @@ extension Server {
         guard table.slot(of: id) == slot, table[slot].phase == .pending else { return -1 }
         table[slot].isDelivering = false
         if let response = table[slot].exchange?.response { return finish(wsi, slot, response) }
-        // It may take as long as the owner likes; the headers' 16 KB are not kept meanwhile.
+        // It may take as long as the owner likes, and the headers' 16 KB are not kept meanwhile: but after a body, where the
+        // library would attach new ones to read on, and then not know that the request's had been complete.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
-        lws_http_headers_detach(wsi)
+        if exchange.expectedBytes == 0 { lws_http_headers_detach(wsi) }
         peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: true)
         table[slot].isWatched = true
         return 0
@@ -130,7 +132,7 @@ extension Server {
 
     /// Refuses a request whose body, if any, is not wanted.
     ///
-    /// - Parameter length: How much body the library still expects; 0 if what follows cannot be trusted.
+    /// `length` is how much body the library still expects; 0 if what follows cannot be trusted.
     private func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
         let isHead = table[slot].exchange?.head.method == "HEAD"
         table[slot].exchange = nil

@@ -5,8 +5,10 @@ internal import Glibc
 extension Server {
     /// Sends one text message: at once if nothing waits for this peer, else behind what does.
     ///
-    /// - Parameter frame: ``headroom`` bytes of any value, then the message, UTF-8. The same array may go to any number of
-    ///   connections; it must have been put together at run time (the library writes into its headroom).
+    /// - Parameters:
+    ///   - frame: ``headroom`` bytes of any value, then the message, UTF-8. The same array may go to any number of
+    ///     connections; it must have been put together at run time (the library writes into its headroom).
+    ///   - connection: To whom.
     /// - Returns: What became of it (`lws_write`).
     @discardableResult
     public func send(_ frame: [UInt8], to connection: ConnectionID) -> SendOutcome {
@@ -16,8 +18,11 @@ extension Server {
 
     /// Sends a ping; the pong comes as ``ServerDelegate/receivedPong(on:)``.
     ///
-    /// - Parameter payload: 1–125 bytes, without headroom; one of a single byte if it is empty, because the library keeps
-    ///   empty pongs to itself.
+    /// - Parameters:
+    ///   - connection: To whom.
+    ///   - payload: 1–125 bytes, without headroom; a single one if it is empty, because the library keeps empty pongs to
+    ///     itself.
+    /// - Returns: What became of it (`lws_write` with `LWS_WRITE_PING`).
     @discardableResult
     public func ping(_ connection: ConnectionID, payload: [UInt8] = []) -> SendOutcome {
         checkThread()
@@ -35,6 +40,7 @@ extension Server {
     /// ``ServerDelegate/closed(_:code:)`` follows later, never from within this call.
     ///
     /// - Parameters:
+    ///   - connection: Which.
     ///   - code: RFC 6455 §7.4: 1000, 1001, 1003, 1007–1011 or 3000–4999.
     ///   - reason: At most 123 bytes of UTF-8; the rest is cut off.
     ///   - discardingQueue: Throws away what is queued: for a peer that is too slow to take it.

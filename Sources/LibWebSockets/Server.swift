@@ -5,9 +5,9 @@ internal import Glibc
 ///
 /// Make it, add listeners, and call ``run()`` on the thread that is to be its loop. Everything but ``post(_:)`` and
 /// ``stop()`` belongs to that thread (before ``run()``: to whoever made it), and all of ``ServerDelegate`` is called there.
-//
-// @unchecked Sendable: the two methods that any thread may call touch only the mailbox, the others check their thread.
 public final class Server: @unchecked Sendable {
+    // @unchecked: the two methods that any thread may call touch only the mailbox, the others check their thread.
+
     /// How many spare bytes an outgoing frame begins with (`LWS_PRE`): the library writes the frame's header there.
     public static let headroom = 16
 
@@ -34,8 +34,6 @@ public final class Server: @unchecked Sendable {
     /// What `Sec-WebSocket-Protocol` is to say in the upgrade that is going on.
     var chosenSubprotocol: String??
     var thread: pthread_t?
-    /// Where control frames and runs of queued frames are put together.
-    let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     var bodyDeadlines: DeadlineQueue<ExchangeID>
     var responseDeadlines: DeadlineQueue<ConnectionID>
@@ -43,7 +41,9 @@ public final class Server: @unchecked Sendable {
 
     /// Loads the certificate, makes the library's context and listens.
     ///
-    /// - Parameter delegate: Held strongly until ``run()`` has returned.
+    /// - Parameters:
+    ///   - configuration: What and where.
+    ///   - delegate: Held strongly until ``run()`` has returned.
     /// - Throws: ``ServerError``, a sentence each.
     public init(configuration: ServerConfiguration, delegate: any ServerDelegate) throws(ServerError) {
         self.configuration = configuration
@@ -77,7 +77,6 @@ public final class Server: @unchecked Sendable {
 
     deinit {
         tearDown()
-        scratch.deallocate()
     }
 
     /// Serves on the calling thread until ``stop()``; afterwards every connection is closed and this server is done.

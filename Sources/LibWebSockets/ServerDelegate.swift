@@ -12,7 +12,9 @@ public protocol ServerDelegate: AnyObject {
     func receivedPong(on connection: ConnectionID)
     /// An opened connection is over; called once for each, when its close frame is with the library or the peer's came.
     ///
-    /// - Parameter code: The peer's close code, else the one it was closed with here; nil if it just broke.
+    /// - Parameters:
+    ///   - connection: Which.
+    ///   - code: The peer's close code, else the one it was closed with here; nil if it just broke.
     func closed(_ connection: ConnectionID, code: UInt16?)
 
     /// One HTTP request with its whole body; answer it by ``Server/respond(_:with:)``, now or later.

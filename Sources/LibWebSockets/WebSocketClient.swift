@@ -1,11 +1,10 @@
 internal import CLibwebsockets
 internal import Glibc
-internal import Synchronization
 
 /// A WebSocket client on libwebsockets, with a thread of its own; for command lines and tests, not for thousands.
-//
-// @unchecked Sendable: what is shared is in the lock, the rest belongs to the client's thread.
 public final class WebSocketClient: @unchecked Sendable {
+    // @unchecked: what is shared is in the lock, the rest belongs to the client's thread.
+
     /// Where to and as whom.
     public struct Configuration: Sendable {
         /// `ws://` or `wss://` with host, port (else 80 or 443), path and query.
@@ -45,7 +44,7 @@ public final class WebSocketClient: @unchecked Sendable {
         case close(UInt16, [UInt8])
     }
 
-    private struct State: ~Copyable {
+    private struct State {
         var outgoing: [Outgoing] = []
         var isOver = false
         /// Non-nil while `lws_cancel_service` may be called, which any thread may.
@@ -58,7 +57,7 @@ public final class WebSocketClient: @unchecked Sendable {
 
     private let configuration: Configuration
     private let onEvent: @Sendable (Event) -> Void
-    private let state = Mutex(State())
+    private let state = Locked(State())
     // Of the client's thread.
     private var wsi: OpaquePointer?
     private var partial: [UInt8] = []

@@ -1,6 +1,5 @@
 import Foundation
 import LibWebSockets
-import Synchronization
 import Testing
 
 /// A client on a thread of its own, and what happened to it.
@@ -9,7 +8,7 @@ final class TestClient: Sendable {
     private let record: Record
 
     private final class Record: Sendable {
-        let events = Mutex<[WebSocketClient.Event]>([])
+        let events = Locked<[WebSocketClient.Event]>([])
     }
 
     init(_ url: String, _ configure: (inout WebSocketClient.Configuration) -> Void = { _ in }) {
@@ -58,157 +57,164 @@ enum TestCertificate {
     }
 }
 
-@Suite("The client", .serialized)
-struct ClientTests {
-    private static func echo(_ test: TestServer) {
-        test.onMessage = { server, text, id in
-            if text == "close" {
-                server.close(id, code: 4429, reason: "enough")
-            } else {
-                server.send(frame(text), to: id)
+extension EveryTest {
+    @Suite("The client")
+    struct ClientTests {
+        private static func echo(_ test: TestServer) {
+            test.onMessage = { server, text, id in
+                if text == "close" {
+                    server.close(id, code: 4429, reason: "enough")
+                } else {
+                    server.send(frame(text), to: id)
+                }
+            }
+            test.onAdmit = { _, head, _ in
+                head.authorization == "Bearer t"
+                    ? .accept(subprotocol: head.protocols.first) : .refuse(HTTPResponse(status: 401))
             }
         }
-        test.onAdmit = { _, head, _ in
-            head.authorization == "Bearer t"
-                ? .accept(subprotocol: head.protocols.first) : .refuse(HTTPResponse(status: 401))
-        }
-    }
 
-    private func talk(_ test: TestServer, _ url: String, _ configure: (inout WebSocketClient.Configuration) -> Void) {
-        let client = TestClient(url) {
-            $0.authorization = "Bearer t"
-            $0.subprotocols = ["ringline.v1"]
-            configure(&$0)
-        }
-        let long = String(repeating: "é", count: 20_000)
-        client.client.send("hello")
-        client.client.send(long)
-        client.client.ping()
-        #expect(client.hears(.text("hello")))
-        #expect(client.hears(.text(long)))
-        #expect(client.hears(.pong))
-        client.client.send("close")
-        #expect(client.hears(.closed(code: 4429, reason: "enough")))
-        #expect(client.events.first == .opened)
-        #expect(test.heads.first?.parameter("device") == "d 1")
-    }
-
-    @Test("talks to the server and hears its close code")
-    func plain() throws {
-        try TestServer.run({ _ in }, Self.echo) { test in
-            talk(test, "ws://127.0.0.1:\(test.port)/ws?device=d%201") { _ in }
-        }
-    }
-
-    @Test("does so over TLS, trusting the certificate it is given or any", arguments: [false, true])
-    func secure(_ isInsecure: Bool) throws {
-        try TestServer.run({ $0.tls = TestCertificate.tls }, Self.echo) { test in
-            talk(test, "wss://localhost:\(test.port)/ws?device=d%201") {
-                $0.authoritiesPath = isInsecure ? nil : TestCertificate.tls.certificatePath
-                $0.isInsecure = isInsecure
+        private func talk(_ test: TestServer, _ url: String, _ configure: (inout WebSocketClient.Configuration) -> Void)
+        {
+            let client = TestClient(url) {
+                $0.authorization = "Bearer t"
+                $0.subprotocols = ["ringline.v1"]
+                configure(&$0)
             }
-            #expect(test.heads.allSatisfy { $0.isTLS })
+            let long = String(repeating: "é", count: 20_000)
+            client.client.send("hello")
+            client.client.send(long)
+            client.client.ping()
+            #expect(client.hears(.text("hello")))
+            #expect(client.hears(.text(long)))
+            #expect(client.hears(.pong))
+            client.client.send("close")
+            #expect(client.hears(.closed(code: 4429, reason: "enough")))
+            #expect(client.events.first == .opened)
+            #expect(test.heads.first?.parameter("device") == "d 1")
         }
-    }
 
-    @Test("does not talk to a server whose certificate nobody vouches for")
-    func untrusted() throws {
-        try TestServer.run({ $0.tls = TestCertificate.tls }, Self.echo) { test in
-            let client = TestClient("wss://localhost:\(test.port)/ws") { $0.authorization = "Bearer t" }
-            #expect(client.isOver)
-            #expect(!client.events.contains(.opened) && test.events.isEmpty)
+        @Test("talks to the server and hears its close code")
+        func plain() throws {
+            try TestServer.run({ _ in }, Self.echo) { test in
+                talk(test, "ws://127.0.0.1:\(test.port)/ws?device=d%201") { _ in }
+            }
         }
-    }
 
-    @Test("fails where there is no server, no room or no such address")
-    func failing() throws {
-        try TestServer.run({ _ in }, Self.echo) { test in
-            for url in ["ws://127.0.0.1:1/ws", "ws://127.0.0.1:\(test.port)/ws", "http://x", "ws://:5/"] {
-                let client = TestClient(url)
+        @Test("does so over TLS, trusting the certificate it is given or any", arguments: [false, true])
+        func secure(_ isInsecure: Bool) throws {
+            try TestServer.run({ $0.tls = TestCertificate.tls }, Self.echo) { test in
+                talk(test, "wss://localhost:\(test.port)/ws?device=d%201") {
+                    $0.authoritiesPath = isInsecure ? nil : TestCertificate.tls.certificatePath
+                    $0.isInsecure = isInsecure
+                }
+                #expect(test.heads.allSatisfy { $0.isTLS })
+            }
+        }
+
+        @Test("does not talk to a server whose certificate nobody vouches for")
+        func untrusted() throws {
+            try TestServer.run({ $0.tls = TestCertificate.tls }, Self.echo) { test in
+                let client = TestClient("wss://localhost:\(test.port)/ws") { $0.authorization = "Bearer t" }
                 #expect(client.isOver)
-                #expect(client.events.count == 1)
+                #expect(!client.events.contains(.opened) && test.events.isEmpty)
             }
         }
-    }
 
-    @Test("closes by itself with its code")
-    func closing() throws {
-        try TestServer.run({ _ in }, Self.echo) { test in
-            let client = TestClient("ws://127.0.0.1:\(test.port)/ws") { $0.authorization = "Bearer t" }
-            client.client.send("x")
-            #expect(client.hears(.text("x")))
-            client.client.close(code: 4001)
-            #expect(test.hears("closed 4001"))
-            #expect(client.isOver)
+        @Test("fails where there is no server, no room or no such address")
+        func failing() throws {
+            try TestServer.run({ _ in }, Self.echo) { test in
+                for url in ["ws://127.0.0.1:1/ws", "ws://127.0.0.1:\(test.port)/ws", "http://x", "ws://:5/"] {
+                    let client = TestClient(url)
+                    #expect(client.isOver)
+                    #expect(client.events.count == 1)
+                }
+            }
+        }
+
+        @Test("closes by itself with its code")
+        func closing() throws {
+            try TestServer.run({ _ in }, Self.echo) { test in
+                let client = TestClient("ws://127.0.0.1:\(test.port)/ws") { $0.authorization = "Bearer t" }
+                client.client.send("x")
+                #expect(client.hears(.text("x")))
+                client.client.close(code: 4001)
+                #expect(test.hears("closed 4001"))
+                #expect(client.isOver)
+            }
         }
     }
 }
 
-@Suite("A TLS listener", .serialized)
-struct TLSTests {
-    private func openssl(_ port: Int, _ arguments: [String], input: String) -> String {
-        let process = Process()
-        let output = Pipe()
-        let stdin = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        process.arguments = ["s_client", "-connect", "127.0.0.1:\(port)", "-ign_eof"] + arguments
-        process.standardInput = stdin
-        process.standardOutput = output
-        process.standardError = output
-        guard (try? process.run()) != nil else { return "" }
-        stdin.fileHandleForWriting.write(Data(input.utf8))
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self)
-    }
+extension EveryTest {
+    @Suite("A TLS listener")
+    struct TLSTests {
+        private func openssl(_ port: Int, _ arguments: [String], input: String) -> String {
+            let process = Process()
+            let output = Pipe()
+            let stdin = Pipe()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+            process.arguments = ["s_client", "-connect", "127.0.0.1:\(port)", "-ign_eof"] + arguments
+            process.standardInput = stdin
+            process.standardOutput = output
+            process.standardError = output
+            guard (try? process.run()) != nil else { return "" }
+            stdin.fileHandleForWriting.write(Data(input.utf8))
+            let data = output.fileHandleForReading.readDataToEndOfFile()
+            process.waitUntilExit()
+            return String(decoding: data, as: UTF8.self)
+        }
 
-    @Test("speaks HTTP/1.1 over TLS 1.2 and 1.3, nothing older, and never HTTP/2")
-    func versions() throws {
-        try TestServer.run({ $0.tls = TestCertificate.tls }) { test in
-            let request = "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-            for version in ["-tls1_2", "-tls1_3"] {
-                let answer = openssl(test.port, [version, "-alpn", "h2,http/1.1"], input: request)
-                #expect(answer.contains("ALPN protocol: http/1.1") && answer.contains("HTTP/1.1 200 OK"))
+        @Test("speaks HTTP/1.1 over TLS 1.2 and 1.3, nothing older, and never HTTP/2")
+        func versions() throws {
+            try TestServer.run({ $0.tls = TestCertificate.tls }) { test in
+                let request = "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                for version in ["-tls1_2", "-tls1_3"] {
+                    let answer = openssl(test.port, [version, "-alpn", "h2,http/1.1"], input: request)
+                    #expect(answer.contains("ALPN protocol: http/1.1") && answer.contains("HTTP/1.1 200 OK"))
+                }
+                let old = openssl(test.port, ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], input: request)
+                #expect(!old.contains("200 OK"))
+                #expect(test.heads.allSatisfy { $0.isTLS })
             }
-            let old = openssl(test.port, ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"], input: request)
-            #expect(!old.contains("200 OK"))
-            #expect(test.heads.allSatisfy { $0.isTLS })
         }
-    }
 
-    @Test("needs files that can be read and fit together")
-    func files() throws {
-        let tls = TestCertificate.tls
-        #expect(throws: ServerError.self) {
-            try TestServer { $0.tls = .init(certificatePath: "/nowhere.pem", keyPath: tls.keyPath) }
+        @Test("needs files that can be read and fit together")
+        func files() throws {
+            let tls = TestCertificate.tls
+            #expect(throws: ServerError.self) {
+                try TestServer { $0.tls = .init(certificatePath: "/nowhere.pem", keyPath: tls.keyPath) }
+            }
+            do {
+                _ = try TestServer {
+                    $0.tls = .init(certificatePath: tls.certificatePath, keyPath: tls.certificatePath)
+                }
+                Issue.record("a certificate was taken for a key")
+            } catch let error as ServerError {
+                #expect("\(error)".contains("cert.pem"))
+            }
         }
-        do {
-            _ = try TestServer { $0.tls = .init(certificatePath: tls.certificatePath, keyPath: tls.certificatePath) }
-            Issue.record("a certificate was taken for a key")
-        } catch let error as ServerError {
-            #expect("\(error)".contains("cert.pem"))
-        }
-    }
 
-    @Test("does not hold others up while a handshake stalls, and cuts it off")
-    func stalled() throws {
-        try TestServer.run({
-            $0.tls = TestCertificate.tls
-            $0.handshakeTimeoutSeconds = 1
-        }) { test in
-            let stalled = Peer(port: test.port)
-            stalled.send([22, 3, 1])
-            #expect(
-                openssl(test.port, [], input: "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").contains(
-                    "200 OK"
+        @Test("does not hold others up while a handshake stalls, and cuts it off")
+        func stalled() throws {
+            try TestServer.run({
+                $0.tls = TestCertificate.tls
+                $0.handshakeTimeoutSeconds = 1
+            }) { test in
+                let stalled = Peer(port: test.port)
+                stalled.send([22, 3, 1])
+                #expect(
+                    openssl(test.port, [], input: "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").contains(
+                        "200 OK"
+                    )
                 )
-            )
-            #expect(stalled.isEnded())
-            // A client that does not speak TLS at all.
-            let plain = Peer(port: test.port)
-            plain.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            #expect(plain.isEnded())
-            #expect(wait { test.onLoop { $0.connectionCount } == 0 })
+                #expect(stalled.isEnded())
+                // A client that does not speak TLS at all.
+                let plain = Peer(port: test.port)
+                plain.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                #expect(plain.isEnded())
+                #expect(wait { test.onLoop { $0.connectionCount } == 0 })
+            }
         }
     }
 }

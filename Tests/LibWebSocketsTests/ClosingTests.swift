@@ -1,134 +1,138 @@
 import LibWebSockets
 import Testing
 
-@Suite("The end of a session", .serialized)
-struct ClosingTests {
-    @Test("by the peer is answered with its code and told once")
-    func byPeer() throws {
-        try TestServer.run { test in
-            let peer = Peer(port: test.port)
-            peer.upgrade()
-            peer.sendClose(4000)
-            #expect(peer.readFrame()?.code == 4000)
-            #expect(peer.isEnded())
-            #expect(test.hears("closed 4000"))
-            #expect(test.events == ["opened", "closed 4000"])
-        }
-    }
-
-    @Test("by a broken connection has no code")
-    func broken() throws {
-        try TestServer.run { test in
-            let peer = Peer(port: test.port)
-            peer.upgrade()
-            #expect(test.hears("opened"))
-            peer.close()
-            #expect(test.hears("closed -"))
-        }
-    }
-
-    @Test("by us comes after what was queued")
-    func afterQueue() throws {
-        try TestServer.run { test in
-            let peer = Peer(port: test.port, receiveBuffer: 4_096)
-            peer.upgrade()
-            #expect(test.hears("opened"))
-            let id = test.connections[0]
-            let sent =
-                test.onLoop { server in
-                    var count = 0
-                    while server.send(frame(String(repeating: "x", count: 20_000)), to: id) != .overflow { count += 1 }
-                    server.close(id, code: 4401, reason: String(repeating: "é", count: 100))
-                    #expect(server.send(frame("late"), to: id) == .gone)
-                    return count
-                } ?? 0
-            for _ in 0..<sent { #expect(peer.readFrame()?.payload.count == 20_000) }
-            let close = try #require(peer.readFrame())
-            #expect(close.code == 4401)
-            #expect(close.payload.count == 2 + 122)
-            peer.sendClose(4401)
-            #expect(peer.isEnded())
-            #expect(test.hears("closed 4401"))
-        }
-    }
-
-    @Test("of a peer that takes nothing any more is hard, and soon")
-    func cutOff() throws {
-        try TestServer.run({ $0.closeTimeoutSeconds = 1 }) { test in
-            let peer = Peer(port: test.port, receiveBuffer: 4_096)
-            peer.upgrade()
-            #expect(test.hears("opened"))
-            let id = test.connections[0]
-            _ = test.onLoop { server in
-                while server.send(frame(String(repeating: "x", count: 20_000)), to: id) != .overflow {}
-                server.close(id, code: 4408, reason: "too slow", discardingQueue: true)
-                return true
-            }
-            #expect(test.hears("closed 4408"))
-            #expect(wait { test.onLoop { $0.connectionCount } == 0 })
-        }
-    }
-
-    @Test(
-        "may be asked for in any callback, for itself and for another",
-        arguments: ["open", "message", "pong", "closed", "turn", "timer"]
-    )
-    func reentrant(_ place: String) throws {
-        let ids = OnLoop<[ConnectionID]>([])
-        func closeAll(_ server: Server) {
-            for id in ids.value {
-                _ = server.send(frame("bye"), to: id)
-                server.close(id, code: 4403, reason: "bye")
-                server.close(id, code: 4404, reason: "again")
-                #expect(server.send(frame("late"), to: id) == .gone)
+extension EveryTest {
+    @Suite("The end of a session")
+    struct ClosingTests {
+        @Test("by the peer is answered with its code and told once")
+        func byPeer() throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.upgrade()
+                peer.sendClose(4000)
+                #expect(peer.readFrame()?.code == 4000)
+                #expect(peer.isEnded())
+                #expect(test.hears("closed 4000"))
+                #expect(test.events == ["opened", "closed 4000"])
             }
         }
-        try TestServer.run(
-            { _ in },
-            { test in
-                test.onOpen = { server, id in
-                    ids.value.append(id)
-                    if place == "open" { closeAll(server) }
-                    if place == "timer" { server.setTimer(afterMilliseconds: 10) }
+
+        @Test("by a broken connection has no code")
+        func broken() throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.upgrade()
+                #expect(test.hears("opened"))
+                peer.close()
+                #expect(test.hears("closed -"))
+            }
+        }
+
+        @Test("by us comes after what was queued")
+        func afterQueue() throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port, receiveBuffer: 4_096)
+                peer.upgrade()
+                #expect(test.hears("opened"))
+                let id = test.connections[0]
+                let sent =
+                    test.onLoop { server in
+                        var count = 0
+                        while server.send(frame(String(repeating: "x", count: 20_000)), to: id) != .overflow {
+                            count += 1
+                        }
+                        server.close(id, code: 4401, reason: String(repeating: "é", count: 100))
+                        #expect(server.send(frame("late"), to: id) == .gone)
+                        return count
+                    } ?? 0
+                for _ in 0..<sent { #expect(peer.readFrame()?.payload.count == 20_000) }
+                let close = try #require(peer.readFrame())
+                #expect(close.code == 4401)
+                #expect(close.payload.count == 2 + 122)
+                peer.sendClose(4401)
+                #expect(peer.isEnded())
+                #expect(test.hears("closed 4401"))
+            }
+        }
+
+        @Test("of a peer that takes nothing any more is hard, and soon")
+        func cutOff() throws {
+            try TestServer.run({ $0.closeTimeoutSeconds = 1 }) { test in
+                let peer = Peer(port: test.port, receiveBuffer: 4_096)
+                peer.upgrade()
+                #expect(test.hears("opened"))
+                let id = test.connections[0]
+                _ = test.onLoop { server in
+                    while server.send(frame(String(repeating: "x", count: 20_000)), to: id) != .overflow {}
+                    server.close(id, code: 4408, reason: "too slow", discardingQueue: true)
+                    return true
                 }
-                test.onMessage = { server, _, _ in if place == "message" { closeAll(server) } }
-                test.onPong = { server, _ in if place == "pong" { closeAll(server) } }
-                test.onClose = { server, _ in if place == "closed" { closeAll(server) } }
-                test.onTurn = { server in if place == "turn" { closeAll(server) } }
-                test.onTimer = { server in closeAll(server) }
-            },
-            { test in
-                let peers = (0..<3).map { _ in Peer(port: test.port) }
-                for peer in peers { peer.upgrade() }
-                #expect(test.hears("opened", times: 3))
-                if place == "closed" {
-                    peers[0].close()
-                } else {
-                    for peer in peers {
-                        peer.send(Peer.frame(10, [1]) + Peer.frame(1, [65]) + Peer.frame(1, [66]))
-                    }
-                }
-                for peer in peers.dropFirst(place == "closed" ? 1 : 0) {
-                    #expect(peer.readFrame()?.text == "bye")
-                    #expect(peer.readFrame()?.code == 4403)
-                    peer.sendClose(4403)
-                    #expect(peer.isEnded())
-                }
-                #expect(wait { test.events.count { $0.hasPrefix("closed") } == 3 })
+                #expect(test.hears("closed 4408"))
                 #expect(wait { test.onLoop { $0.connectionCount } == 0 })
             }
-        )
-    }
+        }
 
-    @Test("is told for every session when the server stops")
-    func stop() throws {
-        let test = try TestServer()
-        test.start()
-        let peers = (0..<10).map { _ in Peer(port: test.port) }
-        for peer in peers { peer.upgrade() }
-        #expect(test.hears("opened", times: 10))
-        test.stopAndWait()
-        #expect(test.count("closed -") == 10)
-        for peer in peers { #expect(peer.isEnded()) }
+        @Test(
+            "may be asked for in any callback, for itself and for another",
+            arguments: ["open", "message", "pong", "closed", "turn", "timer"]
+        )
+        func reentrant(_ place: String) throws {
+            let ids = OnLoop<[ConnectionID]>([])
+            func closeAll(_ server: Server) {
+                for id in ids.value {
+                    _ = server.send(frame("bye"), to: id)
+                    server.close(id, code: 4403, reason: "bye")
+                    server.close(id, code: 4404, reason: "again")
+                    #expect(server.send(frame("late"), to: id) == .gone)
+                }
+            }
+            try TestServer.run(
+                { _ in },
+                { test in
+                    test.onOpen = { server, id in
+                        ids.value.append(id)
+                        if place == "open" { closeAll(server) }
+                        if place == "timer" { server.setTimer(afterMilliseconds: 10) }
+                    }
+                    test.onMessage = { server, _, _ in if place == "message" { closeAll(server) } }
+                    test.onPong = { server, _ in if place == "pong" { closeAll(server) } }
+                    test.onClose = { server, _ in if place == "closed" { closeAll(server) } }
+                    test.onTurn = { server in if place == "turn" { closeAll(server) } }
+                    test.onTimer = { server in closeAll(server) }
+                },
+                { test in
+                    let peers = (0..<3).map { _ in Peer(port: test.port) }
+                    for peer in peers { peer.upgrade() }
+                    #expect(test.hears("opened", times: 3))
+                    if place == "closed" {
+                        peers[0].close()
+                    } else {
+                        for peer in peers {
+                            peer.send(Peer.frame(10, [1]) + Peer.frame(1, [65]) + Peer.frame(1, [66]))
+                        }
+                    }
+                    for peer in peers.dropFirst(place == "closed" ? 1 : 0) {
+                        #expect(peer.readFrame()?.text == "bye")
+                        #expect(peer.readFrame()?.code == 4403)
+                        peer.sendClose(4403)
+                        #expect(peer.isEnded())
+                    }
+                    #expect(wait { test.events.count { $0.hasPrefix("closed") } == 3 })
+                    #expect(wait { test.onLoop { $0.connectionCount } == 0 })
+                }
+            )
+        }
+
+        @Test("is told for every session when the server stops")
+        func stop() throws {
+            let test = try TestServer()
+            test.start()
+            let peers = (0..<10).map { _ in Peer(port: test.port) }
+            for peer in peers { peer.upgrade() }
+            #expect(test.hears("opened", times: 10))
+            test.stopAndWait()
+            #expect(test.count("closed -") == 10)
+            for peer in peers { #expect(peer.isEnded()) }
+        }
     }
 }

@@ -1,267 +1,278 @@
 import LibWebSockets
 import Testing
 
-@Suite("An HTTP request", .serialized)
-struct RequestTests {
-    @Test(
-        "of each method comes up with its body",
-        arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"]
-    )
-    func methods(_ method: String) throws {
-        try TestServer.run { test in
-            let peer = Peer(port: test.port)
-            // Several on one connection, with and without bodies.
-            for body in ["", "abc", "", String(repeating: "z", count: 60_000)] {
-                let hasBody = !body.isEmpty && method != "HEAD"
-                let needsLength = ["POST", "PUT", "PATCH"].contains(method)
-                let length = hasBody || needsLength ? "Content-Length: \(hasBody ? body.utf8.count : 0)\r\n" : ""
-                peer.send(
-                    "\(method) /a%20b+c/d?x=1 HTTP/1.1\r\nHost: x\r\nContent-Type: t/t\r\n\(length)\r\n"
-                        + (hasBody ? body : "")
-                )
-                let response = try #require(peer.readResponse(toHead: method == "HEAD"))
-                #expect(response.status == 200 && response.header("content-length") == "2")
-                #expect(response.header("connection") == nil)
-                #expect(response.body == (method == "HEAD" ? "" : "ok"))
-                #expect(test.events.last == "\(method) /a+b+c/d \(hasBody ? body.utf8.count : 0)")
-            }
-            #expect(test.heads.allSatisfy { $0.contentType == "t/t" && $0.parameter("x") == "1" })
-            #expect(test.onLoop { $0.connectionCount } == 1)
-        }
-    }
-
-    @Test("with a body but no length is taken as one without, and is the last of its connection")
-    func noLength() throws {
-        try TestServer.run { test in
-            let peer = Peer(port: test.port)
-            peer.send("POST /x HTTP/1.1\r\nHost: x\r\n\r\n")
-            let response = try #require(peer.readResponse())
-            #expect(response.status == 200 && response.header("connection") == "close")
-            #expect(peer.isEnded())
-            #expect(test.events == ["POST /x 0"])
-        }
-    }
-
-    @Test(
-        "that could be understood in two ways is refused, and nothing behind it is served",
-        arguments: [
-            ("Content-Length: 5\r\nContent-Length: 5", 400), ("Content-Length: 5, 5", 400), ("Content-Length: -1", 400),
-            ("Content-Length: +5", 400), ("Content-Length: 5x", 400), ("Content-Length: 99999999999999999999", 400),
-            ("Transfer-Encoding: chunked", 411), ("Transfer-Encoding: chunked\r\nContent-Length: 5", 411),
-            ("Content-Length: 65537", 413),
-        ],
-        ["POST", "GET"]
-    )
-    func ambiguous(_ lines: (String, Int), method: String) throws {
-        try TestServer.run({ $0.bodyTimeoutSeconds = 1 }) { test in
-            let peer = Peer(port: test.port)
-            peer.send("\(method) /x HTTP/1.1\r\nHost: x\r\n\(lines.0)\r\n\r\nGET /evil HTTP/1.1\r\nHost: x\r\n\r\n")
-            let response = try #require(peer.readResponse())
-            #expect(response.status == lines.1)
-            #expect(response.header("connection") == "close")
-            #expect(response.header("content-type") == "application/problem+json")
-            if lines.1 == 413 { #expect(response.body.contains("\"code\":\"too_large\"")) }
-            #expect(peer.readResponse() == nil)
-            #expect(test.events.isEmpty)
-        }
-    }
-
-    @Test("that is too large gets its 413 though all of the body is sent")
-    func tooLarge() throws {
-        try TestServer.run { test in
-            let peer = Peer(port: test.port)
-            peer.send(
-                "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n"
-                    + String(repeating: "b", count: 5_000_000)
-            )
-            #expect(peer.readResponse()?.status == 413)
-        }
-    }
-
-    @Test(
-        "must have one Host, and HTTP/1.1 or 1.0",
-        arguments: [
-            ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
-            ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505), ("GET / HTTP/1.0\r\n\r\n", 200),
-        ]
-    )
-    func host(_ request: String, status: Int) throws {
-        try TestServer.run { test in
-            let peer = Peer(port: test.port)
-            peer.send(request)
-            #expect(peer.readResponse()?.status == status)
-            #expect(peer.isEnded())
-        }
-    }
-
-    @Test("whose body dribbles is cut off in its time")
-    func dribbling() throws {
-        try TestServer.run({ $0.bodyTimeoutSeconds = 1 }) { test in
-            let peer = Peer(port: test.port)
-            peer.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
-            #expect(wait { test.onLoop { $0.connectionCount } == 1 })
-            let began = Server.monotonicMilliseconds()
-            var isEnded = false
-            while !isEnded, Server.monotonicMilliseconds() < began + 4_000 {
-                peer.send("b")
-                isEnded = wait(seconds: 0.1) { test.onLoop { $0.connectionCount } == 0 }
-            }
-            #expect(isEnded && Server.monotonicMilliseconds() > began + 700)
-            #expect(test.events.isEmpty)
-        }
-    }
-
-    @Test("that asks first whether to go on is told so")
-    func expects() throws {
-        try TestServer.run { test in
-            let peer = Peer(port: test.port)
-            peer.send("POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
-            #expect(peer.readResponse()?.status == 100)
-            peer.send("abc")
-            #expect(peer.readResponse()?.status == 200)
-            #expect(test.events == ["POST /x 3"])
-        }
-    }
-
-    @Test("may be pipelined with others, whether answered at once or later", arguments: [false, true])
-    func pipelined(_ isLater: Bool) throws {
-        let waiting = OnLoop<[ExchangeID]>([])
-        try TestServer.run(
-            { _ in },
-            {
-                $0.onRequest = { server, head, body, exchange in
-                    #expect(body == Array((head.method == "POST" ? "body" : "").utf8))
-                    guard isLater else { return server.respond(exchange, with: HTTPResponse(status: 200, body: [65])) }
-                    waiting.value.append(exchange)
-                    server.setTimer(afterMilliseconds: 5)
-                }
-                $0.onTimer = { server in
-                    let all = waiting.value
-                    waiting.value = []
-                    for exchange in all { server.respond(exchange, with: HTTPResponse(status: 200, body: [65])) }
-                }
-            },
-            { test in
-                let peer = Peer(port: test.port)
-                var all = ""
-                for index in 0..<10 {
-                    all += "GET /g\(index) HTTP/1.1\r\nHost: x\r\n\r\n"
-                    all += "POST /p\(index) HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
-                }
-                peer.send(all)
-                for index in 0..<20 { #expect(peer.readResponse()?.status == 200, "\(index)") }
-                #expect(
-                    test.events.filter { $0 != "timer" } == (0..<10).flatMap { ["GET /g\($0) 0", "POST /p\($0) 4"] }
-                )
-            }
+extension EveryTest {
+    @Suite("An HTTP request")
+    struct RequestTests {
+        @Test(
+            "of each method comes up with its body",
+            arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"]
         )
-    }
-
-    @Test("that waits and whose peer goes away is abandoned", arguments: [false, true])
-    func abandoned(_ hasBody: Bool) throws {
-        try TestServer.run({ _ in }, { $0.onRequest = { _, _, _, _ in } }) { test in
-            let peer = Peer(port: test.port)
-            peer.send(
-                hasBody
-                    ? "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na" : "GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
-            )
-            #expect(wait { !test.exchanges.isEmpty })
-            #expect(test.count("abandoned") == 0)
-            peer.close()
-            #expect(test.hears("abandoned"))
-            let exchange = test.exchanges[0]
-            _ = test.onLoop { server in
-                server.respond(exchange, with: HTTPResponse(status: 200))
-                return true
+        func methods(_ method: String) throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                // Several on one connection, with and without bodies.
+                for body in ["", "abc", "", String(repeating: "z", count: 60_000)] {
+                    let hasBody = !body.isEmpty && method != "HEAD"
+                    let needsLength = ["POST", "PUT", "PATCH"].contains(method)
+                    let length = hasBody || needsLength ? "Content-Length: \(hasBody ? body.utf8.count : 0)\r\n" : ""
+                    peer.send(
+                        "\(method) /a%20b+c/d?x=1 HTTP/1.1\r\nHost: x\r\nContent-Type: t/t\r\n\(length)\r\n"
+                            + (hasBody ? body : "")
+                    )
+                    let response = try #require(peer.readResponse(toHead: method == "HEAD"))
+                    #expect(response.status == 200 && response.header("content-length") == "2")
+                    #expect(response.header("connection") == nil)
+                    #expect(response.body == (method == "HEAD" ? "" : "ok"))
+                    #expect(test.events.last == "\(method) /a+b+c/d \(hasBody ? body.utf8.count : 0)")
+                }
+                #expect(test.heads.allSatisfy { $0.contentType == "t/t" && $0.parameter("x") == "1" })
+                #expect(test.onLoop { $0.connectionCount } == 1)
             }
-            #expect(wait { test.onLoop { $0.connectionCount } == 0 })
-            #expect(test.count("abandoned") == 1)
         }
-    }
 
-    @Test(
-        "that waits costs nothing, whatever its peer sends meanwhile, and is answered",
-        arguments: [0, 100, 1_000_000]
-    )
-    func noSpin(_ count: Int) throws {
-        try TestServer.run({ _ in }, { $0.onRequest = { _, _, _, _ in } }) { test in
-            let peer = Peer(port: test.port)
-            peer.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
-            #expect(wait { !test.exchanges.isEmpty })
-            peer.send(String(repeating: "G", count: count))
-            let before = test.onLoop { _ in threadMicroseconds() } ?? 0
-            _ = wait(seconds: 0.5) { false }
-            let after = test.onLoop { _ in threadMicroseconds() } ?? 0
-            #expect(after - before < 50_000)
-            if count > 100_000 {
+        @Test("with a body but no length is taken as one without, and is the last of its connection")
+        func noLength() throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.send("POST /x HTTP/1.1\r\nHost: x\r\n\r\n")
+                let response = try #require(peer.readResponse())
+                #expect(response.status == 200 && response.header("connection") == "close")
+                #expect(peer.isEnded())
+                #expect(test.events == ["POST /x 0"])
+            }
+        }
+
+        @Test(
+            "that could be understood in two ways is refused, and nothing behind it is served",
+            arguments: [
+                ("Content-Length: 5\r\nContent-Length: 5", 400), ("Content-Length: 5, 5", 400),
+                ("Content-Length: -1", 400),
+                ("Content-Length: +5", 400), ("Content-Length: 5x", 400), ("Content-Length: 99999999999999999999", 400),
+                ("Transfer-Encoding: chunked", 411), ("Transfer-Encoding: chunked\r\nContent-Length: 5", 411),
+                ("Content-Length: 65537", 413),
+            ],
+            ["POST", "GET"]
+        )
+        func ambiguous(_ lines: (String, Int), method: String) throws {
+            try TestServer.run({ $0.bodyTimeoutSeconds = 1 }) { test in
+                let peer = Peer(port: test.port)
+                peer.send("\(method) /x HTTP/1.1\r\nHost: x\r\n\(lines.0)\r\n\r\nGET /evil HTTP/1.1\r\nHost: x\r\n\r\n")
+                let response = try #require(peer.readResponse())
+                #expect(response.status == lines.1)
+                #expect(response.header("connection") == "close")
+                #expect(response.header("content-type") == "application/problem+json")
+                if lines.1 == 413 { #expect(response.body.contains("\"code\":\"too_large\"")) }
+                #expect(peer.readResponse() == nil)
+                #expect(test.events.isEmpty)
+            }
+        }
+
+        @Test("that is too large gets its 413 though all of the body is sent")
+        func tooLarge() throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.send(
+                    "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n"
+                        + String(repeating: "b", count: 5_000_000)
+                )
+                #expect(peer.readResponse()?.status == 413)
+            }
+        }
+
+        @Test(
+            "must have one Host, and HTTP/1.1 or 1.0",
+            arguments: [
+                ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+                ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505), ("GET / HTTP/1.0\r\n\r\n", 200),
+            ]
+        )
+        func host(_ request: String, status: Int) throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.send(request)
+                #expect(peer.readResponse()?.status == status)
+                #expect(peer.isEnded())
+            }
+        }
+
+        @Test("whose body dribbles is cut off in its time")
+        func dribbling() throws {
+            try TestServer.run({ $0.bodyTimeoutSeconds = 1 }) { test in
+                let peer = Peer(port: test.port)
+                peer.send("POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+                #expect(wait { test.onLoop { $0.connectionCount } == 1 })
+                let began = Server.monotonicMilliseconds()
+                var count: Int? = 1
+                while count != 0, Server.monotonicMilliseconds() < began + 4_000 {
+                    peer.send("b")
+                    count = test.onLoop { $0.connectionCount }
+                    #expect(count != nil)
+                    _ = wait(seconds: 0.1) { false }
+                }
+                #expect(count == 0 && Server.monotonicMilliseconds() > began + 700)
+                #expect(test.events.isEmpty)
+            }
+        }
+
+        @Test("that asks first whether to go on is told so")
+        func expects() throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.send("POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+                #expect(peer.readResponse()?.status == 100)
+                peer.send("abc")
+                #expect(peer.readResponse()?.status == 200)
+                #expect(test.events == ["POST /x 3"])
+            }
+        }
+
+        @Test("may be pipelined with others, whether answered at once or later", arguments: [false, true])
+        func pipelined(_ isLater: Bool) throws {
+            let waiting = OnLoop<[ExchangeID]>([])
+            try TestServer.run(
+                { _ in },
+                {
+                    $0.onRequest = { server, head, body, exchange in
+                        #expect(body == Array((head.method == "POST" ? "body" : "").utf8))
+                        guard isLater else {
+                            return server.respond(exchange, with: HTTPResponse(status: 200, body: [65]))
+                        }
+                        waiting.value.append(exchange)
+                        server.setTimer(afterMilliseconds: 5)
+                    }
+                    $0.onTimer = { server in
+                        let all = waiting.value
+                        waiting.value = []
+                        for exchange in all { server.respond(exchange, with: HTTPResponse(status: 200, body: [65])) }
+                    }
+                },
+                { test in
+                    let peer = Peer(port: test.port)
+                    var all = ""
+                    for index in 0..<10 {
+                        all += "GET /g\(index) HTTP/1.1\r\nHost: x\r\n\r\n"
+                        all += "POST /p\(index) HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+                    }
+                    peer.send(all)
+                    for index in 0..<20 { #expect(peer.readResponse()?.status == 200, "\(index)") }
+                    #expect(
+                        test.events.filter { $0 != "timer" }
+                            == (0..<10).flatMap { ["GET /g\($0) 0", "POST /p\($0) 4"] }
+                    )
+                }
+            )
+        }
+
+        @Test("that waits and whose peer goes away is abandoned", arguments: [false, true])
+        func abandoned(_ hasBody: Bool) throws {
+            try TestServer.run({ _ in }, { $0.onRequest = { _, _, _, _ in } }) { test in
+                let peer = Peer(port: test.port)
+                peer.send(
+                    hasBody
+                        ? "POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na"
+                        : "GET /x HTTP/1.1\r\nHost: x\r\n\r\n"
+                )
+                #expect(wait { !test.exchanges.isEmpty })
+                #expect(test.count("abandoned") == 0)
+                peer.close()
                 #expect(test.hears("abandoned"))
-            } else {
                 let exchange = test.exchanges[0]
                 _ = test.onLoop { server in
-                    server.respond(exchange, with: HTTPResponse(status: 200, body: [65]))
-                    server.respond(exchange, with: HTTPResponse(status: 500))
+                    server.respond(exchange, with: HTTPResponse(status: 200))
                     return true
                 }
-                #expect(peer.readResponse()?.body == "A")
+                #expect(wait { test.onLoop { $0.connectionCount } == 0 })
+                #expect(test.count("abandoned") == 1)
             }
         }
-    }
 
-    @Test("may get a response of 1 MiB, read slowly, and go on with another")
-    func large() throws {
-        let body = [UInt8](repeating: 66, count: 1 << 20)
-        try TestServer.run(
-            { _ in },
-            { $0.onRequest = { $0.respond($3, with: HTTPResponse(status: 200, body: body)) } },
-            { test in
-                let peer = Peer(port: test.port, receiveBuffer: 4_096)
-                for _ in 0..<3 { #expect(peer.get("/x")?.body.utf8.count == 1 << 20) }
-            }
+        @Test(
+            "that waits costs nothing, whatever its peer sends meanwhile, and is answered",
+            arguments: [0, 100, 1_000_000]
         )
-    }
-
-    @Test("whose response is not read is cut off in its time")
-    func unread() throws {
-        let body = [UInt8](repeating: 66, count: 8 << 20)
-        try TestServer.run(
-            { $0.responseTimeoutSeconds = 1 },
-            { $0.onRequest = { $0.respond($3, with: HTTPResponse(status: 200, body: body)) } },
-            { test in
-                let peer = Peer(port: test.port, receiveBuffer: 4_096)
+        func noSpin(_ count: Int) throws {
+            try TestServer.run({ _ in }, { $0.onRequest = { _, _, _, _ in } }) { test in
+                let peer = Peer(port: test.port)
                 peer.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
                 #expect(wait { !test.exchanges.isEmpty })
-                #expect(wait { test.onLoop { $0.connectionCount } == 0 })
+                peer.send(String(repeating: "G", count: count))
+                let before = test.onLoop { _ in threadMicroseconds() } ?? 0
+                _ = wait(seconds: 0.5) { false }
+                let after = test.onLoop { _ in threadMicroseconds() } ?? 0
+                #expect(after - before < 50_000)
+                if count > 100_000 {
+                    #expect(test.hears("abandoned"))
+                } else {
+                    let exchange = test.exchanges[0]
+                    _ = test.onLoop { server in
+                        server.respond(exchange, with: HTTPResponse(status: 200, body: [65]))
+                        server.respond(exchange, with: HTTPResponse(status: 500))
+                        return true
+                    }
+                    #expect(peer.readResponse()?.body == "A")
+                }
             }
-        )
-    }
+        }
 
-    @Test("with headers over the limit is not served, with long ones it is")
-    func headers() throws {
-        try TestServer.run { test in
-            #expect(
-                Peer(port: test.port).get("/x", headers: "A: \(String(repeating: "a", count: 15_000))\r\n")?.status
-                    == 200
-            )
-            #expect(
-                Peer(port: test.port).get("/x", headers: "A: \(String(repeating: "a", count: 17_000))\r\n")?.status
-                    != 200
+        @Test("may get a response of 1 MiB, read slowly, and go on with another")
+        func large() throws {
+            let body = [UInt8](repeating: 66, count: 1 << 20)
+            try TestServer.run(
+                { _ in },
+                { $0.onRequest = { $0.respond($3, with: HTTPResponse(status: 200, body: body)) } },
+                { test in
+                    let peer = Peer(port: test.port, receiveBuffer: 4_096)
+                    for _ in 0..<3 { #expect(peer.get("/x")?.body.utf8.count == 1 << 20) }
+                }
             )
         }
-    }
 
-    @Test("cannot put a line of its own into a response")
-    func injection() throws {
-        try TestServer.run(
-            { _ in },
-            {
-                $0.onRequest = {
-                    $0.respond($3, with: HTTPResponse(status: 200, headers: [.init("X", "a\r\nEvil: 1")]))
+        @Test("whose response is not read is cut off in its time")
+        func unread() throws {
+            let body = [UInt8](repeating: 66, count: 8 << 20)
+            try TestServer.run(
+                { $0.responseTimeoutSeconds = 1 },
+                { $0.onRequest = { $0.respond($3, with: HTTPResponse(status: 200, body: body)) } },
+                { test in
+                    let peer = Peer(port: test.port, receiveBuffer: 4_096)
+                    peer.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+                    #expect(wait { !test.exchanges.isEmpty })
+                    #expect(wait { test.onLoop { $0.connectionCount } == 0 })
                 }
-            },
-            { test in
-                let response = Peer(port: test.port).get("/")
-                #expect(response?.header("evil") == nil && response?.header("x") == "a  Evil: 1")
+            )
+        }
+
+        @Test("with headers over the limit is not served, with long ones it is")
+        func headers() throws {
+            try TestServer.run { test in
+                #expect(
+                    Peer(port: test.port).get("/x", headers: "X-Long: \(String(repeating: "a", count: 15_000))\r\n")?
+                        .status
+                        == 200
+                )
+                #expect(
+                    Peer(port: test.port).get("/x", headers: "X-Long: \(String(repeating: "a", count: 17_000))\r\n")?
+                        .status
+                        != 200
+                )
             }
-        )
+        }
+
+        @Test("cannot put a line of its own into a response")
+        func injection() throws {
+            try TestServer.run(
+                { _ in },
+                {
+                    $0.onRequest = {
+                        $0.respond($3, with: HTTPResponse(status: 200, headers: [.init("X", "a\r\nEvil: 1")]))
+                    }
+                },
+                { test in
+                    let response = Peer(port: test.port).get("/")
+                    #expect(response?.header("evil") == nil && response?.header("x") == "a  Evil: 1")
+                }
+            )
+        }
     }
 }

@@ -22,7 +22,7 @@ extension CallSession {
             content: .signal(signal.kind, from: side, phone: phone, id: signal.id, digest: digest),
             audience: audience ?? (side == .callee ? .caller : isHidden ? .nobody : .callee)
         )
-        if let id = signal.id { receipts[SignalName(device: phone.id, id: id)] = entry.seq }
+        if let id = signal.id { receipts[SignalName(side: side, device: phone.id, id: id)] = entry.seq }
         log.append(entry)
         nextSeq += 1
         outputs.append(.append(entry))
@@ -44,15 +44,26 @@ extension CallSession {
     }
 
     /// Whether a signal of that name was taken from a device before.
-    public func hasTaken(_ id: SignalID, from phone: Phone) -> Bool {
-        receipts[SignalName(device: phone.id, id: id)] != nil
+    public func hasTaken(_ id: SignalID, from phone: Phone, on side: Side) -> Bool {
+        receipt(of: id, from: side, phone) != nil
+    }
+
+    /// The number under which a signal of that name was taken from a device before.
+    func receipt(of id: SignalID, from side: Side, _ phone: Phone) -> UInt64? {
+        receipts[SignalName(side: side, device: phone.id, id: id)]
     }
 
     /// Acknowledges what was taken before, now perhaps under another name.
-    mutating func acknowledgeAgain(_ signal: Signal, _ phone: Phone, seq: UInt64, into outputs: inout [Output]) {
+    mutating func acknowledgeAgain(
+        _ signal: Signal,
+        from side: Side,
+        _ phone: Phone,
+        seq: UInt64,
+        into outputs: inout [Output]
+    ) {
         // Bounded like the log: a client that invents names for one signal does not fill the memory.
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
-            receipts[SignalName(device: phone.id, id: id)] = seq
+            receipts[SignalName(side: side, device: phone.id, id: id)] = seq
         }
         outputs.append(.acknowledge(seq: seq, isNew: false))
     }

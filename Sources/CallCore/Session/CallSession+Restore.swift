@@ -111,7 +111,7 @@ extension CallSession {
         log.append(entry)
         guard case .signal(let kind, let side, let phone, let id, _) = entry.content else { return }
         logBytes += byteCount
-        if let id { receipts[SignalName(device: phone.id, id: id)] = entry.seq }
+        if let id { receipts[SignalName(side: side, device: phone.id, id: id)] = entry.seq }
         guard let answeredAt, isLive, entry.at >= answeredAt else { return }
         switch kind {
         case .offer: unansweredOffers.insert(side)

@@ -92,7 +92,10 @@ public struct CallSession: Equatable, Sendable {
     var connectedEarly: Phone?
 
     /// What a signal is known by when it comes again.
+    ///
+    /// Two users may name their devices alike, and number their signals alike: the side tells them apart.
     struct SignalName: Hashable {
+        let side: Side
         let device: DeviceID
         let id: SignalID
     }

@@ -1,9 +1,7 @@
 import CallCore
 import CallWire
 
-/// Devices as their user sees them.
-///
-/// Of a token only its end is shown: enough to tell two apart.
+/// Devices as their user, who registered them, sees them.
 enum DeviceView {
     static func list(_ devices: [DeviceRecord]) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
@@ -51,7 +49,7 @@ enum DeviceView {
 
     private static func token(_ name: StaticString, _ token: String?, into json: inout JSONWriter) {
         json.name(name)
-        if let token { json.value("…" + token.suffix(6)) } else { json.null() }
+        if let token { json.value(token) } else { json.null() }
     }
 
     private static func write(_ push: DeviceRecord.LastPush, into json: inout JSONWriter) {

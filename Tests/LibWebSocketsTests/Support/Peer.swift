@@ -29,7 +29,7 @@ final class Peer {
     let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// - Parameter receiveBuffer: SO_RCVBUF, for a slow reader.
+    /// Connects on loopback; `receiveBuffer` is SO_RCVBUF, for a slow reader.
     init(port: Int, receiveBuffer: Int32? = nil, timeoutSeconds: Int = 5) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)

@@ -1,6 +1,5 @@
 import Foundation
 import LibWebSockets
-import Synchronization
 
 /// What the delegate was told, as text.
 typealias Event = String
@@ -9,6 +8,8 @@ typealias Event = String
 ///
 /// @unchecked Sendable: the closures are set before it starts and run on its loop thread only, the record is locked.
 final class TestServer: ServerDelegate, @unchecked Sendable {
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    // Set at the end of init, which needs self as the delegate.
     private(set) var server: Server!
     var onAdmit: ((Server, RequestHead, ConnectionID) -> UpgradeDecision)?
     var onOpen: ((Server, ConnectionID) -> Void)?
@@ -26,7 +27,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         var heads: [RequestHead] = []
         var isDone = false
     }
-    private let record = Mutex(Record())
+    private let record = Locked(Record())
 
     init(_ configure: (inout ServerConfiguration) -> Void = { _ in }, _ set: (TestServer) -> Void = { _ in }) throws {
         var configuration = ServerConfiguration()
@@ -73,19 +74,13 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
 
     /// Runs on the loop and waits for it.
     func onLoop<Result: Sendable>(_ body: @escaping @Sendable (Server) -> Result) -> Result? {
-        let result = Mutex<Result?>(nil)
-        let box = Box(result)
+        let result = Locked<Result?>(nil)
         server.post { [unowned self] in
             let value = body(server)
-            box.value.withLock { $0 = value }
+            result.withLock { $0 = value }
         }
-        _ = wait { box.value.withLock { $0 != nil } }
-        return box.value.withLock { $0 }
-    }
-
-    private final class Box<Result: Sendable>: Sendable {
-        let value: Mutex<Result?>
-        init(_ value: consuming Mutex<Result?>) { self.value = value }
+        _ = wait { result.withLock { $0 != nil } }
+        return result.withLock { $0 }
     }
 
     private func note(_ event: Event) { record.withLock { $0.events.append(event) } }

@@ -1,0 +1,55 @@
+import Glibc
+import LibWebSockets
+
+/// Relays every message to the partner of its sender (connections pair up in order of arrival), and nothing else.
+final class Relay: ServerDelegate {
+    var server: Server?
+    private var partners: [ConnectionID: ConnectionID] = [:]
+    private var single: ConnectionID?
+    private var frame: [UInt8] = []
+
+    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision { .accept(subprotocol: nil) }
+
+    func opened(_ connection: ConnectionID) {
+        guard let other = single else {
+            single = connection
+            return
+        }
+        single = nil
+        partners[connection] = other
+        partners[other] = connection
+    }
+
+    func received(_ message: RawSpan, on connection: ConnectionID) {
+        guard let partner = partners[connection], let server else { return }
+        frame.removeAll(keepingCapacity: true)
+        frame.append(contentsOf: repeatElement(0, count: Server.headroom))
+        message.withUnsafeBytes { frame.append(contentsOf: $0) }
+        server.send(frame, to: partner)
+    }
+
+    func receivedPong(on connection: ConnectionID) {}
+    func closed(_ connection: ConnectionID, code: UInt16?) { partners[connection] = nil }
+    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
+        server?.respond(exchange, with: HTTPResponse(status: 200, contentType: "text/plain", body: Array("ok".utf8)))
+    }
+    func abandoned(_ exchange: ExchangeID) {}
+}
+
+var configuration = ServerConfiguration()
+configuration.host = "127.0.0.1"
+configuration.port = Int(CommandLine.arguments.dropFirst().first ?? "9400") ?? 9400
+if CommandLine.arguments.count > 3 {
+    configuration.tls = .init(certificatePath: CommandLine.arguments[2], keyPath: CommandLine.arguments[3])
+}
+let relay = Relay()
+do {
+    let server = try Server(configuration: configuration, delegate: relay)
+    relay.server = server
+    print("listening on \(server.port), pid \(getpid())")
+    fflush(nil)
+    server.run()
+} catch {
+    print(error)
+    exit(1)
+}

@@ -160,7 +160,7 @@ extension Phone {
 
 extension LogEntry {
     /// A kept entry; `nil` when it makes no sense.
-    fileprivate init?(_ record: EntryRecord) {
+    init?(_ record: EntryRecord) {
         let parts = record.audience.split(separator: ">", maxSplits: 1)
         guard parts.count == 2, let audience = Audience(kept: parts[1]) else { return nil }
         if let kind = SignalKind(rawValue: record.kind), let side = Side(rawValue: String(parts[0])),

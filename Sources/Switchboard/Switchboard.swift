@@ -128,7 +128,7 @@ public final class Switchboard {
     }
 
     private func restore(_ kept: StoredCall, at now: Moment) {
-        guard let call = Call(kept, grace: policy.grace, at: now) else {
+        guard let call = Call(kept, grace: policy.grace, crashes: crashes, at: now) else {
             out.append(.note(.unreadable(kept.record.number)))
             return
         }

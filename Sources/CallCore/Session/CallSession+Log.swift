@@ -49,8 +49,15 @@ extension CallSession {
     }
 
     /// The number under which a signal of that name was taken from a device before.
+    ///
+    /// One token is one phone: what a named device sent by its socket may come again by a request that names none, and
+    /// the other way round.
     func receipt(of id: SignalID, from side: Side, _ phone: Phone) -> UInt64? {
-        receipts[SignalName(side: side, device: phone.id, id: id)]
+        if let seq = receipts[SignalName(side: side, device: phone.id, id: id)] { return seq }
+        for leg in legs where leg.side == side && leg.phone.id != phone.id && leg.phone.isSame(as: phone) {
+            if let seq = receipts[SignalName(side: side, device: leg.phone.id, id: id)] { return seq }
+        }
+        return nil
     }
 
     /// Acknowledges what was taken before, now perhaps under another name.

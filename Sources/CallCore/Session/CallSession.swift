@@ -135,7 +135,10 @@ public struct CallSession: Equatable, Sendable {
     public var deadline: Moment? {
         switch phase {
         case .ringing(let until): until
-        case .answered, .active: legs.compactMap { $0.phase == .answered ? $0.goneSince : nil }.min().map { $0 + grace }
+        case .answered, .active:
+            // A caller that went away while it rang has its whole grace from the answer on.
+            legs.compactMap { $0.phase == .answered ? $0.goneSince : nil }.min()
+                .map { max($0, answeredAt ?? $0) + grace }
         case .ended: nil
         }
     }

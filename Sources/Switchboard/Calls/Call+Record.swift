@@ -30,7 +30,7 @@ extension Call {
     }
 
     /// A kept call, taken up again at `now`; `nil` when what was kept makes no sense.
-    convenience init?(_ stored: StoredCall, grace: Moment.Span, at now: Moment) {
+    convenience init?(_ stored: StoredCall, grace: Moment.Span, crashes: Int, at now: Moment) {
         let record = stored.record
         guard let state = KeptState(record.state) else { return nil }
         var legs: [Leg] = []
@@ -68,7 +68,9 @@ extension Call {
             callerMedia: state.caller,
             calleeMedia: state.callee
         )
-        guard let session = CallSession(restoring: kept, log: entries, grace: grace, at: now) else { return nil }
+        guard
+            let session = CallSession(restoring: kept, log: entries, grace: grace, crashes: crashes, at: now)
+        else { return nil }
         self.init(
             session: session,
             room: record.room,

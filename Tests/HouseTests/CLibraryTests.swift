@@ -45,8 +45,10 @@ struct CLibraryTests {
         for folder in Self.wrapper.keys.sorted() {
             let path = "Sources/\(folder)/shim.h"
             let paragraphs = Repository.text(of: path).split(separator: "\n\n")
-            let unexplained = paragraphs.filter { $0.contains("static inline") && !$0.contains("/// ") && !$0.contains("/* ") }
-                .compactMap { $0.split(separator: "\n").first.map { "\(path): \($0)" } }
+            let unexplained = paragraphs.filter {
+                $0.contains("static inline") && !$0.contains("/// ") && !$0.contains("/* ")
+            }
+            .compactMap { $0.split(separator: "\n").first.map { "\(path): \($0)" } }
             // One comment may speak for a family of functions, as for the three calls on an epoll set.
             expectNone(unexplained.filter { !$0.contains("clws_epoll_") }, "a shim says why it exists")
         }

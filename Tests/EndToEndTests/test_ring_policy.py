@@ -1,0 +1,236 @@
+"""Deliver or push, never neither (protocol, section 6), and one answering device (section 7), against the real binary."""
+
+import threading
+import time
+
+import pytest
+import samples
+from conftest import push_options
+from raw_socket import RawSocket
+from rest import Rest
+from test_push import pushed, register, token
+
+ALERT = "cd" * 32
+
+
+def wait_until(condition, seconds=8):
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture
+def short(apns, make_server, make_world):
+    """A world in which calls ring for a second."""
+    return make_world(make_server(*push_options(apns), "--ring-timeout", "1", "--probe-timeout", "0.3")), apns
+
+
+def test_a_half_open_socket_is_pushed_within_the_probe_timeout_and_half_a_second(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    corpse = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
+    assert corpse.status == 101
+    began = time.monotonic()
+    world.phone("11").ring("10", "c-1")
+    assert fake.wait_for_push(device, timeout=5)
+    assert 1.9 < time.monotonic() - began < 2.5
+
+
+def test_a_socket_that_drops_before_it_answers_its_ping_is_pushed_at_once(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    corpse = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
+    world.phone("11").ring("10", "c-1")
+    began = time.monotonic()
+    corpse.socket.close()
+    assert fake.wait_for_push(device, timeout=5)
+    assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("round_number", range(20))
+def test_two_devices_that_answer_in_the_same_instant_over_two_transports_have_one_winner(world, round_number):
+    taro = world.phone("11", "iphone-t")
+    one, two, three = (world.phone("10", f"d-{number}") for number in (1, 2, 3))
+    taro.ring("10", "c-1")
+    for phone in (one, two, three):
+        phone.expect(type="offer")
+    rest, barrier, answers = world.rest("10", device="d-2"), threading.Barrier(2), {}
+
+    def by_socket():
+        barrier.wait()
+        answers["d-1"] = one.answer_to(one.send(type="answer", callId="c-1", sdp=samples.ANSWER))["type"] == "ack"
+
+    def by_rest():
+        barrier.wait()
+        answers["d-2"] = rest.signal("answer", "c-1", sdp=samples.VIDEO_ANSWER).status_code == 200
+
+    threads = [threading.Thread(target=each) for each in (by_socket, by_rest)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sorted(answers.values()) == [False, True]
+    winner = next(device for device, won in answers.items() if won)
+    assert taro.expect(type="call", state="answered")["answeredBy"] == {"user": "10", "device": winner}
+    assert three.expect(type="call", state="ended")["reason"] == "answered_elsewhere"
+    assert taro.expect(type="answer")["fromDevice"] == winner
+    taro.fence()
+    assert [message for message in taro.inbox if message["type"] == "answer"] == []
+
+
+@pytest.mark.parametrize("ids", [("a", "b"), ("b", "a")])
+def test_glare_over_both_transports_leaves_one_call_with_both_in_it(world, ids):
+    taro, hanako = world.phone("11", "iphone-t"), world.phone("10", "iphone-h")
+    rest, barrier, said = world.rest("10", device="iphone-h"), threading.Barrier(2), {}
+
+    def by_socket():
+        barrier.wait()
+        taro.ring("10", ids[0])
+
+    def by_rest():
+        barrier.wait()
+        said["rest"] = rest.signal("offer", ids[1], sdp=samples.OFFER, to="11")
+
+    threads = [threading.Thread(target=each) for each in (by_socket, by_rest)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert said["rest"].status_code == 200
+    loser, winner_phone, loser_phone = ("b", taro, hanako) if ids[0] == "a" else ("b", hanako, taro)
+    lost = loser_phone.expect(type="call", callId=loser, state="ended")
+    assert (lost["reason"], lost["replacedBy"]) == ("glare", "a")
+    loser_phone.expect(type="offer", callId="a")
+    loser_phone.ask(type="answer", callId="a", sdp=samples.ANSWER)
+    winner_phone.expect(type="answer", callId="a")
+
+
+def test_a_token_of_the_other_environment_is_found_out_once_and_remembered(push_world):
+    world, fake = push_world
+    fake.device(token(1), environment="production")
+    device = register(world, deviceId="iphone-h")
+    world.phone("11").ring("10", "c-1")
+    wait_until(lambda: [push["environment"] for push in fake.pushes(device)] == ["sandbox", "production"])
+    wait_until(lambda: world.rest("10").get("/api/me/devices").json()[0]["environment"] == "production")
+    world.phone("12").ring("10", "c-2")
+    wait_until(lambda: len(fake.pushes(device)) == 3)
+    assert fake.pushes(device)[2]["environment"] == "production", "remembered"
+
+
+def test_a_token_that_is_bad_in_both_environments_is_forgotten(push_world):
+    world, fake = push_world
+    fake.script(token(1), [{"status": 400, "reason": "BadDeviceToken"}] * 2)
+    register(world, deviceId="iphone-h")
+    world.phone("11").ring("10", "c-1")
+    wait_until(lambda: world.rest("10").get("/api/me/devices").json() == [])
+
+
+def test_a_phone_that_registered_after_its_token_was_seen_to_die_keeps_it(push_world):
+    world, fake = push_world
+    fake.script(token(1), [{"status": 410, "reason": "Unregistered", "timestamp": 1_000}])
+    register(world, deviceId="iphone-h")
+    world.phone("11").ring("10", "c-1")
+    last = wait_until(lambda: world.rest("10").get("/api/me/devices").json()[0]["lastPush"])
+    assert last["status"] == 410
+    assert world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"] == token(1)
+
+
+@pytest.mark.parametrize("trouble", [{"status": 503, "reason": "ServiceUnavailable"}, {"drop": True}, {"goaway": True}])
+def test_trouble_at_apple_is_tried_again_with_the_same_apns_id_until_it_is_taken(push_world, trouble):
+    world, fake = push_world
+    fake.script(token(1), [trouble, trouble])
+    device = register(world, deviceId="iphone-h")
+    world.phone("11").ring("10", "c-1")
+    taken = wait_until(lambda: [push for push in fake.pushes(device) if push["accepted"]])
+    assert len(taken) == 1
+    assert len({push["headers"]["apns-id"] for push in fake.pushes(device)}) == 1
+
+
+def test_nothing_is_sent_after_the_call_has_ended(push_world):
+    world, fake = push_world
+    fake.script(token(1), [{"status": 503, "reason": "ServiceUnavailable"}] * 8)
+    device = register(world, deviceId="iphone-h")
+    taro = world.phone("11")
+    taro.ring("10", "c-1")
+    wait_until(lambda: fake.pushes(device))
+    taro.ask(type="end", callId="c-1")
+    events = wait_until(lambda: [e for e in world.rest("10").get("/api/calls/c-1/timeline").json()["events"] if e["event"] == "ended"])
+    count = len([e for e in world.rest("10").get("/api/calls/c-1/timeline").json()["events"] if e["event"] == "push.sent"])
+    assert events and count == len(fake.pushes(device))
+    assert fake.wait_for_push(device, after=count, timeout=1.5) is None
+
+
+def test_the_act_lets_a_phone_whose_token_has_expired_learn_of_the_call_and_decline_it(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    taro = world.phone("11")
+    taro.ring("10", "c-1")
+    act = pushed(fake, device)["payload"]["act"]
+    woken = Rest(world.server.url, None)
+    woken.http.headers["Authorization"] = f"Ring {act}"
+    assert woken.log("c-1")["offer"]["sdp"] == samples.OFFER
+    assert woken.signal("ringing", "c-1").status_code == 200
+    assert taro.expect(type="ringing")["fromDevice"] == "iphone-h"
+    for refused in (woken.get("/api/calls"), woken.signal("answer", "c-1", sdp=samples.ANSWER), woken.get("/api/me/devices")):
+        assert refused.status_code == 403
+    assert woken.get("/api/calls/signal/c-2").status_code == 404
+    world.server.kill()
+    world.server.start()
+    woken = Rest(world.server.url, None)
+    woken.http.headers["Authorization"] = f"Ring {act}"
+    assert woken.delete("/api/calls/signal/c-1").status_code == 200, "over a restart"
+    assert world.rest("11").log("c-1")["reason"] == "declined"
+    woken.http.headers["Authorization"] = f"Ring {act[:-2]}AA"
+    assert woken.get("/api/calls/signal/c-1").status_code == 401
+
+
+def test_a_missed_call_is_told_by_an_ordinary_push_to_the_devices_that_rang(short):
+    world, fake = short
+    register(world, deviceId="iphone-h", apnsDeviceToken=ALERT)
+    world.phone("11", claims={"name": "Taro"}).ring("10", "c-1")
+    push = fake.wait_for_push(ALERT, timeout=5)
+    assert push["headers"]["apns-push-type"] == "alert" and push["headers"]["apns-topic"] == "com.example.chat"
+    payload = push["payload"]
+    assert payload == payload | {"type": "call.missed", "callId": "c-1", "fromUserId": "11", "fromDisplayName": "Taro"}
+    assert payload["aps"]["sound"] == "default" and "Taro" in payload["aps"]["alert"]["body"]
+
+
+def test_after_three_pushes_without_a_sign_of_life_a_phone_gets_an_alert_instead_until_it_shows_up(short):
+    world, fake = short
+    register(world, deviceId="iphone-h", apnsDeviceToken=ALERT)
+    taro = world.phone("11")
+    for number in range(3):
+        taro.ring("10", f"c-{number}")
+        taro.expect(type="call", callId=f"c-{number}", state="ended")
+    assert len(fake.pushes(token(1))) == 3
+    taro.ring("10", "c-3")
+    incoming = wait_until(lambda: [push for push in fake.pushes(ALERT) if push["payload"]["type"] == "call.incoming"])
+    assert incoming[0]["payload"]["callId"] == "c-3" and len(fake.pushes(token(1))) == 3
+    taro.expect(type="call", callId="c-3", state="ended")
+    world.phone("10", "iphone-h").close()
+    taro.ring("10", "c-4")
+    wait_until(lambda: len(fake.pushes(token(1))) == 4)
+
+
+def test_a_ring_that_outlives_a_restart_is_pushed_once(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    world.phone("11").ring("10", "c-1")
+    pushed(fake, device)
+    wait_until(lambda: world.rest("10", allow_5xx=True).get("/api/me/devices").json()[0]["lastPush"])
+    world.server.kill()
+    world.server.start()
+    assert fake.wait_for_push(device, after=1, timeout=3) is None
+
+
+def test_a_ring_whose_phone_was_connected_before_a_restart_and_does_not_come_back_is_pushed(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    hanako = world.phone("10", "iphone-h")
+    world.phone("11").ring("10", "c-1")
+    hanako.expect(type="offer")
+    world.server.kill()
+    world.server.start()
+    assert fake.wait_for_push(device, timeout=5), "deliver or push"

@@ -38,6 +38,9 @@ extension Switchboard {
         }
     }
 
+    /// How many timers stand.
+    var timerCount: Int { timers.count }
+
     /// Makes sure that a timer stands for a call's next deadline.
     func reschedule(_ call: Call) {
         guard let deadline = call.deadline(fetchableFor: policy.fetchableFor) else { return }

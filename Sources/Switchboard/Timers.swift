@@ -29,7 +29,10 @@ extension Switchboard {
         while let timer = timers.min, timer.at <= now {
             timers.removeMin()
             switch timer.subject {
-            case .session(let id): if let session = sessions[id] { checkUp(on: session, at: now) }
+            case .session(let id):
+                guard let session = sessions[id], session.scheduledAt == timer.at else { continue }
+                session.scheduledAt = nil
+                checkUp(on: session, at: now)
             case .probe(let id): if let session = sessions[id] { checkProbe(of: session, at: now) }
             case .call(let number): if let call = calls[number] { callDue(call, timerAt: timer.at, at: now) }
             case .poll(let id): pollTimedOut(id, at: now)

@@ -50,7 +50,7 @@ extension Switchboard {
             )
         )
         replayEverything(to: session, at: now)
-        schedule(.session(id), at: nextCheckUp(of: session))
+        scheduleCheckUp(of: session)
     }
 
     /// A name for a device that gave none: that of the connection it had before, if a live call still counts on it.
@@ -137,6 +137,14 @@ extension Switchboard {
         return tokenEnd(of: session).map { min(next, $0) } ?? next
     }
 
+    /// Makes sure that a timer stands for a session's next check-up, and no more than one that matters.
+    func scheduleCheckUp(of session: Session) {
+        let next = nextCheckUp(of: session)
+        if let at = session.scheduledAt, at <= next { return }
+        session.scheduledAt = next
+        schedule(.session(session.id), at: next)
+    }
+
     private func tokenEnd(of session: Session) -> Moment? { session.who.expiresAt.map { $0 + policy.tokenLeeway } }
 
     func checkUp(on session: Session, at now: Moment) {
@@ -155,7 +163,7 @@ extension Switchboard {
             session.pingedAt = now
             out.append(.ping(session.id))
         }
-        schedule(.session(session.id), at: nextCheckUp(of: session))
+        scheduleCheckUp(of: session)
     }
 
     func closed(_ id: SessionID, at now: Moment) {

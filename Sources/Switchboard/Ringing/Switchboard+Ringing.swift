@@ -123,9 +123,14 @@ extension Switchboard {
     func retryPushes(of call: Call, at now: Moment) {
         guard case .ringing = call.session.phase else { return }
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
-            guard let push = call.pushes[device], let at = push.retryAt, now >= at,
-                let record = directory.device(device, of: call.session.callee)
-            else { continue }
+            guard let push = call.pushes[device], let at = push.retryAt, now >= at else { continue }
+            guard let record = directory.device(device, of: call.session.callee), record.voipToken != nil else {
+                // It was removed, or its token belongs to somebody else by now: a try that is due for ever would
+                // wake the loop for ever.
+                _ = call.pushes[device]?.cancel()
+                note(call, "push.cancelled", device: device, at: now)
+                continue
+            }
             let id = makePushID()
             call.pushes[device]?.sent(id)
             send(id, to: record, for: call, by: push.environment, at: now)

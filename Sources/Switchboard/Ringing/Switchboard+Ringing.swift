@@ -40,15 +40,17 @@ extension Switchboard {
     /// A session that owes a sign of life since a call came was a corpse: its device is woken instead.
     func checkProbe(of session: Session, at now: Moment) {
         guard let probedAt = session.probedAt, now >= probedAt + policy.probeFor else { return }
-        let ringing = calls.live(of: session.user).filter { call in
-            guard case .ringing = call.session.phase else { return false }
-            return call.session.callee == session.user && call.hidden == nil
-        }
-        for call in ringing { note(call, "probe.failed", device: session.phone.id, at: now) }
         close(session.id, code: 1001, "no answer to a ping", isLost: true)
         closed(session.id, at: now)
+    }
+
+    /// A session is closed that never gave the sign of life it owed: whether the offer reached it nobody knows.
+    func wakeInstead(of session: Session, at now: Moment) {
+        guard session.probedAt != nil, !isDraining else { return }
         let left = sessionsByUser[session.user] ?? []
-        for call in ringing {
+        for call in calls.live(of: session.user) where call.session.callee == session.user && call.hidden == nil {
+            guard case .ringing = call.session.phase else { continue }
+            note(call, "probe.failed", device: session.phone.id, at: now)
             for device in directory.devices(of: session.user)
             where device.voipToken != nil && call.pushes[device.id] == nil && !isLive(device, among: left) {
                 wake(device, for: call, at: now)

@@ -13,7 +13,7 @@ extension Switchboard {
         if let named, let older = own.first(where: { $0.phone.id == named }) {
             // A phone that lost its network comes back before its old connection is known to be dead.
             close(older.id, code: 4409, "replaced by a new connection of the same device")
-            closed(older.id, at: now)
+            closed(older.id, isReplaced: true, at: now)
         } else if own.count >= policy.sessionsPerUser {
             countClose(4429)
             out.append(.close(id, code: 4429, reason: "too many sessions of this user", isLost: false))
@@ -166,7 +166,8 @@ extension Switchboard {
         scheduleCheckUp(of: session)
     }
 
-    func closed(_ id: SessionID, at now: Moment) {
+    /// `isReplaced`: Its device has just come back by another connection, and needs no push.
+    func closed(_ id: SessionID, isReplaced: Bool = false, at now: Moment) {
         guard let session = sessions.removeValue(forKey: id) else { return }
         metrics.sessions = sessions.count
         sessionsByUser[session.user]?.removeAll { $0 === session }
@@ -178,6 +179,7 @@ extension Switchboard {
                 drive(call, .gone(session.phone, side), at: now)
             }
         }
+        if !isReplaced { wakeInstead(of: session, at: now) }
     }
 
     /// Whether a device has a socket, or a request under way in a call.

@@ -9,6 +9,8 @@ extension Switchboard {
         let user: UserID
         let device: DeviceID
         let environment: APNsEnvironment
+        /// With which token.
+        let token: String
     }
 
     /// Rings a callee: its sessions have the offer already; now they must prove that they live, and the rest is woken.
@@ -82,7 +84,13 @@ extension Switchboard {
         at now: Moment
     ) {
         guard let token = device.voipToken else { return }
-        pushes[id] = Wake(call: call.number, user: device.user, device: device.id, environment: environment)
+        pushes[id] = Wake(
+            call: call.number,
+            user: device.user,
+            device: device.id,
+            environment: environment,
+            token: token
+        )
         metrics.pushesSent += 1
         note(
             call,
@@ -145,7 +153,7 @@ extension Switchboard {
         let call = calls[wake.call]
         if let call { note(result, of: wake, call, at: now) }
         let verdict = call?.pushes[wake.device]?.take(result, for: id, at: now) ?? .ignore
-        keep(result, of: wake, at: now)
+        keep(result, of: wake, isFinal: verdict == .refused, at: now)
         if case .answered(let status, let reason, _) = result, status != 200, let call {
             out.append(.note(.pushFailed(call.key.id, wake.device, status: status, reason: reason ?? "")))
         } else if case .unreachable(let why) = result, let call {
@@ -191,7 +199,9 @@ extension Switchboard {
     }
 
     /// Keeps the result with the device, and takes a token away that APNs says is dead.
-    private func keep(_ result: PushResult, of wake: Wake, at now: Moment) {
+    ///
+    /// `isFinal`: Nothing more is tried for this call, the other environment included.
+    private func keep(_ result: PushResult, of wake: Wake, isFinal: Bool, at now: Moment) {
         guard result != .cancelled, var device = directory.device(wake.device, of: wake.user) else { return }
         device.lastPush = .init(
             at: now,
@@ -205,6 +215,9 @@ extension Switchboard {
         case .answered(410, _, let timestamp):
             // A phone that registered again after APNs saw the token die has a live one.
             if timestamp.map({ $0 >= device.voipTokenAt ?? $0 }) ?? true { device.voipToken = nil }
+        case .answered(400, "BadDeviceToken", _) where isFinal && device.voipToken == wake.token:
+            // Neither environment knows it.
+            device.voipToken = nil
         case .answered, .unreachable, .cancelled, .onlyLogged: break
         }
         store(device)

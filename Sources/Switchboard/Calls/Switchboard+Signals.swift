@@ -120,7 +120,8 @@ extension Switchboard {
             if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
                 return deliverSignal(message, to: call, side, from: source, at: now)
             }
-            if let epoch = message.epoch, epoch != call.session.epoch {
+            // An offer that names an epoch means that call: a renegotiation that crossed its end must ring nobody.
+            if let epoch = message.epoch, epoch != call.session.epoch || !call.session.isLive {
                 return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
             }
         }

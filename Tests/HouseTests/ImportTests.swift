@@ -57,6 +57,10 @@ struct ImportTests {
 
     @Test("that is an adapter imports no other adapter")
     func adaptersAreStrangers() {
+        let befriended = Repository.sources.filter { Self.adapters.contains($0.target) }.flatMap { file in
+            file.imports.filter { $0.module != file.target && Self.adapters.contains($0.module) }.map(\.place)
+        }
+        expectNone(befriended, "adapters know the ports only")
         for (module, imports) in Self.table where Self.adapters.contains(module) {
             #expect(imports.isDisjoint(with: Self.adapters), "\(module)")
         }

@@ -138,6 +138,7 @@ public final class Switchboard {
             calls.remove(older)
         }
         calls.insert(call)
+        calls.began(call)
         if call.session.isLive { note(call, "restarted", at: now) }
         wakeLater(call, at: now)
         reschedule(call)

@@ -39,7 +39,9 @@ struct DocumentTests {
     func noForeignSettings() {
         let known = Set(Setting.all.map(\.variable))
         let scripts: Set<String> = ["RINGLINE_STRICT", "RINGLINE_BINARY", "RINGLINE_PYTHON", "RINGLINE_CONFIG"]
-        let named = Self.text.matches(of: /\bRINGLINE_[A-Z0-9_]*[A-Z0-9]\b/).map { String($0.0) }
+        let named = Self.text.matches(of: /\bRINGLINE_[A-Z0-9_]*[A-Z0-9]\b/.wordBoundaryKind(.simple)).map {
+            String($0.0)
+        }
         expectNone(Set(named).subtracting(known).subtracting(scripts).sorted(), "a variable that nothing reads")
     }
 
@@ -54,7 +56,7 @@ struct DocumentTests {
         let suffixes = ["_bucket", "_sum", "_count"]
         let dashboards = Repository.files.filter { $0.hasPrefix("Deploy/") && $0.hasSuffix(".json") }
         let text = ([Self.text] + dashboards.map(Repository.text)).joined(separator: "\n")
-        let named = text.matches(of: /\bringline_[a-z_]*[a-z]\b/).map { match in
+        let named = text.matches(of: /\bringline_[a-z_]*[a-z]\b/.wordBoundaryKind(.simple)).map { match in
             let name = String(match.0)
             return suffixes.first { name.hasSuffix($0) }.map { String(name.dropLast($0.count)) } ?? name
         }

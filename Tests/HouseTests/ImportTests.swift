@@ -33,7 +33,9 @@ struct ImportTests {
     /// What comes with the toolchain.
     ///
     /// Everything else of it is either C that we wrap or too large (FoundationNetworking).
-    private static let system: Set<String> = ["Foundation", "Glibc", "Synchronization", "Dispatch"]
+    private static let system: Set<String> = [
+        "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Dispatch",
+    ]
 
     private static let adapters: Set<String> = ["SQLiteStore", "ApplePush", "Gateway"]
 
@@ -55,8 +57,25 @@ struct ImportTests {
         expectNone(Set(Self.table.keys).subtracting(modules).subtracting(toCome).sorted(), "a line without a module")
     }
 
+    @Test("that is in the product has FoundationEssentials at most: all of Foundation adds 46 MB of ICU to the binary")
+    func noFoundation() {
+        // CallTesting is linked into tests only.
+        let heavy: Set<String> = [
+            "Foundation", "FoundationInternationalization", "FoundationNetworking", "FoundationXML",
+        ]
+        expectNone(
+            Repository.sources.filter { $0.target != "CallTesting" }.flatMap(\.imports)
+                .filter { heavy.contains($0.module) }.map { "\($0.place): import \($0.module)" },
+            "FoundationEssentials or Glibc instead: one file that imports Foundation links ICU into the static binary"
+        )
+    }
+
     @Test("that is an adapter imports no other adapter")
     func adaptersAreStrangers() {
+        let befriended = Repository.sources.filter { Self.adapters.contains($0.target) }.flatMap { file in
+            file.imports.filter { $0.module != file.target && Self.adapters.contains($0.module) }.map(\.place)
+        }
+        expectNone(befriended, "adapters know the ports only")
         for (module, imports) in Self.table where Self.adapters.contains(module) {
             #expect(imports.isDisjoint(with: Self.adapters), "\(module)")
         }

@@ -40,16 +40,16 @@ extension Switchboard {
     /// A session that owes a sign of life since a call came was a corpse: it is closed, and its device woken.
     func checkProbe(of session: Session, at now: Moment) {
         guard let probedAt = session.probedAt, now >= probedAt + policy.probeFor else { return }
-        for call in callsRinging(session.user) { note(call, "probe.failed", device: session.phone.id, at: now) }
         close(session.id, code: 1001, "no answer to a ping", isLost: true)
         closed(session.id, at: now)
     }
 
-    /// A session is gone that had not yet shown that the offer reached anybody: its devices are woken instead.
-    func wakeInsteadOf(_ session: Session, at now: Moment) {
-        guard session.probedAt != nil else { return }
+    /// A session is closed that never gave the sign of life it owed: whether the offer reached it nobody knows.
+    func wakeInstead(of session: Session, at now: Moment) {
+        guard session.probedAt != nil, !isDraining else { return }
         let left = sessionsByUser[session.user] ?? []
         for call in callsRinging(session.user) {
+            note(call, "probe.failed", device: session.phone.id, at: now)
             for device in directory.devices(of: session.user) where !isLive(device, among: left) {
                 wake(device, for: call, at: now)
             }

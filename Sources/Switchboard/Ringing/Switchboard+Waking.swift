@@ -157,10 +157,16 @@ extension Switchboard {
         let sessions = sessionsByUser[call.session.callee] ?? []
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
-            guard let device = directory.device(id, of: call.session.callee), token(of: device, for: push.kind) != nil,
-                !isLive(device, among: sessions)
+            guard let device = directory.device(id, of: call.session.callee), token(of: device, for: push.kind) != nil
             else {
-                // It has come by itself, or cannot be woken any more. Should it go again, it is woken anew.
+                // It was removed, or its token belongs to somebody else by now: a try that is due for ever would
+                // wake the loop for ever.
+                _ = call.pushes[id]?.cancel()
+                note(call, "push.cancelled", device: id, at: now)
+                continue
+            }
+            guard !isLive(device, among: sessions) else {
+                // It has come by itself. Should it go again, it is woken anew.
                 call.pushes[id] = nil
                 continue
             }

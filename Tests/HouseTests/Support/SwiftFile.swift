@@ -32,8 +32,11 @@ struct SwiftFile: Sendable {
     }
 
     /// The places of code that match.
+    ///
+    /// By default a word of a pattern ends where Unicode says, and by that `Clock.now` is one word.
     func places(of pattern: Regex<some Any>) -> [String] {
-        numbered.filter { $0.1.contains(pattern) }.map { "\(path):\($0.0)" }
+        let pattern = pattern.wordBoundaryKind(.simple)
+        return numbered.filter { $0.1.contains(pattern) }.map { "\(path):\($0.0)" }
     }
 
     private var numbered: [(Int, Substring)] { zip(1..., code).map { ($0, $1) } }

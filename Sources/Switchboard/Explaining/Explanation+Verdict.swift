@@ -114,7 +114,7 @@ extension Explanation {
         }
         let taken = " was pushed at \(offset(sent))\(why), APNs accepted it\(service) at \(offset(push.at)), "
         // A phone that a push wakes comes back under the name of its token or its connection.
-        if let life = events.first(where: { isLife($0, after: push.at) }) {
+        if let life = events.first(where: { isLife($0, after: sent) }) {
             return taken + "and it came back at \(offset(life.at))."
         }
         return taken

@@ -78,6 +78,11 @@ public final class Switchboard {
     public func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
         swap(&out, &outputs)
         defer { swap(&out, &outputs) }
+        if !outputs.isEmpty {
+            // What taking up the kept calls had to say waits for the first input.
+            out.append(contentsOf: outputs)
+            outputs.removeAll()
+        }
         switch input {
         case .opened(let id, let who, let device): opened(id, who, device: device, at: now)
         case .received(let id, let frame): received(frame, from: id, at: now)

@@ -1,0 +1,132 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("A registration")
+struct DeviceTests {
+    private func devices(_ world: World, _ user: String) throws -> [String] {
+        let text = try world.reply(try who(user), .devices).text
+        return text.split(separator: "{").compactMap { part in
+            part.contains(#""id":"#) ? String(part.split(separator: "\"")[2]) : nil
+        }
+    }
+
+    @Test("of one device is one row, whose token is the newest")
+    func upsert() throws {
+        let world = World()
+        let first = try world.register(try who("10"), "b1", voip: "aa")
+        #expect(first.status == 200)
+        #expect(first["id"] == "b1")
+        #expect(try world.register(try who("10"), "b1", voip: "bb")["voipDeviceToken"] == "bb")
+        #expect(try devices(world, "10") == ["b1"])
+    }
+
+    @Test("without a device id joins the row with the same token, else the one whose other half is empty")
+    func halves() throws {
+        let world = World()
+        let id = try world.register(try who("10"), nil, voip: "aa")["id"]
+        #expect(try world.register(try who("10"), nil, voip: nil, alert: "bb")["id"] == id)
+        #expect(try world.register(try who("10"), nil, voip: "aa")["id"] == id)
+        #expect(try world.register(try who("10"), nil, voip: nil, alert: "bb")["id"] == id)
+        #expect(try world.register(try who("10"), nil, voip: "aa", alert: "bb")["id"] == id)
+        #expect(try devices(world, "10").count == 1)
+    }
+
+    @Test("without a device id makes a row of its own where no half is empty, or for another app")
+    func rows() throws {
+        let world = World()
+        try world.register(try who("10"), nil, voip: "aa")
+        try world.register(try who("10"), nil, voip: "bb")
+        #expect(try devices(world, "10").count == 2)
+        try world.register(try who("10"), nil, voip: nil, alert: "cc", bundle: "com.example.other")
+        #expect(try devices(world, "10").count == 3)
+        try world.register(try who("10"), nil, voip: "dd", alert: "ee")
+        #expect(try devices(world, "10").count == 4)
+        try world.register(try who("10"), "named", voip: "ff")
+        try world.register(try who("10"), nil, voip: nil, alert: "gg")
+        #expect(try devices(world, "10").count == 5, "it joins a nameless half, not the named one's")
+    }
+
+    @Test("moves a token from the user who had it")
+    func moves() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa")
+        try world.register(try who("12"), "x1", voip: "aa")
+        #expect(try devices(world, "10").isEmpty)
+        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        #expect(world.pushes.isEmpty)
+    }
+
+    @Test("that takes one of two tokens away leaves the other")
+    func movesHalf() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa", alert: "bb")
+        try world.register(try who("12"), "x1", voip: "aa")
+        let text = try world.reply(try who("10"), .devices).text
+        #expect(text.contains("bb") && !text.contains(#""voipDeviceToken":"aa""#))
+    }
+
+    @Test("of the 33rd device takes the place of the one unseen longest")
+    func tooMany() throws {
+        let world = World()
+        for index in 0..<32 {
+            try world.register(try who("10"), "b\(index)", voip: "aa\(index)")
+            world.wait(1)
+        }
+        try world.register(try who("10"), "b0", voip: "new")
+        try world.register(try who("10"), "b32", voip: "bb")
+        let left = try devices(world, "10")
+        #expect(left.count == 32)
+        #expect(!left.contains("b1") && left.contains("b0") && left.contains("b32"))
+    }
+
+    @Test("is removed by its user alone")
+    func removal() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        #expect(try world.reply(try who("11"), .removeDevice(try device("b1"))).status == 404)
+        #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 200)
+        #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 404)
+    }
+
+    @Test("is kept, and is there after a restart")
+    func kept() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa", environment: .sandbox)
+        let again = world.restarted()
+        again.send(try again.open("11", "a1"), World.offer("c-1", to: "10"))
+        #expect(again.takenPushes().map(\.environment) == [.sandbox])
+    }
+}
+
+@Suite("A block")
+struct BlockTests {
+    @Test("is listed as a contact, with an integer where the asking token writes one")
+    func listed() throws {
+        let world = World()
+        var asking = try who("10")
+        _ = try world.reply(asking, .block(try user("12")))
+        _ = try world.reply(asking, .block(try user("11")))
+        _ = try world.reply(asking, .block(try user("11")))
+        #expect(
+            try world.reply(asking, .blocks).text == #"[{"id":"11","user_id":"11"},{"id":"12","user_id":"12"}]"#
+        )
+        asking.userIsInteger = true
+        #expect(try world.reply(asking, .blocks).text == #"[{"id":11,"user_id":11},{"id":12,"user_id":12}]"#)
+        _ = try world.reply(asking, .unblock(try user("12")))
+        #expect(try world.reply(asking, .unblock(try user("12"))).status == 200)
+        #expect(try world.reply(asking, .blocks).text == #"[{"id":11,"user_id":11}]"#)
+        #expect(try world.reply(try who("12"), .blocks).text == "[]")
+    }
+
+    @Test("of oneself makes no sense, and of more than may be is refused")
+    func limits() throws {
+        let world = World { $0.blocksPerUser = 2 }
+        #expect(try world.reply(try who("10"), .block(try user("10"))).status == 400)
+        for (name, status) in [("1", 200), ("2", 200), ("3", 429), ("2", 200)] {
+            #expect(try world.reply(try who("10"), .block(try user(name))).status == status)
+        }
+    }
+}

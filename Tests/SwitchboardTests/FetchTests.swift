@@ -1,0 +1,207 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("A fetch")
+struct FetchTests {
+    @Test("shows caller and callee each what is theirs")
+    func views() throws {
+        let talk = try Talk.answered()
+        talk.world.send(talk.caller, World.ice("c-1", id: "from-a"))
+        talk.world.send(talk.callee, World.ice("c-1", id: "from-b"))
+        talk.world.send(talk.callee, World.plain("ice", "c-1", id: "n", more: #","candidate":null"#))
+        let caller = try talk.world.fetched(try who("11"), "c-1", device: "a1")
+        #expect(caller["state"] == "answered")
+        #expect(caller["offer"] == "null")
+        #expect(caller["answer"]?.contains(#""sdp":"v=0\r\ns=b\r\n""#) == true)
+        #expect(caller["candidates"] == #"[{"candidate":"from-b"}]"#)
+        let callee = try talk.world.fetched(try who("10"), "c-1", device: "b1")
+        #expect(callee["answer"] == "null")
+        #expect(callee["offer"]?.contains(#""hasVideo":false,"displayName":"Name of 11""#) == true)
+        #expect(callee["candidates"] == #"[{"candidate":"from-a"}]"#)
+        #expect(callee["ringUntil"] == "\(talk.world.now.milliseconds + 45_000)")
+    }
+
+    @Test("shows a device that lost the call its end, and nothing of the answered leg")
+    func loser() throws {
+        let talk = try Talk(World())
+        _ = try talk.world.open("10", "b2")
+        talk.world.send(talk.callee, World.answer("c-1"))
+        talk.world.send(talk.caller, World.ice("c-1", id: "secret"))
+        let view = try talk.world.fetched(try who("10"), "c-1", device: "b2")
+        #expect(view["state"] == "ended")
+        #expect(view["reason"] == "answered_elsewhere")
+        #expect(!view.text.contains("secret"))
+        #expect(view["offer"] == "null")
+    }
+
+    @Test("answers an outsider exactly as it does for a call that never was")
+    func outsider() throws {
+        let talk = try Talk()
+        let outsider = try who("12")
+        for request in ["c-1", "never"] {
+            let reply = try talk.world.fetched(outsider, request)
+            #expect(reply.status == 404)
+            #expect(try reply == talk.world.fetched(outsider, "x"))
+            #expect(try talk.world.reply(outsider, .end(try call(request), device: nil)) == reply)
+            #expect(try talk.world.reply(outsider, .call(try call(request))) == reply)
+            #expect(try talk.world.reply(outsider, .timeline(try call(request))) == reply)
+            let id = try talk.world.fetch(outsider, request, wait: 30)
+            #expect(talk.world.replies[id] == reply, "also at once, where it would wait")
+        }
+    }
+
+    @Test("as an array holds the signals in the older shape")
+    func array() throws {
+        let talk = try Talk()
+        let reply = try talk.world.reply(
+            try who("10"),
+            .fetch(try call("c-1"), .init(isArray: true, device: try device("b1")))
+        )
+        #expect(reply.text.hasPrefix(#"[{"action":"offer","data":{"#))
+        #expect(reply.text.hasSuffix("}]"))
+        #expect(!reply.text.contains(#""action":"call""#))
+    }
+
+    @Test("of a ringing call by a named device makes it one that is rung")
+    func rings() throws {
+        let talk = try Talk()
+        _ = try talk.world.fetched(try who("10"), "c-1", device: "b9")
+        talk.world.send(talk.callee, World.answer("c-1"))
+        let view = try talk.world.fetched(try who("10"), "c-1", device: "b9")
+        #expect(view["reason"] == "answered_elsewhere")
+        #expect(view["signals"]?.contains("answered_elsewhere") == true)
+    }
+}
+
+@Suite("A long poll")
+struct PollTests {
+    @Test("is answered at once where there is something new, and waits where there is not")
+    func waits() throws {
+        let talk = try Talk()
+        let atOnce = try talk.world.fetch(try who("10"), "c-1", since: 0, wait: 20, device: "b1")
+        #expect(talk.world.replies[atOnce] != nil)
+        let waits = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 20, device: "b1")
+        #expect(talk.world.replies[waits] == nil)
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.replies[waits]?["next"] == "3")
+        #expect(talk.world.replies[waits]?["signals"]?.contains(#""id":"i""#) == true)
+    }
+
+    @Test("is not answered by what concerns somebody else")
+    func others() throws {
+        let talk = try Talk()
+        let poll = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 20, device: "b1")
+        talk.world.send(talk.callee, World.plain("ringing", "c-1", id: "r"))
+        #expect(talk.world.replies[poll] == nil)
+    }
+
+    @Test("is answered empty when its time is over, not before, and never waits for more than 30 s")
+    func timeout() throws {
+        let talk = try Talk()
+        let short = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 10, device: "b1")
+        let long = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 500, device: "b1")
+        talk.world.wait(.milliseconds(9_999))
+        #expect(talk.world.replies[short] == nil)
+        talk.world.wait(.milliseconds(1))
+        #expect(talk.world.replies[short]?["signals"] == "[]")
+        talk.world.wait(.milliseconds(19_999))
+        #expect(talk.world.replies[long] == nil)
+        talk.world.wait(.milliseconds(1))
+        #expect(talk.world.replies[long]?["signals"] == "[]")
+    }
+
+    @Test("of a call that has ended, or begins a new epoch, does not wait")
+    func ended() throws {
+        let talk = try Talk()
+        let poll = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 20, device: "b1")
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        #expect(talk.world.replies[poll]?["state"] == "ended")
+        let late = try talk.world.fetch(try who("10"), "c-1", since: 99, wait: 20, device: "b1")
+        #expect(talk.world.replies[late]?["reason"] == "cancelled")
+    }
+
+    @Test("that nobody waits for any more is not answered, and leaves nothing behind")
+    func abandoned() throws {
+        let talk = try Talk.answered()
+        talk.world.give(.closed(talk.callee))
+        let poll = try talk.world.fetch(try who("10"), "c-1", since: 99, wait: 30, device: "b1")
+        talk.world.wait(10)
+        talk.world.give(.abandoned(poll))
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.replies[poll] == nil)
+        #expect(talk.world.board.polls.isEmpty)
+        talk.world.wait(.milliseconds(29_999))
+        #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
+        talk.world.wait(.milliseconds(1))
+        #expect(talk.world.taken(talk.caller).states.contains("ended disconnected"))
+    }
+
+    @Test("keeps its device in the call as a socket does")
+    func presence() throws {
+        let talk = try Talk.answered()
+        talk.world.give(.closed(talk.callee))
+        talk.world.wait(20)
+        let poll = try talk.world.fetch(try who("10"), "c-1", since: 99, wait: 30, device: "b1")
+        talk.world.wait(.milliseconds(29_999))
+        #expect(talk.world.replies[poll] == nil)
+        #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
+    }
+}
+
+@Suite("A request")
+struct RequestTests {
+    @Test("that names no device acts for the device of its user that is in the call")
+    func standIn() throws {
+        let talk = try Talk.answered()
+        let reply = try talk.world.reply(try who("10", token: 9), .end(try call("c-1"), device: nil))
+        #expect(reply["state"] == "ended")
+        #expect(talk.world.taken(talk.caller).states.last == "ended hangup")
+    }
+
+    @Test("by a service speaks for others, by anybody else does not")
+    func service() throws {
+        let world = World()
+        let body = #"{"action":"offer","callId":"c-9","from":"11","to":"10","data":{"sdp":"v=0\r\n"}}"#
+        #expect(try world.post(try who("12"), body).status == 403)
+        var service = try who("svc")
+        service.isService = true
+        #expect(try world.post(service, body).status == 200)
+        #expect(try world.fetched(try who("10"), "c-9")["room"] == "p2p:11-10")
+    }
+
+    @Test("makes a callId where the offer has none, and tells it")
+    func madeCallID() throws {
+        let world = World()
+        let reply = try world.post(try who("11"), #"{"action":"offer","to":"10","data":{"sdp":"v=0\r\n"}}"#)
+        let id = try #require(reply["callId"])
+        #expect(UUIDv5.isUUID(id))
+        #expect(reply["seq"] == "1")
+        #expect(reply["epoch"] == "1")
+        #expect(try world.fetched(try who("10"), id)["callUUID"] == id)
+    }
+
+    @Test("without a callId means the live call with that user")
+    func noCallID() throws {
+        let talk = try Talk()
+        talk.clear()
+        talk.world.send(talk.callee, #"{"type":"answer","id":"a","to":"11","sdp":"v=0\r\n"}"#)
+        #expect(talk.world.taken(talk.caller).states == ["answered"])
+        talk.world.send(talk.callee, #"{"type":"ice","id":"i","candidate":null}"#)
+        #expect(talk.world.taken(talk.callee).of("error").last?["field"] == "callId")
+    }
+
+    @Test("for a history or a timeline asks the store, with all that has changed before")
+    func stored() throws {
+        let talk = try Talk.answered()
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        let history = try talk.world.reply(try who("10"), .history(limit: 10, before: nil)).text
+        #expect(history.contains(#""callId":"c-1""#) && history.contains(#""direction":"incoming""#))
+        let mine = try talk.world.reply(try who("11"), .timeline(try call("c-1"))).text
+        #expect(mine.contains(#""event":"ended""#) && !mine.contains("delivered.socket"))
+        let theirs = try talk.world.reply(try who("10"), .timeline(try call("c-1"))).text
+        #expect(theirs.contains("delivered.socket"))
+    }
+}

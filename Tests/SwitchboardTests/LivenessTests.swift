@@ -1,0 +1,179 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("A session's life")
+struct LivenessTests {
+    /// Check-ups are rounded up to it, so that one wake-up serves many sessions.
+    private let grain = Moment.Span.milliseconds(64)
+
+    @Test("is asked for every 25 s, the first time at any moment until then, and is over after 60 s of silence")
+    func silence() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        world.wait(25)
+        world.wait(grain)
+        #expect(world.pings[session] == 1)
+        world.wait(25)
+        world.wait(grain)
+        #expect(world.pings[session] == 2)
+        world.wait(.milliseconds(9_999 - 2 * grain.milliseconds))
+        #expect(world.closes[session] == nil)
+        world.wait(.milliseconds(1))
+        world.wait(grain)
+        #expect(world.closes[session] == 1_001)
+        #expect(world.board.sessionCount == 0)
+    }
+
+    @Test("is asked for at other moments than that of sessions opened with it")
+    func spread() throws {
+        let world = World()
+        for index in 0..<200 { _ = try world.open("\(index)", "a1") }
+        world.wait(12)
+        #expect((60...140).contains(world.pings.count))
+    }
+
+    @Test("goes on as long as pongs or frames come")
+    func alive() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        for round in 0..<20 {
+            world.wait(50)
+            if round.isMultiple(of: 2) { world.give(.ponged(session)) } else { world.send(session, "{}") }
+        }
+        #expect(world.closes[session] == nil)
+    }
+
+    @Test("ends with its token and a minute, unless it is renewed in time")
+    func expiry() throws {
+        for isRenewed in [false, true] {
+            let world = World()
+            var who = try who("11")
+            who.expiresAt = world.now + .seconds(100)
+            let session = world.session(who, device: "a1")
+            func live(_ seconds: Int64) {
+                for _ in 0..<seconds / 10 {
+                    world.wait(10)
+                    world.give(.ponged(session))
+                }
+            }
+            live(150)
+            if isRenewed {
+                world.send(session, #"{"type":"auth","id":"t","token":"new"}"#)
+                #expect(world.verifications.map(\.2) == ["new"])
+                who.expiresAt = world.now + .seconds(1_000)
+                _ = world.taken(session)
+                world.give(.verified(session, id: SignalID("t"), .success(who)))
+                #expect(world.taken(session).types == ["ack"])
+            }
+            world.wait(.milliseconds(9_999))
+            #expect(world.closes[session] == nil)
+            world.wait(.milliseconds(1))
+            #expect(world.closes[session] == (isRenewed ? nil : 4401))
+            #expect(world.taken(session).code == (isRenewed ? nil : "token_expired"))
+        }
+    }
+
+    @Test("is not renewed by another user's token, nor by a bad one")
+    func wrongRenewal() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        world.give(.verified(session, id: nil, .success(try who("10"))))
+        #expect(world.taken(session).code == "forbidden")
+        world.give(.verified(session, id: nil, .failure(WireError(.unauthenticated, "no"))))
+        #expect(world.taken(session).code == "unauthenticated")
+        world.give(.verified(SessionID(rawValue: 99), id: nil, .success(try who("10"))))
+    }
+
+    @Test("that is over disconnects an answered call after the grace, not before")
+    func grace() throws {
+        let talk = try Talk.answered()
+        talk.world.give(.closed(talk.callee))
+        talk.clear()
+        talk.world.wait(.milliseconds(29_999))
+        #expect(talk.world.taken(talk.caller).isEmpty)
+        talk.world.wait(.milliseconds(1))
+        #expect(talk.world.taken(talk.caller).states == ["ended disconnected"])
+    }
+
+    @Test("that goes on by requests alone keeps the call")
+    func requests() throws {
+        let talk = try Talk.answered()
+        talk.world.give(.closed(talk.callee))
+        for _ in 0..<10 {
+            talk.world.wait(20)
+            talk.world.give(.ponged(talk.caller))
+            _ = try talk.world.fetched(try who("10"), "c-1", device: "b1")
+        }
+        #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
+        talk.world.wait(30)
+        #expect(talk.world.taken(talk.caller).states.contains("ended disconnected"))
+    }
+}
+
+@Suite("Time")
+struct TimeTests {
+    @Test("does nothing early, and nothing needs to be asked for twice")
+    func due() throws {
+        let talk = try Talk()
+        let world = talk.world
+        try world.register(try who("12"), "x1", voip: "xx")
+        world.send(talk.caller, World.offer("c-2", to: "12", id: "o2"))
+        world.answerPush(try #require(world.takenPushes().first), 503)
+        _ = try world.fetch(try who("10"), "c-1", since: 99, wait: 10, device: "b1")
+        for _ in 0..<200 {
+            guard let deadline = world.board.deadline else { break }
+            var outputs: [Switchboard.Output] = []
+            let early = Moment(milliseconds: deadline.milliseconds - 1)
+            world.board.handle(.deadlineReached, at: early, into: &outputs)
+            #expect(outputs.isEmpty)
+            #expect(world.board.deadline == deadline)
+            world.wait(deadline - world.now)
+            let next = try #require(world.board.deadline)
+            #expect(next > world.now, "one wake-up does all that is due")
+        }
+    }
+
+    @Test("that jumps ahead, as after a suspended machine, ends what is over and nothing twice")
+    func jump() throws {
+        let talk = try Talk()
+        var outputs: [Switchboard.Output] = []
+        let later = talk.world.now + .seconds(86_400)
+        talk.world.board.handle(.deadlineReached, at: later, into: &outputs)
+        #expect(talk.world.board.sessionCount == 0)
+        #expect(talk.world.board.deadline.map { $0 > later } == true)
+        let ended = outputs.count { if case .note(.ended) = $0 { true } else { false } }
+        #expect(ended == 1)
+    }
+
+    @Test("that goes by without anything happening leaves no more behind than it found")
+    func idle() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        for index in 0..<25 {
+            world.send(caller, World.offer("c-\(index)", to: "10", id: "o\(index)"))
+            world.send(caller, World.plain("end", "c-\(index)", id: "e\(index)"))
+        }
+        world.give(.closed(caller))
+        world.wait(1_000)
+        #expect(world.board.calls.count == 0)
+        #expect(world.board.timerCount == 1)
+        #expect(world.board.callBuckets.isEmpty)
+        #expect(world.board.news.isEmpty)
+        #expect(world.board.waiting.isEmpty)
+    }
+
+    @Test("lets an ended call be fetched for ten minutes, to the millisecond")
+    func fetchable() throws {
+        let talk = try Talk()
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        talk.world.wait(.milliseconds(599_999))
+        let view = try talk.world.fetched(try who("10"), "c-1", device: "b1")
+        #expect(view["state"] == "ended")
+        #expect(view["reason"] == "cancelled")
+        talk.world.wait(.milliseconds(1))
+        #expect(try talk.world.fetched(try who("10"), "c-1", device: "b1").status == 404)
+    }
+}

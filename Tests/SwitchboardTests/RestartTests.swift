@@ -1,0 +1,156 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("After a restart")
+struct RestartTests {
+    @Test("a call rings on until its original moment, and nobody is sent anything twice")
+    func ringing() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "bb")
+        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        #expect(world.takenPushes().count == 1)
+        world.wait(10)
+        let again = world.restarted(after: 5)
+        let caller = try again.open("11", "a1")
+        #expect(again.taken(caller).states == ["ringing"])
+        #expect(again.pushes.isEmpty)
+        again.wait(.milliseconds(29_999))
+        #expect(again.taken(caller).states.isEmpty)
+        again.wait(.milliseconds(1))
+        #expect(again.taken(caller).states == ["ended unanswered"])
+        #expect(again.pushes.isEmpty)
+    }
+
+    @Test("a call whose moment has passed meanwhile ends at once")
+    func late() throws {
+        let world = World()
+        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        let again = world.restarted(after: 100)
+        again.wait(0)
+        #expect(try again.fetched(try who("11"), "c-1")["reason"] == "unanswered")
+    }
+
+    @Test("an answered call goes on: replayed, with its ids known and its numbers above")
+    func answered() throws {
+        let talk = try Talk.answered()
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        let again = talk.world.restarted(crashes: 1, after: 3)
+        let (a, b) = (try again.open("11", "a1"), try again.open("10", "b1"))
+        #expect(again.taken(b).map(\.seq) == [0, 1, 4, 5])
+        _ = again.taken(a)
+        again.send(a, World.ice("c-1", id: "i"))
+        #expect(again.taken(a).ack?.seq == 5)
+        #expect(again.taken(b).isEmpty)
+        again.send(a, World.ice("c-1", id: "j"))
+        #expect(again.taken(b).first.map { $0.seq > 5 } == true)
+        again.wait(29)
+        again.give(.ponged(a))
+        again.wait(29)
+        #expect(!again.taken(a).states.contains("ended disconnected"))
+    }
+
+    @Test("an answered call whose devices do not come back is disconnected")
+    func notBack() throws {
+        let talk = try Talk.answered()
+        let again = talk.world.restarted()
+        again.wait(.milliseconds(29_999))
+        #expect(again.notes.isEmpty)
+        again.wait(.milliseconds(1))
+        #expect(again.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
+    }
+
+    @Test("every kind of entry is as it was, also those that name devices")
+    func entries() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        let (b1, b2) = (try world.open("10", "b1"), try world.open("10", "b2"))
+        for id in ["c-1", "c-2"] { world.send(caller, World.offer(id, to: "10", id: "o" + id)) }
+        world.send(b1, World.answer("c-1"))
+        world.send(b2, World.plain("end", "c-2", id: "e", more: #","reason":"busy""#))
+        world.send(b1, World.plain("update", "c-1", id: "u", more: #","hold":true,"audioMuted":false"#))
+        let again = world.restarted()
+        for id in ["c-1", "c-2"] {
+            for (asking, device) in [("11", "a1"), ("10", "b1"), ("10", "b2")] {
+                let before = try world.fetched(try who(asking), id, device: device)
+                #expect(try again.fetched(try who(asking), id, device: device) == before, "\(id) \(device)")
+            }
+        }
+        for number in 1...2 {
+            let (old, new) = (
+                world.board.calls[CallNumber(rawValue: Int64(number))],
+                again.board.calls[CallNumber(rawValue: Int64(number))]
+            )
+            #expect(new?.session.log == old?.session.log)
+            #expect(new?.session.phase == old?.session.phase)
+            #expect(new?.session.calleeMedia == old?.session.calleeMedia)
+            #expect(new?.record == old?.record)
+        }
+    }
+
+    @Test("a device is told what it missed")
+    func news() throws {
+        let talk = try Talk()
+        talk.world.give(.closed(talk.callee))
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        let again = talk.world.restarted()
+        #expect(again.taken(try again.open("10", "b1")).states == ["ended cancelled"])
+        #expect(again.taken(try again.open("11", "a1")).types == ["welcome"], "the caller was told")
+    }
+
+    @Test("that followed a crash new logs begin above any number that was lost, for a while")
+    func shadow() throws {
+        let world = World().restarted(crashes: 2)
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.taken(caller).ack?.seq == 2_049)
+        world.wait(180)
+        let later = try world.open("11", "a2")
+        world.send(later, World.offer("c-2", to: "10"))
+        #expect(world.taken(later).ack?.seq == 1)
+    }
+
+    @Test("epochs and call numbers go on")
+    func numbers() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("11-10", to: "10"))
+        world.send(caller, World.plain("end", "11-10", id: "e"))
+        let again = world.restarted(after: 5_000)
+        again.wait(0)
+        #expect(try again.fetched(try who("11"), "11-10").status == 404)
+        let back = try again.open("11", "a1")
+        again.send(back, World.offer("11-10", to: "10"))
+        #expect(again.taken(back).ack?["epoch"] == "2")
+        #expect(again.board.lastCallNumber == 2)
+    }
+
+    @Test("blocks and do-not-disturb hold, and a hidden call stays hidden")
+    func hidden() throws {
+        let world = World()
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        _ = try world.reply(try who("12"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        let again = world.restarted()
+        #expect(again.taken(try again.open("10", "b1")).types == ["welcome"])
+        let x = try again.open("12", "x1")
+        again.send(try again.open("11", "a2"), World.offer("c-2", to: "12"))
+        #expect(again.taken(x).types == ["welcome"])
+    }
+
+    @Test("a call that makes no sense is left out and noted, and the others are there")
+    func unreadable() throws {
+        let talk = try Talk()
+        var state = talk.world.kept.state(crashes: 0)
+        state.calls.append(state.calls[0])
+        state.calls[1].record.number = CallNumber(rawValue: 99)
+        state.calls[1].record.id = try call("broken")
+        state.calls[1].record.legs = []
+        let again = World(stored: state, at: talk.world.now)
+        again.wait(0)
+        again.give(.deadlineReached)
+        #expect(again.notes.contains(.unreadable(CallNumber(rawValue: 99))))
+        #expect(try again.fetched(try who("10"), "c-1", device: "b1").status == 200)
+    }
+}

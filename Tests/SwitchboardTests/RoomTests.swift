@@ -1,0 +1,174 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("A room without a call")
+struct RoomPresenceTests {
+    private func enter(_ world: World, _ session: SessionID, _ room: String, type: String = "join") {
+        world.send(session, #"{"type":"\#(type)","id":"r","room":"\#(room)"}"#)
+    }
+
+    @Test("tells each member who is there, who comes and who goes, under the name each uses")
+    func pair() throws {
+        let world = World()
+        let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        enter(world, a, "p2p:11-10")
+        #expect(world.taken(a).types == ["welcome", "ack"])
+        enter(world, b, "p2p:10-11")
+        let seen = world.taken(b).of("peer")
+        #expect(seen.map { $0["user"] } == ["11"])
+        #expect(seen.map { $0["room"] } == ["p2p:10-11"])
+        let told = world.taken(a).of("peer")
+        #expect(told.map { $0["device"] } == ["b1"])
+        #expect(told.map { $0["present"] } == ["true"])
+        enter(world, b, "p2p:10-11", type: "leave")
+        #expect(world.taken(a).of("peer").map { $0["present"] } == ["false"])
+        enter(world, b, "p2p:10-11", type: "leave")
+        #expect(world.taken(a).isEmpty)
+    }
+
+    @Test("is entered once, however often it is asked for")
+    func twice() throws {
+        let world = World()
+        let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        enter(world, a, "p2p:11-10")
+        enter(world, b, "p2p:11-10")
+        _ = world.taken(a)
+        enter(world, b, "p2p:11-10")
+        enter(world, b, "p2p:10-11")
+        #expect(world.taken(a).isEmpty)
+        #expect(world.taken(b).ack != nil)
+    }
+
+    @Test("is left with the session")
+    func closed() throws {
+        let world = World()
+        let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        enter(world, a, "p2p:11-10")
+        enter(world, b, "p2p:11-10")
+        _ = world.taken(a)
+        world.give(.closed(b))
+        #expect(world.taken(a).map { $0["present"] } == ["false"])
+        world.give(.closed(a))
+        #expect(world.board.rooms.isEmpty)
+    }
+
+    @Test("of a group is open to those whose token carries it")
+    func group() throws {
+        let world = World()
+        var member = try who("11")
+        member.rooms = ["room:x"]
+        let (a, b) = (world.session(member, device: "a1"), try world.open("10", "b1"))
+        enter(world, a, "room:x")
+        #expect(world.taken(a).ack != nil)
+        enter(world, b, "room:x")
+        #expect(world.taken(b).code == "forbidden")
+        enter(world, a, "room:y")
+        #expect(world.taken(a).code == "forbidden")
+        #expect(world.taken(a).isEmpty)
+    }
+
+    @Test("that is none of a user's is forbidden; that has no such form is a wrong field")
+    func wrong() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        enter(world, session, "p2p:12-13")
+        #expect(world.taken(session).code == "forbidden")
+        enter(world, session, "hall")
+        #expect(world.taken(session).of("error").last?["field"] == "room")
+    }
+
+    @Test("of a group takes no calls yet, and one of two takes no stranger's")
+    func offers() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        for (room, code) in [("room:x", "forbidden"), ("p2p:12-13", "forbidden"), ("hall", "invalid_field")] {
+            world.send(session, #"{"type":"offer","id":"o","callId":"c","room":"\#(room)","sdp":"v=0\r\n"}"#)
+            #expect(world.taken(session).code == code, "\(room)")
+        }
+        for more in [#""to":"11""#, #""room":"p2p:11-11""#, #""room":"p2p:11-10","to":"12""#] {
+            world.send(session, #"{"type":"offer","id":"o","callId":"c",\#(more),"sdp":"v=0\r\n"}"#)
+            #expect(world.taken(session).code == "invalid_field", "\(more)")
+        }
+        world.send(session, #"{"type":"offer","id":"o","callId":"c","sdp":"v=0\r\n"}"#)
+        #expect(world.taken(session).of("error").last?["field"] == "to")
+    }
+
+    @Test("keeps the name that the caller used")
+    func name() throws {
+        let world = World()
+        let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        world.send(a, #"{"type":"offer","id":"o","callId":"c","room":"p2p:10-11","sdp":"v=0\r\n"}"#)
+        #expect(world.taken(b).of("offer").first?["room"] == "p2p:10-11")
+        #expect(world.taken(b).isEmpty)
+    }
+}
+
+@Suite("Two who call each other")
+struct GlareWorldTests {
+    private func ring(_ first: String, _ second: String) throws -> (World, a: SessionID, b: SessionID) {
+        let world = World()
+        let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        world.send(a, World.offer(first, to: "10"))
+        world.send(b, World.offer(second, to: "11"))
+        return (world, a, b)
+    }
+
+    @Test("are left with the call whose id's bytes come first, where it came first")
+    func firstWins() throws {
+        let (world, a, b) = try ring("a", "b")
+        let loser = world.taken(b)
+        #expect(loser.ack?["reason"] == "glare")
+        #expect(loser.ack?["replacedBy"] == "a")
+        #expect(loser.states == ["ringing", "ended glare"])
+        #expect(world.taken(a).of("offer").isEmpty, "the losing call never rings")
+        world.send(b, World.answer("a"))
+        #expect(world.taken(a).states.last == "answered")
+    }
+
+    @Test("are left with it as well where it came second")
+    func secondWins() throws {
+        let (world, a, b) = try ring("b", "a")
+        let loser = world.taken(a)
+        #expect(loser.states == ["ringing", "ended glare"])
+        #expect(loser.of("call").last?["replacedBy"] == "a")
+        #expect(loser.of("offer").first?["callId"] == "a")
+        world.send(a, World.answer("a"))
+        #expect(world.taken(b).states.last == "answered")
+    }
+
+    @Test("by request are answered 200 with the glare")
+    func byRequest() throws {
+        let world = World()
+        let a = try world.open("11", "a1")
+        world.send(a, World.offer("a", to: "10"))
+        let reply = try world.post(try who("10"), #"{"action":"offer","callId":"b","to":11,"data":{"sdp":"v=0\n"}}"#)
+        #expect(reply.status == 200)
+        #expect(reply["state"] == "ended")
+        #expect(reply["reason"] == "glare")
+        #expect(reply["replacedBy"] == "a")
+        #expect(try world.fetched(try who("10"), "b")["replacedBy"] == "a")
+    }
+
+    @Test("do not cross where one of the calls was answered, or is of another pair")
+    func noGlare() throws {
+        let talk = try Talk.answered(callID: "a")
+        talk.clear()
+        talk.world.send(talk.callee, World.offer("b", to: "11"))
+        #expect(talk.world.taken(talk.caller).of("offer").count == 1)
+        let other = try talk.world.open("12", "x1")
+        talk.world.send(other, World.offer("0", to: "10"))
+        #expect(talk.world.taken(other).states == ["ringing"])
+    }
+
+    @Test("push nobody for the call that loses")
+    func noPush() throws {
+        let world = World()
+        try world.register(try who("11"), "a2", voip: "aa")
+        let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        world.send(a, World.offer("a", to: "10"))
+        world.send(b, World.offer("b", to: "11"))
+        #expect(world.pushes.isEmpty)
+    }
+}

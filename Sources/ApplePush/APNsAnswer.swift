@@ -1,5 +1,5 @@
 import CallCore
-import Foundation
+import FoundationEssentials
 import OutboundHTTP
 import Switchboard
 

@@ -1,4 +1,3 @@
-import Foundation
 import SQLite
 import Switchboard
 
@@ -7,7 +6,7 @@ import Switchboard
 /// A question is handed over once the changes before it are committed, and so sees them.
 final class Answerer: @unchecked Sendable {
     // `waiting`, `isClosing` and `hasEnded` are touched with `condition` locked; the connection by the thread alone.
-    private let condition = NSCondition()
+    private let condition = Condition()
     private var waiting: [Mailbox.Asked] = []
     private var isClosing = false
     private var hasEnded = false
@@ -15,13 +14,15 @@ final class Answerer: @unchecked Sendable {
     private let database: String
     private let report: @Sendable (StoreReport) -> Void
 
-    init(place: Connection.Place, database: String, report: @escaping @Sendable (StoreReport) -> Void) {
+    init(
+        place: Connection.Place,
+        database: String,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) throws(StoreFailure) {
         self.place = place
         self.database = database
         self.report = report
-        let thread = Thread { self.run() }
-        thread.name = "store questions"
-        thread.start()
+        try StoreThread.start(named: "store questions") { self.run() }
     }
 
     func put(_ questions: [Mailbox.Asked]) {

@@ -1,5 +1,5 @@
 import CallCore
-import Foundation
+import FoundationEssentials
 import Switchboard
 
 /// A call's legs as the JSON text of one column: they change with their call, and are never asked for without it.

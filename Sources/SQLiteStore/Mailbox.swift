@@ -1,4 +1,3 @@
-import Foundation
 import Switchboard
 
 /// What the loop hands to the writer: filled without waiting, emptied in one grasp.
@@ -30,7 +29,7 @@ final class Mailbox: @unchecked Sendable {
     }
 
     // Everything below is touched with `condition` locked.
-    private let condition = NSCondition()
+    private let condition = Condition()
     private var contents = Contents()
 
     func put(_ commit: Commit) { change { $0.commits.append(commit) } }
@@ -59,11 +58,11 @@ final class Mailbox: @unchecked Sendable {
         return taken
     }
 
-    /// Waits until a moment, for a question, or for the end; leaves the commits where they are.
-    func takeQuestions(until moment: Date) -> Contents {
+    /// Waits until a deadline, for a question, or for the end; leaves the commits where they are.
+    func takeQuestions(until deadline: Deadline) -> Contents {
         condition.lock()
         defer { condition.unlock() }
-        while contents.questions.isEmpty, !contents.isClosing, !contents.isAbandoned, condition.wait(until: moment) {}
+        while contents.questions.isEmpty, !contents.isClosing, !contents.isAbandoned, condition.wait(until: deadline) {}
         var taken = Contents(isClosing: contents.isClosing, isAbandoned: contents.isAbandoned)
         swap(&taken.questions, &contents.questions)
         return taken

@@ -1,5 +1,5 @@
 public import CallCore
-import Foundation
+import FoundationEssentials
 public import Switchboard
 
 /// Calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.

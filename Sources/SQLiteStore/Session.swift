@@ -1,5 +1,4 @@
 import CallCore
-import Foundation
 import SQLite
 import Switchboard
 
@@ -57,7 +56,7 @@ final class Session {
             try connection.statement(Self.countCrash).run()
             try forgetting.committed()
         } catch { throw StoreFailure(error, database: site.database) }
-        if case .folder = site { answerer = Answerer(place: site.place, database: site.database, report: report) }
+        if case .folder = site { answerer = try Answerer(place: site.place, database: site.database, report: report) }
         return state
     }
 
@@ -130,8 +129,8 @@ final class Session {
     /// Waits before the next attempt, refusing what is asked meanwhile.
     /// - Returns: `false` when the store was dropped.
     private func wait(_ seconds: Double, _ mailbox: Mailbox, _ failure: StoreFailure) -> Bool {
-        let end = Date(timeIntervalSinceNow: seconds)
-        while Date() < end {
+        let end = Deadline(secondsFromNow: seconds)
+        while !end.isPast {
             let arrived = mailbox.takeQuestions(until: end)
             refuse(arrived.questions, failure)
             if arrived.isAbandoned { return false }

@@ -1,5 +1,4 @@
 import CallCore
-import Foundation
 import SQLite
 import Switchboard
 
@@ -14,7 +13,7 @@ final class Writer: @unchecked Sendable {
     private let report: @Sendable (StoreReport) -> Void
 
     // Touched with `condition` locked: how the opening went, and whether the thread has ended.
-    private let condition = NSCondition()
+    private let condition = Condition()
     private var opened: Result<StoredState, StoreFailure>?
     private var hasStarted = false
     private var hasEnded = false
@@ -27,12 +26,10 @@ final class Writer: @unchecked Sendable {
 
     /// Starts the thread and waits until it has opened the database.
     func start() throws(StoreFailure) -> StoredState {
-        tell { $0.hasStarted = true }
-        let thread = Thread { self.run() }
-        thread.name = "store writer"
-        thread.start()
         condition.lock()
         defer { condition.unlock() }
+        try StoreThread.start(named: "store writer") { self.run() }
+        hasStarted = true
         while true {
             if let opened { return try opened.get() }
             condition.wait()

@@ -19,7 +19,13 @@ extension Switchboard {
     /// Says something when all that has changed so far is durable; at once if it is.
     func say(_ word: Waiting.Word, at now: Moment) {
         let ticket = changes.isEmpty && dirty.isEmpty ? lastTicket : nextTicket
-        if ticket <= committed { utter(word) } else { waiting.append(Waiting(ticket: ticket, since: now, word: word)) }
+        if ticket <= committed {
+            utter(word)
+        } else if metrics.isStalled, case .reply(let id, _) = word {
+            out.append(.reply(id, Self.storeUnavailable))
+        } else {
+            waiting.append(Waiting(ticket: ticket, since: now, word: word))
+        }
     }
 
     private func utter(_ word: Waiting.Word) {

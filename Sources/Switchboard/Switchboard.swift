@@ -137,6 +137,7 @@ public final class Switchboard {
             calls.remove(older)
         }
         calls.insert(call)
+        calls.began(call)
         reschedule(call)
         for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
     }

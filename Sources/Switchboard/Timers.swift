@@ -29,7 +29,10 @@ extension Switchboard {
         while let timer = timers.min, timer.at <= now {
             timers.removeMin()
             switch timer.subject {
-            case .session(let id): if let session = sessions[id] { checkUp(on: session, at: now) }
+            case .session(let id):
+                guard let session = sessions[id], session.scheduledAt == timer.at else { continue }
+                session.scheduledAt = nil
+                checkUp(on: session, at: now)
             case .probe(let id): if let session = sessions[id] { checkProbe(of: session, at: now) }
             case .call(let number): if let call = calls[number] { callDue(call, timerAt: timer.at, at: now) }
             case .poll(let id): pollTimedOut(id, at: now)
@@ -37,6 +40,9 @@ extension Switchboard {
             }
         }
     }
+
+    /// How many timers stand.
+    var timerCount: Int { timers.count }
 
     /// Makes sure that a timer stands for a call's next deadline.
     func reschedule(_ call: Call) {

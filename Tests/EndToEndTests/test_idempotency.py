@@ -132,3 +132,21 @@ def test_an_id_of_64_characters_is_good_and_a_longer_one_is_not(world):
     assert (refusal["type"], refusal["code"]) == ("error", "invalid_field")
     hanako.fence()
     assert [message["data"] for message in hanako.heard if message["type"] == "info"] == [1]
+
+
+def test_an_offer_without_a_call_id_that_comes_again_is_the_same_call(world):
+    hanako = world.phone("10", "iphone-h")
+    taro = world.phone("11", "iphone-t")
+    first = taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER)
+    assert taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first
+    taro.close()
+    taro = world.phone("11", "iphone-t")
+    assert taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, "after a reconnect"
+    world.server.kill()
+    world.server.start()
+    assert world.phone("11", "iphone-t").ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, "after a kill"
+    assert len([message for message in hanako.heard + hanako.inbox if message["type"] == "offer"]) <= 1
+    rest = world.rest("12")
+    one = rest.signal("offer", top={"id": "z", "to": "10"}, sdp=samples.OFFER).json()
+    assert rest.signal("offer", top={"id": "z", "to": "10"}, sdp=samples.OFFER).json() == one
+    assert rest.signal("offer", top={"id": "z", "to": "13"}, sdp=samples.OFFER).json()["callId"] != one["callId"]

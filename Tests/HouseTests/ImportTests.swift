@@ -33,7 +33,9 @@ struct ImportTests {
     /// What comes with the toolchain.
     ///
     /// Everything else of it is either C that we wrap or too large (FoundationNetworking).
-    private static let system: Set<String> = ["Foundation", "Glibc", "Synchronization", "Dispatch"]
+    private static let system: Set<String> = [
+        "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Dispatch",
+    ]
 
     private static let adapters: Set<String> = ["SQLiteStore", "ApplePush", "Gateway"]
 
@@ -53,6 +55,19 @@ struct ImportTests {
         expectNone(modules.subtracting(Self.table.keys).sorted(), "a module without a line in the table")
         let toCome: Set<String> = ["CallClient"]
         expectNone(Set(Self.table.keys).subtracting(modules).subtracting(toCome).sorted(), "a line without a module")
+    }
+
+    @Test("that is in the product has FoundationEssentials at most: all of Foundation adds 46 MB of ICU to the binary")
+    func noFoundation() {
+        // CallTesting is linked into tests only.
+        let heavy: Set<String> = [
+            "Foundation", "FoundationInternationalization", "FoundationNetworking", "FoundationXML",
+        ]
+        expectNone(
+            Repository.sources.filter { $0.target != "CallTesting" }.flatMap(\.imports)
+                .filter { heavy.contains($0.module) }.map { "\($0.place): import \($0.module)" },
+            "FoundationEssentials or Glibc instead: one file that imports Foundation links ICU into the static binary"
+        )
     }
 
     @Test("that is an adapter imports no other adapter")

@@ -10,6 +10,15 @@ struct CallTable {
     /// A user's live calls, oldest first.
     private var live: [UserID: [Call]] = [:]
 
+    /// Which call an offer without a callId began, by the name that its device gave it.
+    private var offers: [OfferName: CallKey] = [:]
+
+    private struct OfferName: Hashable {
+        let user: UserID
+        let device: DeviceID
+        let id: SignalID
+    }
+
     private struct Name: Hashable {
         let user: UserID
         let id: CallID
@@ -41,12 +50,28 @@ struct CallTable {
         return best
     }
 
+    /// The call that a device began by an offer of this name: the offer comes again, and may not know the callId.
+    func begun(by user: UserID, _ phone: Phone, offer id: SignalID) -> Call? {
+        offers[OfferName(user: user, device: phone.id, id: id)].flatMap { byKey[$0] }
+    }
+
     /// A user's live calls, oldest first; those hidden from them included.
     func live(of user: UserID) -> [Call] { live[user] ?? [] }
 
     /// Visits every live call, in no order that matters.
     func forEachLive(_ body: (Call) -> Void) {
         for call in byNumber.values where call.session.isLive { body(call) }
+    }
+
+    /// The name of the offer that began a call.
+    private func offerName(of call: Call) -> OfferName? {
+        guard case .signal(.offer, .caller, let phone, let id?, _)? = call.session.log.first?.content else { return nil }
+        return OfferName(user: call.session.caller, device: phone.id, id: id)
+    }
+
+    /// Takes note of the offer that began a call, once its log has it.
+    mutating func began(_ call: Call) {
+        if let name = offerName(of: call) { offers[name] = call.key }
     }
 
     mutating func insert(_ call: Call) {
@@ -77,6 +102,7 @@ struct CallTable {
     mutating func remove(_ call: Call) {
         ended(call)
         byNumber[call.number] = nil
+        if let name = offerName(of: call), offers[name] == call.key { offers[name] = nil }
         // A newer epoch may have taken its name.
         guard byKey[call.key] === call else { return }
         byKey[call.key] = nil

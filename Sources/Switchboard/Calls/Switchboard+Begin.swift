@@ -55,6 +55,7 @@ extension Switchboard {
             for rival in rivals { drive(rival, .lostGlare(to: id), at: now) }
         }
         if reaches { ring(call, at: now) }
+        reschedule(call)
         var result = receipt
         result.madeCallID = message.callID == nil
         return result
@@ -76,6 +77,7 @@ extension Switchboard {
         }
         call.session.begin(with: message.signal, reachesCallee: reachesCallee, at: now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: source.user, at: now)
+        calls.began(call)
         metrics.signals[.offer, default: 0] += 1
         guard case .acknowledged(let seq, _) = result else { return Receipt(call: call, seq: 0) }
         return Receipt(call: call, seq: seq)

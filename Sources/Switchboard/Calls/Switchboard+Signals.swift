@@ -112,15 +112,16 @@ extension Switchboard {
         _ named: UserID?,
         at now: Moment
     ) -> Result<Receipt, WireError> {
-        let found = message.callID.flatMap { id in
+        let found = message.callID.map { id in
             named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? calls.find(id, for: source.user)
-        }
+        } ?? begun(by: message, from: source, named)
         if let call = found, let side = call.session.side(of: source.user) {
             let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone, on: side) } ?? false
             if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
                 return deliverSignal(message, to: call, side, from: source, at: now)
             }
-            if let epoch = message.epoch, epoch != call.session.epoch {
+            // An offer that names an epoch means that call: a renegotiation that crossed its end must ring nobody.
+            if let epoch = message.epoch, epoch != call.session.epoch || !call.session.isLive {
                 return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
             }
         }
@@ -135,6 +136,12 @@ extension Switchboard {
         }
         if let found, found.session.isLive { drive(found, .replaced, at: now) }
         return .success(begin(offer, message, from: source, to: callee, at: now))
+    }
+
+    /// The call that an offer without a callId has begun, when it comes again under its `id`.
+    private func begun(by message: SignalMessage, from source: Source, _ named: UserID?) -> Call? {
+        guard let id = message.id, let call = calls.begun(by: source.user, source.phone, offer: id) else { return nil }
+        return named.map { call.key.pair.holds($0) } ?? true ? call : nil
     }
 
     private func mayBegin(_ user: UserID, at now: Moment) -> Bool {

@@ -28,8 +28,11 @@ enum PushPayload {
         var name = call.displayName
         while true {
             let payload = write(call, displayName: name, act: act, sdp: nil, at: now)
-            guard payload.count > voipBytes, let longer = name, !longer.isEmpty else { return payload }
-            name = String(longer.dropLast(max(1, (payload.count - voipBytes) / 24)))
+            guard payload.count > voipBytes, var shorter = name, !shorter.isEmpty else { return payload }
+            // The name stands there twice.
+            var excess = payload.count - voipBytes
+            while excess > 0, let last = shorter.popLast() { excess -= 2 * last.utf8.count }
+            name = shorter
         }
     }
 

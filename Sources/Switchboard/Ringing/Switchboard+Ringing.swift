@@ -9,6 +9,8 @@ extension Switchboard {
         let user: UserID
         let device: DeviceID
         let environment: APNsEnvironment
+        /// With which token.
+        let token: String
     }
 
     /// Rings a callee: its sessions have the offer already; now they must prove that they live, and the rest is woken.
@@ -40,15 +42,17 @@ extension Switchboard {
     /// A session that owes a sign of life since a call came was a corpse: its device is woken instead.
     func checkProbe(of session: Session, at now: Moment) {
         guard let probedAt = session.probedAt, now >= probedAt + policy.probeFor else { return }
-        let ringing = calls.live(of: session.user).filter { call in
-            guard case .ringing = call.session.phase else { return false }
-            return call.session.callee == session.user && call.hidden == nil
-        }
-        for call in ringing { note(call, "probe.failed", device: session.phone.id, at: now) }
         close(session.id, code: 1001, "no answer to a ping", isLost: true)
         closed(session.id, at: now)
+    }
+
+    /// A session is closed that never gave the sign of life it owed: whether the offer reached it nobody knows.
+    func wakeInstead(of session: Session, at now: Moment) {
+        guard session.probedAt != nil, !isDraining else { return }
         let left = sessionsByUser[session.user] ?? []
-        for call in ringing {
+        for call in calls.live(of: session.user) where call.session.callee == session.user && call.hidden == nil {
+            guard case .ringing = call.session.phase else { continue }
+            note(call, "probe.failed", device: session.phone.id, at: now)
             for device in directory.devices(of: session.user)
             where device.voipToken != nil && call.pushes[device.id] == nil && !isLive(device, among: left) {
                 wake(device, for: call, at: now)
@@ -80,7 +84,13 @@ extension Switchboard {
         at now: Moment
     ) {
         guard let token = device.voipToken else { return }
-        pushes[id] = Wake(call: call.number, user: device.user, device: device.id, environment: environment)
+        pushes[id] = Wake(
+            call: call.number,
+            user: device.user,
+            device: device.id,
+            environment: environment,
+            token: token
+        )
         metrics.pushesSent += 1
         note(
             call,
@@ -123,9 +133,14 @@ extension Switchboard {
     func retryPushes(of call: Call, at now: Moment) {
         guard case .ringing = call.session.phase else { return }
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
-            guard let push = call.pushes[device], let at = push.retryAt, now >= at,
-                let record = directory.device(device, of: call.session.callee)
-            else { continue }
+            guard let push = call.pushes[device], let at = push.retryAt, now >= at else { continue }
+            guard let record = directory.device(device, of: call.session.callee), record.voipToken != nil else {
+                // It was removed, or its token belongs to somebody else by now: a try that is due for ever would
+                // wake the loop for ever.
+                _ = call.pushes[device]?.cancel()
+                note(call, "push.cancelled", device: device, at: now)
+                continue
+            }
             let id = makePushID()
             call.pushes[device]?.sent(id)
             send(id, to: record, for: call, by: push.environment, at: now)
@@ -138,7 +153,7 @@ extension Switchboard {
         let call = calls[wake.call]
         if let call { note(result, of: wake, call, at: now) }
         let verdict = call?.pushes[wake.device]?.take(result, for: id, at: now) ?? .ignore
-        keep(result, of: wake, at: now)
+        keep(result, of: wake, isFinal: verdict == .refused, at: now)
         if case .answered(let status, let reason, _) = result, status != 200, let call {
             out.append(.note(.pushFailed(call.key.id, wake.device, status: status, reason: reason ?? "")))
         } else if case .unreachable(let why) = result, let call {
@@ -184,7 +199,9 @@ extension Switchboard {
     }
 
     /// Keeps the result with the device, and takes a token away that APNs says is dead.
-    private func keep(_ result: PushResult, of wake: Wake, at now: Moment) {
+    ///
+    /// `isFinal`: Nothing more is tried for this call, the other environment included.
+    private func keep(_ result: PushResult, of wake: Wake, isFinal: Bool, at now: Moment) {
         guard result != .cancelled, var device = directory.device(wake.device, of: wake.user) else { return }
         device.lastPush = .init(
             at: now,
@@ -198,6 +215,9 @@ extension Switchboard {
         case .answered(410, _, let timestamp):
             // A phone that registered again after APNs saw the token die has a live one.
             if timestamp.map({ $0 >= device.voipTokenAt ?? $0 }) ?? true { device.voipToken = nil }
+        case .answered(400, "BadDeviceToken", _) where isFinal && device.voipToken == wake.token:
+            // Neither environment knows it.
+            device.voipToken = nil
         case .answered, .unreachable, .cancelled, .onlyLogged: break
         }
         store(device)

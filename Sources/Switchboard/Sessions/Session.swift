@@ -16,6 +16,8 @@ final class Session {
     var pingedAt: Moment
     /// Since when it owes a sign of life because a call came.
     var probedAt: Moment?
+    /// For when the heap holds a timer for it.
+    var scheduledAt: Moment?
     /// The group rooms it is present in.
     var rooms: Set<String> = []
     /// What it may still send.

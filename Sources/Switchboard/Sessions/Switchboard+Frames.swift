@@ -90,7 +90,7 @@ extension Switchboard {
         switch result {
         case .success(let who) where who.user == session.user:
             session.who = who
-            schedule(.session(id), at: nextCheckUp(of: session))
+            scheduleCheckUp(of: session)
             if let name { out.append(.send(id, ServerFrame.ack(id: name))) }
         case .success: tell(WireError(.forbidden, "token: is another user's", field: "token"), id: name, to: session)
         case .failure(let error): tell(error, id: name, to: session)

@@ -13,7 +13,7 @@ extension Switchboard {
         if let named, let older = own.first(where: { $0.phone.id == named }) {
             // A phone that lost its network comes back before its old connection is known to be dead.
             close(older.id, code: 4409, "replaced by a new connection of the same device")
-            closed(older.id, at: now)
+            closed(older.id, isReplaced: true, at: now)
         } else if own.count >= policy.sessionsPerUser {
             countClose(4429)
             out.append(.close(id, code: 4429, reason: "too many sessions of this user", isLost: false))
@@ -50,7 +50,7 @@ extension Switchboard {
             )
         )
         replayEverything(to: session, at: now)
-        schedule(.session(id), at: nextCheckUp(of: session))
+        scheduleCheckUp(of: session)
     }
 
     /// A name for a device that gave none: that of the connection it had before, if a live call still counts on it.
@@ -137,6 +137,14 @@ extension Switchboard {
         return tokenEnd(of: session).map { min(next, $0) } ?? next
     }
 
+    /// Makes sure that a timer stands for a session's next check-up, and no more than one that matters.
+    func scheduleCheckUp(of session: Session) {
+        let next = nextCheckUp(of: session)
+        if let at = session.scheduledAt, at <= next { return }
+        session.scheduledAt = next
+        schedule(.session(session.id), at: next)
+    }
+
     private func tokenEnd(of session: Session) -> Moment? { session.who.expiresAt.map { $0 + policy.tokenLeeway } }
 
     func checkUp(on session: Session, at now: Moment) {
@@ -155,10 +163,11 @@ extension Switchboard {
             session.pingedAt = now
             out.append(.ping(session.id))
         }
-        schedule(.session(session.id), at: nextCheckUp(of: session))
+        scheduleCheckUp(of: session)
     }
 
-    func closed(_ id: SessionID, at now: Moment) {
+    /// `isReplaced`: Its device has just come back by another connection, and needs no push.
+    func closed(_ id: SessionID, isReplaced: Bool = false, at now: Moment) {
         guard let session = sessions.removeValue(forKey: id) else { return }
         metrics.sessions = sessions.count
         sessionsByUser[session.user]?.removeAll { $0 === session }
@@ -170,6 +179,7 @@ extension Switchboard {
                 drive(call, .gone(session.phone, side), at: now)
             }
         }
+        if !isReplaced { wakeInstead(of: session, at: now) }
     }
 
     /// Whether a device has a socket, or a request under way in a call.

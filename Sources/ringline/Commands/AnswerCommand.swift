@@ -1,6 +1,5 @@
 import ArgumentParser
 import CallWire
-import Foundation
 
 /// Waits for calls in the terminal and answers them, with a sample description and no media.
 struct AnswerCommand: ParsableCommand {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import CallCore
 import CallWire
-import Foundation
 import Synchronization
 
 /// Calls somebody from the terminal, with a sample description and no media.

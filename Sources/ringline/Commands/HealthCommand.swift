@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// Asks a server on this machine whether it is well: for containers, which have no curl.
 struct HealthCommand: ParsableCommand {
@@ -73,7 +74,9 @@ struct HealthQuestion {
     /// Status and body, once all has come.
     private static func parse(_ answer: [UInt8]) -> (status: Int, body: String)? {
         let text = String(decoding: answer, as: UTF8.self)
-        guard let gap = text.range(of: "\r\n\r\n"), let status = Int(text.dropFirst(9).prefix(3)) else { return nil }
+        guard let gap = text.firstRange(of: "\r\n\r\n"), let status = Int(text.dropFirst(9).prefix(3)) else {
+            return nil
+        }
         let length = text[..<gap.lowerBound].lowercased().split(separator: "\r\n")
             .first { $0.hasPrefix("content-length:") }.flatMap { Int($0.dropFirst(15).filter { $0 != " " }) }
         let body = String(text[gap.upperBound...])

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
 
 /// Runs the server.
 struct ServeCommand: ParsableCommand {

@@ -1,6 +1,5 @@
 import ArgumentParser
 import CallCore
-import Foundation
 import Identity
 import LibWebSockets
 

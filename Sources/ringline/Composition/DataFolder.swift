@@ -1,12 +1,12 @@
-import Foundation
+import FoundationEssentials
 
 /// The folder for everything that is kept.
 enum DataFolder {
     /// Makes sure that it is there; what is in it is for its owner only.
     static func prepare(_ path: String) throws(Complaint) {
-        var isFolder: ObjCBool = false
+        var isFolder = false
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {
-            guard isFolder.boolValue else { throw Complaint("--data: \(path) is not a folder") }
+            guard isFolder else { throw Complaint("--data: \(path) is not a folder") }
             return
         }
         do {

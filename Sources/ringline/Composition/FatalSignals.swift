@@ -1,4 +1,4 @@
-import Foundation
+import Glibc
 
 /// A fatal signal ends the process, whoever sent it.
 ///

@@ -1,7 +1,8 @@
 import ApplePush
 import CallCore
-import Foundation
+import FoundationEssentials
 import Gateway
+import Glibc
 import Identity
 import LibWebSockets
 import Logging

@@ -1,6 +1,6 @@
 import CallCore
 import CallWire
-import Foundation
+import Glibc
 import LibWebSockets
 import Logging
 

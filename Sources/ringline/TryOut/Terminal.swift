@@ -1,7 +1,8 @@
 import ArgumentParser
 import CallCore
 import CallWire
-import Foundation
+import FoundationEssentials
+import Glibc
 import LibWebSockets
 
 /// How a try-out client reaches its server.
@@ -72,10 +73,11 @@ final class Terminal: @unchecked Sendable {
         client?.send(String(decoding: json.bytes, as: UTF8.self))
     }
 
-    /// Does something later, on a thread of its own.
+    /// Does something later, on another thread.
     func after(milliseconds: Int, _ work: @escaping @Sendable (Terminal) -> Void) {
-        Thread.detachNewThread { [weak self] in
-            Thread.sleep(forTimeInterval: Double(milliseconds) / 1_000)
+        Task.detached { [weak self] in
+            // It throws when it is cancelled, and nobody has the task to do that.
+            try? await Task.sleep(for: .milliseconds(milliseconds))
             if let self { work(self) }
         }
     }

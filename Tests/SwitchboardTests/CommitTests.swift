@@ -1,0 +1,181 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("What waits for the store")
+struct CommitTests {
+    @Test("is the ack, not the relay")
+    func ack() throws {
+        let talk = try Talk.answered()
+        talk.clear()
+        talk.world.holdsCommits = true
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.taken(talk.callee).types == ["ice"])
+        #expect(talk.world.taken(talk.caller).isEmpty)
+        talk.world.commit()
+        #expect(talk.world.taken(talk.caller).types == ["ack"])
+    }
+
+    @Test("is the ack of a repeat, as long as the first is not durable")
+    func repeated() throws {
+        let talk = try Talk.answered()
+        talk.clear()
+        talk.world.holdsCommits = true
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.taken(talk.callee).count == 1)
+        #expect(talk.world.taken(talk.caller).isEmpty)
+        talk.world.commit()
+        let acks = talk.world.taken(talk.caller)
+        #expect(acks.types == ["ack", "ack"])
+        #expect(acks[0].seq == acks[1].seq)
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.taken(talk.caller).types == ["ack"], "it was durable already")
+    }
+
+    @Test("is each ack for its own commit, in order")
+    func order() throws {
+        let talk = try Talk.answered()
+        talk.clear()
+        talk.world.holdsCommits = true
+        talk.world.send(talk.caller, World.ice("c-1", id: "i1"))
+        let first = try #require(talk.world.heldTickets.last)
+        talk.world.send(talk.caller, World.ice("c-1", id: "i2"))
+        talk.world.give(.stored(.committed(upTo: first)))
+        #expect(talk.world.taken(talk.caller).map { $0["id"] } == ["i1"])
+        talk.world.commit()
+        #expect(talk.world.taken(talk.caller).map { $0["id"] } == ["i2"])
+        talk.world.give(.stored(.committed(upTo: first)))
+        #expect(talk.world.taken(talk.caller).isEmpty)
+    }
+
+    @Test("is the reply of a request too")
+    func reply() throws {
+        let talk = try Talk()
+        talk.world.holdsCommits = true
+        let message = try SignalMessage(
+            body: Array(#"{"action":"ringing","callId":"c-1","deviceId":"b1"}"#.utf8),
+            callIDInPath: nil,
+            ringFor: .seconds(45)
+        )
+        let id = talk.world.request(try who("10"), .signal(message))
+        #expect(talk.world.replies[id] == nil)
+        talk.world.commit()
+        #expect(talk.world.replies[id]?["seq"] == "3")
+        #expect(talk.world.replies[id]?["state"] == "ringing")
+    }
+
+    @Test("of many frames goes into one commit a turn, with a call's record once")
+    func batch() throws {
+        let talk = try Talk()
+        talk.world.holdsCommits = true
+        let before = talk.world.changes.count
+        var outputs: [Switchboard.Output] = []
+        for index in 0..<10 {
+            let frame = Array(World.plain("update", "c-1", id: "u\(index)", more: #","hold":true"#).utf8)
+            talk.world.board.handle(.received(talk.caller, frame), at: talk.world.now, into: &outputs)
+        }
+        talk.world.board.flush(at: talk.world.now, into: &outputs)
+        talk.world.board.flush(at: talk.world.now, into: &outputs)
+        #expect(talk.world.changes.count == before)
+        var commits: [[Change]] = []
+        for case .commit(let batch, _) in outputs { commits.append(batch) }
+        #expect(commits.count == 1)
+        #expect(commits[0].count { if case .call = $0 { true } else { false } } == 1)
+        #expect(commits[0].count { if case .entry = $0 { true } else { false } } == 10)
+        guard case .call? = commits[0].first else {
+            Issue.record("a call's record comes before its entries")
+            return
+        }
+    }
+}
+
+@Suite("A store that cannot write")
+struct StalledStoreTests {
+    private func stalled() throws -> Talk {
+        let talk = try Talk.answered()
+        talk.world.holdsCommits = true
+        talk.clear()
+        return talk
+    }
+
+    @Test("has every signal but an end refused, and the end take effect")
+    func signals() throws {
+        let talk = try stalled()
+        talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
+        #expect(talk.world.board.metrics.isStalled)
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.taken(talk.caller).code == "store_unavailable")
+        #expect(talk.world.taken(talk.callee).isEmpty)
+        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
+    }
+
+    @Test("keeps no request waiting: neither those that wait nor those that come")
+    func requests() throws {
+        let talk = try stalled()
+        let before = talk.world.request(try who("11"), .block(try user("12")))
+        #expect(talk.world.replies[before] == nil)
+        talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
+        #expect(talk.world.replies[before]?.status == 503)
+        #expect(talk.world.replies[before]?.retryAfterSeconds != nil)
+        let after = talk.world.request(try who("11"), .end(try call("c-1"), device: try device("a1")))
+        #expect(talk.world.replies[after]?.status == 503)
+        #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
+    }
+
+    @Test("still acknowledges what was relayed, once it can write again")
+    func recovery() throws {
+        let talk = try stalled()
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
+        talk.clear()
+        talk.world.give(.stored(.recovered))
+        talk.world.commit()
+        #expect(talk.world.taken(talk.caller).types == ["ack"])
+        talk.world.holdsCommits = false
+        talk.world.send(talk.caller, World.ice("c-1", id: "j"))
+        #expect(talk.world.taken(talk.caller).types == ["ack"])
+        #expect(talk.world.notes.suffix(2) == [.storeStalled("disk full"), .storeRecovered])
+    }
+}
+
+@Suite("A server that is shutting down")
+struct DrainingTests {
+    @Test("closes every session with 1001 and lets no new one in")
+    func sessions() throws {
+        let talk = try Talk()
+        talk.world.give(.drain)
+        #expect(talk.world.closes[talk.caller] == 1_001)
+        #expect(talk.world.closes[talk.callee] == 1_001)
+        #expect(try talk.world.closing("10", "b1") == 1_001)
+        talk.world.give(.drain)
+    }
+
+    @Test("answers who polls, and refuses signals with the advice to try again")
+    func requests() throws {
+        let talk = try Talk()
+        let poll = try talk.world.fetch(try who("11"), "c-1", since: 99, wait: 20, device: "a1")
+        #expect(talk.world.replies[poll] == nil)
+        talk.world.give(.drain)
+        #expect(talk.world.replies[poll]?.status == 503)
+        let reply = try talk.world.post(try who("11"), #"{"action":"ringing","callId":"c-1"}"#)
+        #expect(reply.status == 503)
+        #expect(reply.retryAfterSeconds == 1)
+        #expect(try talk.world.fetched(try who("11"), "c-1").status == 200)
+    }
+
+    @Test("sends no push for the devices whose sockets it closes itself")
+    func noPush() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        _ = try world.open("10", "b1")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.pushes.isEmpty)
+        world.give(.drain)
+        #expect(world.pushes.isEmpty)
+    }
+}

@@ -1,0 +1,140 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("A cursor")
+struct CursorTests {
+    private func seqs(_ talk: Talk, _ calls: String) -> [UInt64] {
+        talk.clear()
+        talk.world.send(talk.callee, #"{"type":"sync","id":"s","calls":\#(calls)}"#)
+        let frames = talk.world.taken(talk.callee)
+        #expect(frames.last?.type == "ack")
+        #expect(frames.last?["id"] == "s")
+        return frames.dropLast().map(\.seq)
+    }
+
+    @Test("shows what came after it")
+    func since() throws {
+        let talk = try Talk.answered()
+        for index in 0..<3 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
+        #expect(seqs(talk, #"{"c-1":0}"#) == [1, 4, 5, 6, 7])
+        #expect(seqs(talk, #"{"c-1":4}"#) == [5, 6, 7])
+        #expect(seqs(talk, #"{"c-1":{"epoch":1,"seq":6}}"#) == [7])
+        #expect(seqs(talk, #"{"c-1":7}"#).isEmpty)
+        #expect(seqs(talk, #"{"c-1":99,"unknown":0}"#).isEmpty)
+    }
+
+    @Test("of another epoch counts as 0")
+    func epoch() throws {
+        let talk = try Talk.answered()
+        #expect(seqs(talk, #"{"c-1":{"epoch":2,"seq":4}}"#) == [1, 4])
+    }
+
+    @Test("tells a fetch the same as a sync, and what to ask for next")
+    func fetch() throws {
+        let talk = try Talk.answered()
+        for index in 0..<3 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
+        let all = try talk.world.fetched(try who("10"), "c-1", device: "b1")
+        #expect(all["next"] == "7")
+        let rest = try talk.world.fetched(try who("10"), "c-1", since: 6, device: "b1")
+        #expect(rest["next"] == "7")
+        #expect(rest["signals"]?.contains(#""id":"i2""#) == true)
+        #expect(rest["signals"]?.contains(#""id":"i1""#) == false)
+        #expect(rest["candidates"] == #"[{"candidate":"i0"},{"candidate":"i1"},{"candidate":"i2"}]"#)
+        #expect(rest["offer"]?.contains("v=0") == true)
+        let none = try talk.world.fetched(try who("10"), "c-1", since: 50, device: "b1")
+        #expect(none["next"] == "50")
+        #expect(none["signals"] == "[]")
+    }
+}
+
+@Suite("A callId that is used again")
+struct EpochTests {
+    @Test("begins a log afresh, and nothing of the earlier call is shown")
+    func again() throws {
+        let talk = try Talk.answered(callID: "11-10")
+        talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
+        talk.clear()
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        let offer = try #require(talk.world.taken(talk.callee).of("offer").first)
+        #expect(offer["epoch"] == "2")
+        #expect(offer.seq == 1)
+        let view = try talk.world.fetched(try who("11"), "11-10", device: "a1")
+        #expect(view["epoch"] == "2")
+        #expect(view["answer"] == "null")
+        #expect(offer["callUUID"] == UUIDv5.call(try call("11-10"), epoch: 2))
+    }
+
+    @Test("keeps on counting after the earlier call was forgotten")
+    func forgotten() throws {
+        let talk = try Talk(callID: "11-10")
+        talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
+        talk.world.give(.closed(talk.callee))
+        talk.world.give(.closed(talk.caller))
+        talk.world.wait(700)
+        #expect(try talk.world.fetched(try who("11"), "11-10").status == 404)
+        let caller = try talk.world.open("11", "a1")
+        talk.world.send(caller, World.offer("11-10", to: "10", id: "o2"))
+        #expect(talk.world.taken(caller).ack?["epoch"] == "2")
+    }
+
+    @Test("replaces the live call for another device of the caller")
+    func replaced() throws {
+        let talk = try Talk.answered(callID: "11-10")
+        let other = try talk.world.open("11", "a2")
+        talk.clear()
+        talk.world.send(other, World.offer("11-10", to: "10", id: "n", sdp: "v=0\\r\\ns=n\\r\\n"))
+        #expect(talk.world.taken(talk.caller).states == ["ended replaced"])
+        let callee = talk.world.taken(talk.callee)
+        #expect(callee.states == ["ended replaced"])
+        #expect(callee.of("offer").first?["epoch"] == "2")
+    }
+
+    @Test("is renegotiated by the calling device and not rung again")
+    func renegotiated() throws {
+        let talk = try Talk.answered(callID: "11-10")
+        talk.clear()
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "n", sdp: "v=0\\r\\ns=n\\r\\n"))
+        let callee = talk.world.taken(talk.callee)
+        #expect(callee.types == ["offer"])
+        #expect(callee[0]["epoch"] == "1")
+    }
+
+    @Test("is another call for another pair, seen by nobody else")
+    func pairs() throws {
+        let talk = try Talk()
+        let stranger = try talk.world.open("12", "x1")
+        talk.clear()
+        talk.world.send(stranger, World.offer("c-1", to: "13"))
+        #expect(talk.world.taken(stranger).ack?["epoch"] == "1")
+        #expect(talk.world.taken(talk.callee).isEmpty)
+        talk.world.send(stranger, World.offer("c-1", to: "10", id: "p"))
+        #expect(talk.world.taken(talk.callee).of("offer").first?["from"] == "12")
+        #expect(try talk.world.fetched(try who("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
+    }
+
+    @Test("and an offer that names the ended epoch is too late, and rings nobody")
+    func lateRenegotiation() throws {
+        let talk = try Talk.answered()
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        talk.clear()
+        for epoch in [1, 2] {
+            talk.world.send(
+                talk.caller,
+                World.offer("c-1", to: "10", id: "n\(epoch)", sdp: "v=0\\r\\ns=n\\r\\n", more: ",\"epoch\":\(epoch)")
+            )
+            #expect(talk.world.taken(talk.caller).code == "call_ended")
+        }
+        #expect(talk.world.taken(talk.callee).isEmpty)
+    }
+
+    @Test("by both at once is refused to the callee of the one that rings")
+    func crossing() throws {
+        let talk = try Talk()
+        talk.clear()
+        talk.world.send(talk.callee, World.offer("c-1", to: "11"))
+        #expect(talk.world.taken(talk.callee).code == "call_exists")
+    }
+}

@@ -1,0 +1,205 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("Opening a session")
+struct OpeningTests {
+    @Test("is greeted first, with the device's name or one for the connection")
+    func welcome() throws {
+        let world = World()
+        let named = try world.open("11", "a1")
+        let nameless = world.session(try who("11"))
+        let welcome = world.taken(named)
+        #expect(welcome.types == ["welcome"])
+        #expect(welcome[0]["device"] == "a1")
+        #expect(welcome[0]["heartbeat"] == "25")
+        #expect(world.taken(nameless)[0]["device"]?.hasPrefix("c-") == true)
+        #expect(world.session(try who("12", device: "tablet")).rawValue == 3)
+        #expect(world.taken(SessionID(rawValue: 3))[0]["device"] == "tablet")
+    }
+
+    @Test("replays every live call before anything else comes")
+    func replay() throws {
+        let talk = try Talk()
+        talk.world.send(talk.caller, World.ice("c-1", id: "i1"))
+        let late = try talk.world.open("10", "b2")
+        let frames = talk.world.taken(late)
+        #expect(frames.types == ["welcome", "offer", "ice"])
+        #expect(frames.map(\.seq) == [0, 1, 3])
+        #expect(frames[1]["callUUID"] == UUIDv5.call(try call("c-1"), epoch: 1))
+    }
+
+    @Test("of the same device replaces the older session, and the call goes on")
+    func replaced() throws {
+        let talk = try Talk.answered()
+        let again = try talk.world.open("10", "b1")
+        #expect(talk.world.closes[talk.callee] == 4409)
+        #expect(talk.world.taken(again).types == ["welcome", "offer", "call"])
+        talk.clear()
+        talk.world.wait(40)
+        talk.world.give(.ponged(again))
+        talk.world.give(.ponged(talk.caller))
+        #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
+    }
+
+    @Test("of a like-named device of another user replaces nothing")
+    func otherUser() throws {
+        let world = World()
+        let first = try world.open("11", "iphone")
+        _ = try world.open("10", "iphone")
+        #expect(world.closes[first] == nil)
+    }
+
+    @Test("is refused to the 17th of a user, but not to the same device again")
+    func tooMany() throws {
+        let world = World()
+        for index in 0..<16 { #expect(try world.closing("11", "a\(index)") == nil) }
+        #expect(try world.closing("11", "a16") == 4429)
+        #expect(try world.closing("11", "a3") == nil)
+        #expect(try world.closing("10", "b1") == nil)
+        #expect(world.board.sessionCount == 17)
+    }
+
+    @Test("of a device without a name goes on under the name of its last connection while a call counts on it")
+    func namelessAgain() throws {
+        let world = World()
+        let caller = world.session(try who("11"))
+        let name = world.taken(caller)[0]["device"]
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.give(.closed(caller))
+        #expect(world.taken(world.session(try who("11")))[0]["device"] == name)
+        #expect(world.taken(world.session(try who("11", token: 2)))[0]["device"] != name)
+    }
+
+    @Test("tells a device once of the call that ended while it was away")
+    func news() throws {
+        let talk = try Talk()
+        talk.world.give(.closed(talk.callee))
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        let again = try talk.world.open("10", "b1")
+        #expect(talk.world.taken(again).states == ["ended cancelled"])
+        talk.world.give(.closed(again))
+        #expect(talk.world.taken(try talk.world.open("10", "b1")).types == ["welcome"])
+    }
+
+    @Test("tells a device that lost the call while it was away that it was answered elsewhere, and no more")
+    func lost() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        let (b1, b2) = (try world.open("10", "b1"), try world.open("10", "b2"))
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.give(.ponged(b1))
+        world.give(.ponged(b2))
+        world.give(.closed(b2))
+        world.send(b1, World.answer("c-1"))
+        world.send(caller, World.ice("c-1", id: "i"))
+        let again = world.taken(try world.open("10", "b2"))
+        #expect(again.types == ["welcome", "call"])
+        #expect(again.states == ["ended answered_elsewhere"])
+    }
+
+    @Test("shows a user nothing of other people's calls")
+    func outsiders() throws {
+        let talk = try Talk()
+        let outsider = try talk.world.open("12", "x1")
+        talk.world.send(outsider, World.ice("c-1", id: "i"))
+        talk.world.send(outsider, World.plain("end", "nothing", id: "j"))
+        let errors = talk.world.taken(outsider).of("error")
+        #expect(errors.map { $0["code"] } == ["not_found", "not_found"])
+        #expect(errors[0]["message"] == errors[1]["message"])
+        talk.clear()
+        talk.world.send(outsider, #"{"type":"sync","id":"s","calls":{"c-1":0}}"#)
+        #expect(talk.world.taken(outsider).types == ["ack"])
+    }
+}
+
+@Suite("A session's limits")
+struct SessionLimitTests {
+    @Test("let a burst of signals through, then refuse, then let 50 a second through")
+    func rate() throws {
+        let talk = try Talk.answered()
+        talk.clear()
+        for index in 0..<300 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
+        let frames = talk.world.taken(talk.caller)
+        #expect(frames.of("ack").count == 199)
+        #expect(frames.of("error").count == 101)
+        #expect(frames.code == "rate_limited")
+        talk.world.wait(1)
+        for index in 300..<400 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
+        #expect(talk.world.taken(talk.caller).of("ack").count == 50)
+    }
+
+    @Test("never stop a hang-up")
+    func end() throws {
+        let talk = try Talk.answered()
+        for index in 0..<300 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
+        talk.clear()
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
+    }
+
+    @Test("close a session after a thousand refused frames")
+    func flood() throws {
+        let talk = try Talk.answered()
+        for index in 0..<1_198 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
+        #expect(talk.world.closes[talk.caller] == nil)
+        talk.world.send(talk.caller, World.ice("c-1", id: "last"))
+        #expect(talk.world.closes[talk.caller] == 4429)
+    }
+
+    @Test("close a session after ten frames in a row that are no JSON")
+    func noJSON() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        for _ in 0..<9 { world.send(session, "nonsense") }
+        world.send(session, #"{"type":"nonsense"}"#)
+        for _ in 0..<9 { world.send(session, "{") }
+        #expect(world.closes[session] == nil)
+        world.send(session, "[]")
+        #expect(world.closes[session] == 4400)
+        #expect(world.taken(session).of("error").count == 20)
+    }
+
+    @Test("let a user begin 30 calls at once and one every two seconds")
+    func calls() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        for index in 0..<31 { world.send(session, World.offer("c-\(index)", to: "10", id: "o\(index)")) }
+        let frames = world.taken(session)
+        #expect(frames.of("ack").count == 30)
+        #expect(frames.code == "rate_limited")
+        #expect(
+            try world.post(try who("11", token: 9), #"{"action":"offer","to":10,"data":{"sdp":"v=0\n"}}"#).status == 429
+        )
+        world.wait(2)
+        world.send(session, World.offer("again", to: "10", id: "again"))
+        #expect(world.taken(session).of("ack").count == 1)
+    }
+
+    @Test("hold a user's requests to 50 a second, with the advice to try again, but never a hang-up")
+    func requests() throws {
+        let talk = try Talk.answered()
+        let asking = try who("11")
+        var refused = 0
+        for _ in 0..<250 { refused += try talk.world.fetched(asking, "c-1", device: "a1").status == 429 ? 1 : 0 }
+        #expect(refused == 50)
+        let reply = try talk.world.fetched(asking, "c-1")
+        #expect(reply.retryAfterSeconds == 1)
+        #expect(try talk.world.reply(asking, .end(try call("c-1"), device: try device("a1"))).status == 200)
+    }
+
+    @Test("do not grow with renewals: one session has one timer")
+    func renewals() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        let before = world.board.timerCount
+        for _ in 0..<100 { world.give(.verified(session, id: nil, .success(try who("11")))) }
+        #expect(world.board.timerCount <= before + 1)
+        for _ in 0..<10 {
+            world.wait(20)
+            world.give(.ponged(session))
+        }
+        #expect(world.board.timerCount <= before + 1)
+    }
+}

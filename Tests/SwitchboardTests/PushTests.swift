@@ -1,0 +1,186 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("A push")
+struct PushTests {
+    private func rung() throws -> (world: World, caller: SessionID, first: PushOrder) {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "b1b1")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        return (world, caller, try #require(world.takenPushes().first))
+    }
+
+    @Test("that is accepted is sent once")
+    func accepted() throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, 200)
+        world.wait(44)
+        #expect(world.pushes.isEmpty)
+        world.answerPush(order, 503)
+        world.wait(10)
+        #expect(world.pushes.isEmpty)
+    }
+
+    @Test("that failed for the moment is tried again after 0.25 s, 0.5 s, 1 s …, under the same apns-id")
+    func backoff() throws {
+        for result in [
+            PushResult.answered(status: 429, reason: "TooManyRequests", timestamp: nil),
+            .answered(status: 500, reason: nil, timestamp: nil),
+            .answered(status: 503, reason: "Shutdown", timestamp: nil), .unreachable("connection lost"),
+        ] {
+            var (world, _, order) = try rung()
+            for milliseconds: Int64 in [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000] {
+                world.give(.pushed(order.id, result))
+                world.wait(.milliseconds(milliseconds - 1))
+                #expect(world.pushes.isEmpty, "\(milliseconds)")
+                world.wait(.milliseconds(1))
+                let again = try #require(world.takenPushes().first)
+                #expect(again.apnsID == order.apnsID)
+                #expect(again.id != order.id)
+                order = again
+            }
+        }
+    }
+
+    @Test("is not tried again once the call rings no more")
+    func stops() throws {
+        for end in [World.plain("end", "c-1", id: "e"), nil] {
+            let (world, caller, order) = try rung()
+            world.answerPush(order, 503)
+            if let end { world.send(caller, end) } else { world.send(try world.open("10", "b9"), World.answer("c-1")) }
+            world.wait(30)
+            #expect(world.pushes.isEmpty)
+            #expect(world.events("push.cancelled").count == 1)
+        }
+    }
+
+    @Test("that is on its way is taken back at the end; its late result starts nothing")
+    func cancelled() throws {
+        let (world, caller, order) = try rung()
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        #expect(world.cancelled == [order.id])
+        world.answerPush(order, 503)
+        world.wait(10)
+        #expect(world.pushes.isEmpty)
+    }
+
+    @Test("that was refused for good is not tried again")
+    func refused() throws {
+        for reason in ["DeviceTokenNotForTopic", "TopicDisallowed", "InvalidProviderToken", "PayloadTooLarge"] {
+            let (world, _, order) = try rung()
+            world.answerPush(order, reason == "InvalidProviderToken" ? 403 : 400, reason)
+            world.wait(20)
+            #expect(world.pushes.isEmpty)
+            let devices = try world.reply(try who("10"), .devices).text
+            #expect(devices.contains(reason))
+            #expect(devices.contains(#""hint":"#) && !devices.contains(#""hint":null"#))
+            #expect(devices.contains("b1b1"), "it is our own fault, not the token's")
+        }
+    }
+
+    @Test("to a token of the other environment goes there once, and is remembered")
+    func otherEnvironment() throws {
+        let (world, caller, order) = try rung()
+        world.answerPush(order, 400, "BadDeviceToken")
+        let other = try #require(world.takenPushes().first)
+        #expect(other.environment == .sandbox)
+        #expect(other.apnsID == order.apnsID)
+        world.answerPush(other, 200)
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        #expect(world.takenPushes().map(\.environment) == [.sandbox])
+    }
+
+    @Test("to a token that neither environment knows removes it")
+    func badToken() throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, 400, "BadDeviceToken")
+        let other = try #require(world.takenPushes().first)
+        world.answerPush(other, 400, "BadDeviceToken")
+        world.wait(20)
+        #expect(world.pushes.isEmpty)
+        #expect(try world.reply(try who("10"), .devices).text == "[]")
+    }
+
+    @Test("to a token that was replaced meanwhile does not remove the new one")
+    func badTokenReplaced() throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, 400, "BadDeviceToken")
+        let other = try #require(world.takenPushes().first)
+        try world.register(try who("10"), "b1", voip: "c1c1")
+        world.answerPush(other, 400, "BadDeviceToken")
+        #expect(try world.reply(try who("10"), .devices).text.contains("c1c1"))
+    }
+
+    @Test("to a deleted app removes its token, unless it registered again since")
+    func unregistered() throws {
+        for (offset, isKept) in [(-1, true), (0, false), (1, false)] {
+            let (world, _, order) = try rung()
+            let registered = World.start
+            world.answerPush(order, 410, "Unregistered", at: registered + .milliseconds(Int64(offset)))
+            #expect(try world.reply(try who("10"), .devices).text.contains("b1b1") == isKept, "\(offset)")
+        }
+        let (world, _, order) = try rung()
+        world.answerPush(order, 410, "Unregistered")
+        #expect(try world.reply(try who("10"), .devices).text == "[]")
+    }
+
+    @Test("that removes a token leaves the device its other one")
+    func otherHalf() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        world.answerPush(try #require(world.takenPushes().first), 410, "Unregistered")
+        let devices = try world.reply(try who("10"), .devices).text
+        #expect(devices.contains("a1a1") && !devices.contains("b1b1"))
+    }
+
+    @Test("to a device that is removed while it waits for its next try is given up")
+    func deviceRemoved() throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, 503)
+        #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 200)
+        // A second device keeps the call's user known; the shell goes on waking the switchboard.
+        world.wait(5)
+        #expect(world.pushes.isEmpty)
+        #expect(world.board.deadline.map { world.now < $0 } == true)
+    }
+
+    @Test("to a device that loses its token to another user while it waits is given up")
+    func tokenMoved() throws {
+        let (world, _, order) = try rung()
+        try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")
+        world.answerPush(order, 503)
+        try world.register(try who("12"), "x1", voip: "b1b1")
+        world.wait(5)
+        #expect(world.pushes.isEmpty)
+        #expect(world.board.deadline.map { world.now < $0 } == true)
+    }
+
+    @Test("tells two calls and two devices apart by its apns-id")
+    func apnsIDs() throws {
+        let world = World()
+        for name in ["b1", "b2"] { try world.register(try who("10"), name, voip: name + name) }
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("11-10", to: "10"))
+        world.send(caller, World.plain("end", "11-10", id: "e"))
+        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        let orders = world.takenPushes()
+        #expect(orders.count == 4)
+        #expect(Set(orders.map(\.apnsID)).count == 4)
+    }
+
+    @Test("goes out once however often the offer comes")
+    func doubleOffer() throws {
+        let (world, caller, _) = try rung()
+        world.send(caller, World.offer("c-1", to: "10", id: "again"))
+        world.send(caller, World.offer("c-1", to: "10", id: "new", sdp: "v=0\\r\\ns=new\\r\\n"))
+        #expect(
+            try world.post(try who("11"), #"{"action":"offer","callId":"c-1","data":{"sdp":"v=0\r\n"}}"#).status == 200
+        )
+        #expect(world.pushes.isEmpty)
+    }
+}

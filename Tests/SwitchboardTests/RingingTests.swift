@@ -1,0 +1,287 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("Ringing a callee")
+struct RingingTests {
+    /// 11 is connected; 10 has the device b1 with a token.
+    private func world(_ adjust: (inout Policy) -> Void = { _ in }) throws -> (World, SessionID) {
+        let world = World(adjust)
+        try world.register(try who("10"), "b1", voip: "b1b1")
+        return (world, try world.open("11", "a1"))
+    }
+
+    @Test("pushes at once where no session is open, and says all that a woken phone needs")
+    func push() throws {
+        let (world, caller) = try world()
+        world.send(caller, World.offer("c-1", to: "10", more: #","displayName":"山田","hasVideo":true"#))
+        let order = try #require(world.takenPushes().first)
+        #expect(order.token == "b1b1")
+        #expect(order.topic == "com.example.app.voip")
+        #expect(order.kind == .voip)
+        #expect(order.environment == .production)
+        #expect(order.giveUpAt == world.now + .seconds(45))
+        let payload = Reply(body: order.payload)
+        #expect(payload["type"] == "call.incoming")
+        #expect(payload["callUUID"] == UUIDv5.call(try call("c-1"), epoch: 1))
+        #expect(payload["fromDisplayName"] == "山田")
+        #expect(payload["callerName"] == "山田")
+        #expect(payload["hasVideo"] == "true")
+        #expect(payload["offer"] == "v=0\r\n")
+        #expect(payload["ringUntil"] == "\(world.now.milliseconds + 45_000)")
+        #expect(payload["act"] == "act-c-1-1-10-b1-\(world.now.milliseconds + 105_000)")
+    }
+
+    @Test("leaves an offer out of a push that would be too large, and cuts the name until it fits")
+    func largePayload() throws {
+        let (world, caller) = try world()
+        let name = String(repeating: "👨‍👩‍👧‍👦", count: 256)
+        let sdp = "v=0\\r\\n" + String(repeating: "a=x\\r\\n", count: 1_000)
+        world.send(caller, World.offer("c-1", to: "10", sdp: sdp, more: #","displayName":"\#(name)""#))
+        let payload = try #require(world.takenPushes().first).payload
+        #expect(payload.count <= 5_120)
+        #expect(Reply(body: payload)["offer"] == nil)
+        #expect(Reply(body: payload)["fromDisplayName"]?.hasPrefix("👨‍👩‍👧‍👦") == true)
+    }
+
+    @Test("hands the offer to every session with a ping, and pushes no device that is live")
+    func live() throws {
+        let (world, caller) = try world()
+        let b1 = try world.open("10", "b1")
+        _ = world.taken(b1)
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.taken(b1).types == ["offer"])
+        #expect(world.pings[b1] == 1)
+        #expect(world.pushes.isEmpty)
+        world.give(.ponged(b1))
+        world.wait(20)
+        #expect(world.pushes.isEmpty)
+    }
+
+    @Test("pushes the device that is not live beside the one that is")
+    func mixed() throws {
+        let (world, caller) = try world()
+        try world.register(try who("10"), "b2", voip: "b2b2")
+        _ = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.takenPushes().map(\.token) == ["b2b2"])
+    }
+
+    @Test("closes a session that answers its ping with nothing, and pushes its device: at two seconds, not before")
+    func corpse() throws {
+        let (world, caller) = try world()
+        let b1 = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.wait(.milliseconds(1_999))
+        #expect(world.closes[b1] == nil && world.pushes.isEmpty)
+        world.wait(.milliseconds(1))
+        #expect(world.closes[b1] != nil)
+        #expect(world.takenPushes().map(\.token) == ["b1b1"])
+        #expect(world.events("probe.failed").count == 1)
+    }
+
+    @Test("takes any frame as a sign of life")
+    func anyFrame() throws {
+        let (world, caller) = try world()
+        let b1 = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(b1, "nonsense")
+        world.wait(3)
+        #expect(world.closes[b1] == nil && world.pushes.isEmpty)
+    }
+
+    @Test("pushes a device at once whose socket closes before it answered the ping")
+    func closedBeforePong() throws {
+        let (world, caller) = try world()
+        let b1 = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.give(.closed(b1))
+        #expect(world.takenPushes().map(\.token) == ["b1b1"])
+        world.wait(3)
+        #expect(world.pushes.isEmpty)
+    }
+
+    @Test("pushes no device whose socket closes after it answered, or comes back with a new one")
+    func closedAfterPong() throws {
+        let (world, caller) = try world()
+        let b1 = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        let again = try world.open("10", "b1")
+        #expect(world.taken(again).types == ["welcome", "offer"])
+        world.give(.ponged(again))
+        world.give(.closed(again))
+        #expect(world.closes[b1] == 4409)
+        #expect(world.pushes.isEmpty)
+    }
+
+    @Test("probes a session once for two calls that come together")
+    func twoCalls() throws {
+        let (world, caller) = try world()
+        let other = try world.open("12", "x1")
+        let b1 = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.wait(1)
+        world.send(other, World.offer("c-2", to: "10"))
+        world.wait(1)
+        #expect(world.closes[b1] != nil)
+        #expect(world.takenPushes().count == 2)
+    }
+
+    @Test("counts a registration without a name as live while a session without a name answers")
+    func nameless() throws {
+        let world = World()
+        try world.register(try who("10"), nil, voip: "bb")
+        let b = world.session(try who("10", token: 3))
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.pushes.isEmpty)
+        world.wait(2)
+        #expect(world.closes[b] != nil)
+        #expect(world.takenPushes().map(\.token) == ["bb"])
+    }
+
+    @Test("says in the timeline that there was no device")
+    func noDevice() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.events("no_device").count == 1)
+        #expect(world.events("push.sent").isEmpty)
+    }
+
+    @Test("replays the call to a phone that the push has woken")
+    func woken() throws {
+        let (world, caller) = try world()
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.wait(5)
+        let b1 = try world.open("10", "b1")
+        #expect(world.taken(b1).types == ["welcome", "offer"])
+        world.send(b1, World.answer("c-1"))
+        #expect(world.taken(caller).states.contains("answered"))
+    }
+
+    @Test("stops by itself at the timeout, for everybody")
+    func timeout() throws {
+        let talk = try Talk()
+        talk.world.wait(.milliseconds(44_999))
+        talk.world.give(.ponged(talk.callee))
+        #expect(talk.world.taken(talk.callee).states.isEmpty)
+        talk.world.wait(.milliseconds(1))
+        #expect(talk.world.taken(talk.callee).states == ["ended unanswered"])
+        #expect(talk.world.taken(talk.caller).states == ["ringing", "ended unanswered"])
+    }
+}
+
+@Suite("Somebody who is in a call")
+struct BusyTests {
+    @Test("gets a second offer that says it waits")
+    func waiting() throws {
+        let talk = try Talk.answered()
+        let other = try talk.world.open("12", "x1")
+        talk.clear()
+        talk.world.send(other, World.offer("c-2", to: "10"))
+        #expect(talk.world.taken(talk.callee).of("offer").first?["waiting"] == "true")
+        #expect(talk.world.taken(other).states == ["ringing"])
+    }
+
+    @Test("is not told by the policy busy; the caller is, at once")
+    func busy() throws {
+        let world = World { $0.whenBusy = .busy }
+        let talk = try Talk.answered(world)
+        let other = try world.open("12", "x1")
+        try world.register(try who("10"), "b2", voip: "bb")
+        talk.clear()
+        world.send(other, World.offer("c-2", to: "10"))
+        let frames = world.taken(other)
+        #expect(frames.states == ["ringing", "ended busy"])
+        #expect(frames.ack?["reason"] == "busy")
+        #expect(world.taken(talk.callee).isEmpty)
+        #expect(world.pushes.isEmpty)
+    }
+
+    @Test("is not busy while a call only rings")
+    func ringing() throws {
+        let world = World { $0.whenBusy = .busy }
+        let talk = try Talk(world)
+        let other = try world.open("12", "x1")
+        world.send(other, World.offer("c-2", to: "10"))
+        let offers = world.taken(talk.callee).of("offer")
+        #expect(offers.count == 2)
+        #expect(offers.allSatisfy { $0["waiting"] == nil })
+    }
+}
+
+@Suite("A caller who is kept from the callee")
+struct HiddenCallTests {
+    /// What 11 is sent when they call 10, from the offer to the timeout.
+    private func caller(_ world: World) throws -> [String] {
+        let b1 = try world.open("10", "b1")
+        try world.register(try who("10"), "b2", voip: "bb")
+        _ = world.taken(b1)
+        let a1 = try world.open("11", "a1")
+        world.send(a1, World.offer("c-1", to: "10"))
+        world.send(a1, World.ice("c-1", id: "i"))
+        world.give(.ponged(b1))
+        world.wait(20)
+        world.give(.ponged(a1))
+        world.give(.ponged(b1))
+        world.wait(25)
+        return world.taken(a1).dropFirst().map(\.description)
+    }
+
+    @Test("by a block sees an ordinary ring that nobody answers")
+    func blocked() throws {
+        let ordinary = try caller(World())
+        let world = World()
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        #expect(try caller(world) == ordinary)
+        #expect(ordinary.last?.contains("unanswered") == true)
+        #expect(world.taken(SessionID(rawValue: 1)).isEmpty)
+        #expect(world.pushes.isEmpty)
+        #expect(world.events("blocked").count == 1)
+        #expect(try world.fetched(try who("10"), "c-1", device: "b1").status == 404)
+    }
+
+    @Test("by do-not-disturb sees the same, until it is over")
+    func doNotDisturb() throws {
+        let ordinary = try caller(World())
+        let world = World()
+        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        #expect(try caller(world) == ordinary)
+        #expect(world.taken(SessionID(rawValue: 1)).isEmpty)
+        #expect(world.pushes.isEmpty)
+        #expect(world.events("dnd").count == 1)
+        let later = World()
+        _ = try later.reply(try who("10"), .doNotDisturb(until: later.now))
+        _ = try caller(later)
+        #expect(later.taken(SessionID(rawValue: 1)).types.contains("offer"))
+    }
+
+    @Test("is in the callee's history as missed, or not at all where they are blocked")
+    func history() throws {
+        for (isBlock, status) in [(true, 404), (false, 200)] {
+            let world = World()
+            _ = try world.reply(
+                try who("10"),
+                isBlock ? .block(try user("11")) : .doNotDisturb(until: world.now + .seconds(3_600))
+            )
+            let a1 = try world.open("11", "a1")
+            world.send(a1, World.offer("c-1", to: "10"))
+            world.send(a1, World.plain("end", "c-1", id: "e"))
+            #expect(try world.reply(try who("10"), .call(try call("c-1"))).status == status)
+            #expect(try world.reply(try who("11"), .call(try call("c-1"))).status == 200)
+        }
+    }
+
+    @Test("takes no part in a glare")
+    func glare() throws {
+        let world = World()
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        let (a1, b1) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        world.send(a1, World.offer("a", to: "10"))
+        world.send(b1, World.offer("b", to: "11"))
+        #expect(world.taken(b1).states == ["ringing"])
+        #expect(world.taken(a1).types.contains("offer"))
+    }
+}

@@ -1,0 +1,76 @@
+import CallCore
+
+@testable import Switchboard
+
+/// What a store would hold, as far as these tests need it.
+struct Kept {
+    private var initial = StoredState()
+    private var calls: [CallNumber: StoredCall] = [:]
+    private var devices: [DeviceRecord] = []
+    private var blocks: [BlockRecord] = []
+    private var doNotDisturb: [UserID: Moment] = [:]
+    private var forgotten: Set<CallNumber> = []
+    private var events: [CallNumber: [TimelineRecord]] = [:]
+
+    init(_ state: StoredState = StoredState()) {
+        initial = state
+        for call in state.calls { calls[call.record.number] = call }
+        devices = state.devices
+        blocks = state.blocks
+        doNotDisturb = state.doNotDisturb
+    }
+
+    mutating func apply(_ batch: [Change]) {
+        for change in batch {
+            switch change {
+            case .call(let record):
+                if calls[record.number] == nil { calls[record.number] = StoredCall(record: record, entries: []) }
+                calls[record.number]?.record = record
+            case .entry(let number, let entry): calls[number]?.entries.append(entry)
+            case .event(let number, let event): events[number, default: []].append(event)
+            case .logForgotten(let number): forgotten.insert(number)
+            case .historyForgotten: break
+            case .device(let device):
+                devices.removeAll { $0.user == device.user && $0.id == device.id }
+                devices.append(device)
+            case .deviceRemoved(let user, let id): devices.removeAll { $0.user == user && $0.id == id }
+            case .blocked(let user, let by, let at): blocks.append(BlockRecord(by: by, blocked: user, at: at))
+            case .unblocked(let user, let by): blocks.removeAll { $0.by == by && $0.blocked == user }
+            case .doNotDisturb(let user, let until): doNotDisturb[user] = until
+            }
+        }
+    }
+
+    func state(crashes: Int) -> StoredState {
+        var state = StoredState()
+        state.calls = calls.values.filter { !forgotten.contains($0.record.number) }.sorted {
+            $0.record.number < $1.record.number
+        }
+        state.devices = devices
+        state.blocks = blocks
+        state.doNotDisturb = doNotDisturb
+        for call in calls.values where !UUIDv5.isUUID(call.record.id.text) {
+            let key = CallKey(id: call.record.id, pair: Pair(call.record.caller, call.record.callee))
+            state.epochs[key] = max(state.epochs[key] ?? 0, call.record.epoch)
+        }
+        state.lastCallNumber = max(initial.lastCallNumber, calls.keys.map(\.rawValue).max() ?? 0)
+        state.crashes = crashes
+        return state
+    }
+
+    func answer(_ question: Question) -> Answer {
+        let all = calls.values.map(\.record).sorted { $1.number < $0.number }
+        switch question {
+        case .history(let user, let limit, let before):
+            let own = all.filter { ($0.caller == user || $0.callee == user) && before.map($0.number.isBelow) ?? true }
+            return .history(Array(own.prefix(limit)))
+        case .timeline(let id, let user):
+            let call = all.first { $0.id == id && (user == nil || $0.caller == user || $0.callee == user) }
+            return .timeline(call, call.flatMap { events[$0.number] } ?? [])
+        }
+    }
+}
+
+extension CallNumber {
+    fileprivate func isBelow(_ other: CallNumber) -> Bool { self < other }
+}

@@ -1,0 +1,114 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+extension World {
+    static func offer(
+        _ callID: String,
+        to: String,
+        id: String = "o",
+        sdp: String = "v=0\\r\\n",
+        more: String = ""
+    )
+        -> String
+    { #"{"type":"offer","id":"\#(id)","callId":"\#(callID)","to":"\#(to)","sdp":"\#(sdp)"\#(more)}"# }
+
+    static func plain(_ type: String, _ callID: String, id: String, more: String = "") -> String {
+        #"{"type":"\#(type)","id":"\#(id)","callId":"\#(callID)"\#(more)}"#
+    }
+
+    static func answer(_ callID: String, id: String = "a", sdp: String = "v=0\\r\\ns=b\\r\\n") -> String {
+        plain("answer", callID, id: id, more: #","sdp":"\#(sdp)""#)
+    }
+
+    static func ice(_ callID: String, id: String) -> String {
+        plain("ice", callID, id: id, more: #","candidate":{"candidate":"\#(id)"}"#)
+    }
+
+    /// A device with a VoIP token.
+    @discardableResult
+    func register(
+        _ who: Who,
+        _ device: String?,
+        voip: String? = "aa",
+        alert: String? = nil,
+        bundle: String = "com.example.app",
+        environment: APNsEnvironment? = nil
+    ) throws -> Reply {
+        try reply(
+            who,
+            .register(
+                .init(
+                    voipToken: voip,
+                    alertToken: alert,
+                    bundleID: bundle,
+                    platform: "ios",
+                    device: try device.map { try SwitchboardTests.device($0) },
+                    environment: environment
+                )
+            )
+        )
+    }
+
+    /// Tells what APNs said to the newest push.
+    func answerPush(_ order: PushOrder, _ status: Int, _ reason: String? = nil, at timestamp: Moment? = nil) {
+        give(.pushed(order.id, .answered(status: status, reason: reason, timestamp: timestamp)))
+    }
+
+    func fetch(
+        _ who: Who,
+        _ callID: String,
+        since: UInt64? = nil,
+        wait: Int64 = 0,
+        device: String? = nil
+    ) throws
+        -> RequestID
+    {
+        request(
+            who,
+            .fetch(
+                try call(callID),
+                .init(
+                    since: since.map { .init(seq: $0) },
+                    wait: .seconds(wait),
+                    device: try device.map { try SwitchboardTests.device($0) }
+                )
+            )
+        )
+    }
+
+    func fetched(_ who: Who, _ callID: String, since: UInt64? = nil, device: String? = nil) throws -> Reply {
+        let id = try fetch(who, callID, since: since, device: device)
+        guard let reply = replies[id] else { throw Missing("no reply yet") }
+        return reply
+    }
+}
+
+/// 11 calls 10, both by socket.
+struct Talk {
+    let world: World
+    let caller: SessionID
+    let callee: SessionID
+
+    init(_ world: World = World(), callID: String = "c-1") throws {
+        self.world = world
+        caller = try world.open("11", "a1")
+        callee = try world.open("10", "b1")
+        world.send(caller, World.offer(callID, to: "10"))
+        world.give(.ponged(callee))
+    }
+
+    static func answered(_ world: World = World(), callID: String = "c-1") throws -> Talk {
+        let talk = try Talk(world, callID: callID)
+        world.send(talk.callee, World.answer(callID))
+        return talk
+    }
+
+    /// Forgets what was sent so far.
+    func clear() {
+        _ = world.taken(caller)
+        _ = world.taken(callee)
+    }
+}

@@ -1,0 +1,253 @@
+import CallCore
+import CallTesting
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+/// A capability that says for what it is.
+struct Capabilities: CapabilityIssuer {
+    func capability(
+        call: CallID,
+        epoch: UInt32,
+        user: UserID,
+        peer: UserID,
+        device: DeviceID,
+        until: Moment
+    ) -> String { "act-\(call.text)-\(epoch)-\(user.text)-\(device.text)-\(until.milliseconds)" }
+}
+
+struct Missing: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+/// A switchboard with a clock, and everything that came out of it, by session and request.
+///
+/// Commits are made at once unless ``holdsCommits`` says otherwise; then ``commit()`` makes them.
+final class World {
+    static let start = Moment(milliseconds: 1_700_000_000_000)
+
+    let board: Switchboard
+    let policy: Policy
+    private(set) var now: Moment
+    var holdsCommits = false
+
+    private(set) var frames: [SessionID: [Frame]] = [:]
+    private(set) var replies: [RequestID: Reply] = [:]
+    private(set) var closes: [SessionID: UInt16] = [:]
+    private(set) var pings: [SessionID: Int] = [:]
+    private(set) var pushes: [PushOrder] = []
+    private(set) var cancelled: [PushID] = []
+    private(set) var notes: [Switchboard.Note] = []
+    private(set) var questions: [(Question, QuestionID)] = []
+    private(set) var verifications: [(SessionID, SignalID?, String)] = []
+    private(set) var changes: [Change] = []
+    private(set) var heldTickets: [Ticket] = []
+    private(set) var kept = Kept()
+
+    private var lastSession: UInt64 = 0
+    private var lastRequest: UInt64 = 0
+
+    init(
+        _ adjust: (inout Policy) -> Void = { _ in },
+        stored: StoredState = StoredState(),
+        at now: Moment = World.start
+    ) {
+        var policy = Policy()
+        adjust(&policy)
+        self.policy = policy
+        self.now = now
+        kept = Kept(stored)
+        board = Switchboard(
+            policy: policy,
+            stored: stored,
+            capabilities: Capabilities(),
+            random: SplitMix64(seed: 7),
+            at: now
+        )
+    }
+
+    // MARK: Inputs
+
+    /// Hands one input in, and does what a gateway would do with what comes out.
+    func give(_ input: Switchboard.Input) {
+        var outputs: [Switchboard.Output] = []
+        board.handle(input, at: now, into: &outputs)
+        board.flush(at: now, into: &outputs)
+        for output in outputs { take(output) }
+    }
+
+    /// Lets time pass, waking the switchboard whenever it asks for it, as a shell does.
+    func wait(_ span: Moment.Span) {
+        let end = now + span
+        var turns = 0
+        while let deadline = board.deadline, deadline <= end {
+            turns += 1
+            guard turns < 100_000 else {
+                Issue.record("the switchboard asks to be woken again and again at \(deadline)")
+                break
+            }
+            now = max(now, deadline)
+            give(.deadlineReached)
+        }
+        now = max(now, end)
+    }
+
+    func wait(_ seconds: Int64) { wait(.seconds(seconds)) }
+
+    /// Makes the commits that were held back.
+    func commit() {
+        guard let last = heldTickets.last else { return }
+        heldTickets = []
+        give(.stored(.committed(upTo: last)))
+    }
+
+    func session(_ who: Who, device: String? = nil) -> SessionID {
+        lastSession += 1
+        let id = SessionID(rawValue: lastSession)
+        give(.opened(id, who, device: device.flatMap { DeviceID($0) }))
+        return id
+    }
+
+    /// Opens a session, and says with which code it was closed at once, if it was.
+    func closing(_ user: String, _ device: String) throws -> UInt16? {
+        let id = try open(user, device)
+        return closes[id]
+    }
+
+    /// Opens a session of a user's named device.
+    func open(_ user: String, _ device: String) throws -> SessionID { session(try who(user), device: device) }
+
+    func send(_ session: SessionID, _ frame: String) { give(.received(session, Array(frame.utf8))) }
+
+    @discardableResult
+    func request(_ who: Who, _ request: Switchboard.Request) -> RequestID {
+        lastRequest += 1
+        let id = RequestID(rawValue: lastRequest)
+        give(.requested(id, who, request))
+        return id
+    }
+
+    /// A request that is answered at once.
+    func reply(_ who: Who, _ request: Switchboard.Request) throws -> Reply {
+        let id = self.request(who, request)
+        guard let reply = replies[id] else { throw Missing("no reply yet") }
+        return reply
+    }
+
+    func post(_ who: Who, _ body: String) throws -> Reply {
+        let message = try SignalMessage(body: Array(body.utf8), callIDInPath: nil, ringFor: policy.ringFor)
+        return try reply(who, .signal(message))
+    }
+
+    // MARK: Outputs
+
+    private func take(_ output: Switchboard.Output) {
+        switch output {
+        case .send(let id, let bytes): frames[id, default: []].append(Frame(bytes))
+        case .ping(let id): pings[id, default: 0] += 1
+        case .close(let id, let code, _, _):
+            if closes[id] == nil { closes[id] = code }
+            give(.closed(id))
+        case .reply(let id, let reply):
+            if replies[id] != nil { Issue.record("request \(id.rawValue) was answered twice") }
+            replies[id] = reply
+        case .verify(let id, let name, let token): verifications.append((id, name, token))
+        case .commit(let batch, let ticket):
+            changes += batch
+            kept.apply(batch)
+            heldTickets.append(ticket)
+            if !holdsCommits { commit() }
+        case .ask(let question, let id):
+            questions.append((question, id))
+            give(.stored(.answered(id, kept.answer(question))))
+        case .push(let order): pushes.append(order)
+        case .cancelPush(let id): cancelled.append(id)
+        case .note(let note): notes.append(note)
+        }
+    }
+
+    /// What a session was sent since the last time this was asked.
+    func taken(_ session: SessionID) -> [Frame] { frames.removeValue(forKey: session) ?? [] }
+
+    /// What was pushed since the last time this was asked.
+    func takenPushes() -> [PushOrder] {
+        defer { pushes = [] }
+        return pushes
+    }
+
+    /// The timeline's events of a kind.
+    func events(_ kind: String) -> [String] {
+        changes.compactMap { if case .event(_, let event) = $0, event.event == kind { event.details } else { nil } }
+    }
+
+    /// Another run of the server, with what this one has kept.
+    func restarted(crashes: Int = 0, _ adjust: (inout Policy) -> Void = { _ in }, after seconds: Int64 = 0) -> World {
+        World(adjust, stored: kept.state(crashes: crashes), at: now + .seconds(seconds))
+    }
+}
+
+/// A frame as a client reads it.
+struct Frame: CustomStringConvertible {
+    let description: String
+    private let object: JSONObject?
+
+    init(_ bytes: [UInt8]) {
+        description = String(decoding: bytes.dropFirst(WireLimits.headroom), as: UTF8.self)
+        object = try? JSONObject(Array(bytes.dropFirst(WireLimits.headroom)))
+        if object == nil { Issue.record("no JSON: \(description)") }
+    }
+
+    /// A member as it is written; a string without its quotes.
+    subscript(_ name: String) -> String? {
+        guard let object, let member = object.members.first(where: { object.name(of: $0) == name }) else { return nil }
+        return object.string(member) ?? String(decoding: object.bytes[member.value], as: UTF8.self)
+    }
+
+    var type: String { self["type"] ?? "" }
+    var seq: UInt64 { self["seq"].flatMap { UInt64($0) } ?? 0 }
+}
+
+extension [Frame] {
+    var types: [String] { map(\.type) }
+    func of(_ type: String) -> [Frame] { filter { $0.type == type } }
+    /// The states and reasons of the `call` events.
+    var states: [String] {
+        of("call").map { frame in [frame["state"], frame["reason"]].compactMap { $0 }.joined(separator: " ") }
+    }
+    var ack: Frame? { of("ack").last }
+    var code: String? { of("error").last?["code"] }
+}
+
+extension Reply {
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    subscript(_ name: String) -> String? { Frame([UInt8](repeating: 0, count: WireLimits.headroom) + body)[name] }
+}
+
+func user(_ text: String) throws -> UserID {
+    guard let id = UserID(text) else { throw Missing("\(text) is no user id") }
+    return id
+}
+
+func call(_ text: String) throws -> CallID {
+    guard let id = CallID(text) else { throw Missing("\(text) is no call id") }
+    return id
+}
+
+func device(_ text: String) throws -> DeviceID {
+    guard let id = DeviceID(text) else { throw Missing("\(text) is no device id") }
+    return id
+}
+
+/// A user by a token; two tokens of one user have different marks.
+func who(_ text: String, token: UInt64 = 1, device name: String? = nil) throws -> Who {
+    let sum = text.utf8.reduce(token) { $0 &* 31 &+ UInt64($1) }
+    return Who(
+        user: try user(text),
+        mark: TokenMark(rawValue: sum),
+        name: "Name of \(text)",
+        device: try name.map { try device($0) }
+    )
+}

@@ -35,7 +35,8 @@ struct StandInTests {
     func forCaller() throws {
         let bench = try Bench(callees: [try phone("b1")])
         #expect(bench.session.standIn(for: nameless, on: .caller) == bench.caller)
-        #expect(try bench.session.standIn(for: try phone("a2"), on: .caller) == (try phone("a2")))
+        let a2 = try phone("a2")
+        #expect(bench.session.standIn(for: a2, on: .caller) == a2)
     }
 
     @Test("acts for itself while the call rings, and for the callee's device that is in the call then")

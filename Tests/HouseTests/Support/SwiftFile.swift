@@ -13,23 +13,24 @@ struct SwiftFile: Sendable {
         lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         code = String(decoding: CodeScanner.blank(Array(text.utf8)), as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false)
+        imports = zip(1..., code).compactMap { number, line in
+            // An import is never indented; a pattern is slow, and most lines are.
+            guard let first = line.utf8.first, first != UInt8(ascii: " "),
+                let match = line.wholeMatch(of: Self.importLine)
+            else { return nil }
+            return (String(match.2), String(match.1), "\(path):\(number)")
+        }
+    }
+
+    private static var importLine: Regex<(Substring, Substring, Substring)> {
+        /((?:[@\w()]+\s+)*)import\s+(?:(?:struct|class|enum|func|protocol|var|let|typealias)\s+)?(\w+).*/
     }
 
     /// The target that the file belongs to: the folder below `Sources` or `Tests`.
     var target: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
 
-    /// What the file imports, with the line and what stands before `import`.
-    var imports: [(module: String, modifiers: String, place: String)] {
-        numbered.compactMap { number, line in
-            guard
-                let match = line.wholeMatch(
-                    of:
-                        /\s*((?:[@\w()]+\s+)*)import\s+(?:(?:struct|class|enum|func|protocol|var|let|typealias)\s+)?(\w+).*/
-                )
-            else { return nil }
-            return (String(match.2), String(match.1), "\(path):\(number)")
-        }
-    }
+    /// What the file imports, with what stands before `import` and the place.
+    let imports: [(module: String, modifiers: String, place: String)]
 
     /// The places of code that match.
     ///

@@ -24,7 +24,9 @@ public struct CallClient: Sendable {
     public let configuration: Configuration
     /// Its calls: those that go on, and up to ``ClientLimits/endedCalls`` that are over, in the order it learnt of them.
     public internal(set) var calls: [Call] = []
-    /// By how much this device's clock is ahead of the server's, at most; `nil` = not known. Worth keeping for the next run.
+    /// By how much this device's clock is ahead of the server's, at most; `nil` = not known.
+    ///
+    /// Worth keeping for the next run.
     public internal(set) var clockSkew: Moment.Span?
     /// Whether the system has handed over the audio session.
     public internal(set) var isAudioSessionActive = false

@@ -88,6 +88,7 @@ public enum PushVerdict: Equatable, Sendable {
         guard push.isIncomingCall, let callID = push.callID, let from = push.from, from != local.user else {
             return .reportThenEnd(.failed)
         }
+        var isFull = local.isFull
         for known in local.calls.reversed() where known.callID == callID && known.peer == from {
             switch age(of: push, against: known) {
             case .same:
@@ -99,7 +100,10 @@ public enum PushVerdict: Equatable, Sendable {
                 case .calling, .answered: return .attachToExisting(known.uuid)
                 }
             case .older: return .reportThenEnd(.replaced)
-            case .newer: break
+            case .newer:
+                if case .ended = known.standing { break }
+                // It makes room for the one that takes its name.
+                isFull = false
             }
         }
         if isLate(push, local, at: now) { return .reportThenEnd(.unanswered) }
@@ -107,7 +111,7 @@ public enum PushVerdict: Equatable, Sendable {
         if let own = local.calls.last(where: { $0.peer == from && $0.standing == .calling }) {
             return .attachToExisting(own.uuid)
         }
-        return local.isFull ? .reportThenEnd(.busy) : .ring
+        return isFull ? .reportThenEnd(.busy) : .ring
     }
 
     private enum Age { case same, older, newer }

@@ -40,7 +40,6 @@ extension CallClient {
         var names: [SignalName] = []
         /// Whether the engine has something of this call.
         var usesMedia = false
-        var hasReportedConnecting = false
         /// Whether a device of the callee was heard to ring.
         var hasHeardRinging = false
 

@@ -25,18 +25,19 @@ extension CallClient {
     mutating func leave(_ index: Int, _ wish: EndReason?, at now: Moment) {
         guard calls[index].isLive else { return }
         let reason = EndReason.fitting(wish, by: calls[index].side, answered: calls[index].isAnswered)
-        tellEnd(of: index, reason)
+        tellEnd(of: index, wish)
         finish(index, reason, reports: false, at: now)
     }
 
     /// Tells the server, in place of all that was still to be told.
-    mutating func tellEnd(of index: Int, _ reason: EndReason) {
+    mutating func tellEnd(of index: Int, _ reason: EndReason?) {
         let number = calls[index].number
         outbox.removeAll { $0.call == number && !($0.role == .beginning && $0.wasSent) }
         for place in outbox.indices where outbox[place].call == number { outbox[place].isWithdrawn = true }
         // Of a call that never left this device the server need not hear.
         guard calls[index].epoch != nil || calls[index].side == .callee || hasUnacknowledged(index) else { return }
-        enqueue(.end(reason), of: index)
+        let told = EndReason.fitting(reason, by: calls[index].side, answered: calls[index].isAnswered)
+        enqueue(.end(told), of: index)
         let isLost = outbox.contains { $0.call == number && $0.isWithdrawn && !$0.isInFlight }
         if calls[index].epoch == nil, calls[index].side == .callee || isLost { requestLog(of: index) }
     }
@@ -63,7 +64,7 @@ extension CallClient {
         isAudioSessionActive = false
         for index in calls.indices where calls[index].isLive {
             // What it has forgotten needs no report; and what was hushed must not come up now.
-            tellEnd(of: index, EndReason.fitting(.failed, by: calls[index].side, answered: calls[index].isAnswered))
+            tellEnd(of: index, .failed)
             let call = calls[index]
             calls[index].phase = .ended(.failed, at: now)
             calls[index].isAudioOn = false

@@ -46,7 +46,7 @@ extension CallClient {
 
     private mutating func ring(_ push: IncomingPush, at now: Moment) {
         // The verdict rings for nothing without both.
-        guard let callID = push.callID, let peer = push.from else { return }
+        guard let callID = push.callID, let peer = push.from else { return reportThenEnd(push, .failed, at: now) }
         for index in calls.indices where calls[index].callID == callID && calls[index].peer == peer {
             // A push of a later epoch: the name is used anew.
             ended(index, .replaced, replacedBy: nil, at: now)
@@ -72,8 +72,17 @@ extension CallClient {
     }
 
     private mutating func attach(_ push: IncomingPush, to uuid: CallUUID, at now: Moment) {
-        guard let shown = liveIndex(uuid), let callID = push.callID, let peer = push.from else { return }
-        out.append(.reportRepeated(uuid, calls[shown].caller))
+        guard let shown = liveIndex(uuid), let callID = push.callID, let peer = push.from else {
+            return reportThenEnd(push, .failed, at: now)
+        }
+        if calls[shown].isReported {
+            out.append(.reportRepeated(uuid, calls[shown].caller))
+        } else {
+            // What was hushed must be reported now, whatever becomes of it.
+            calls[shown].isReported = true
+            out.append(.reportIncoming(uuid, calls[shown].caller))
+            ring(shown, at: now)
+        }
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
             guard calls[index].side == .callee else { return }
             if let epoch = push.epoch, calls[index].epoch == nil, !isRemembered(epoch, of: index) {

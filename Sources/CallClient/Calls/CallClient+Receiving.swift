@@ -40,6 +40,8 @@ extension CallClient {
         guard let index = newest(envelope.callID, peer: peer) else { return nil }
         guard let epoch = calls[index].epoch else {
             if calls[index].side == .callee {
+                // One that ended before its epoch was known says nothing about this object.
+                guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
                 guard !isRemembered(envelope.epoch, of: index) else { return exact(envelope, peer: peer) }
                 learn(envelope.epoch, of: index)
                 return index

@@ -193,6 +193,8 @@ extension CallClient {
         for index in calls.indices where calls[index].peer == peer {
             guard case .shadowed(let until, let checkAt) = calls[index].phase else { continue }
             calls[index].phase = .shadowed(until: until, checkAt: min(checkAt, now + .seconds(1)))
+            // An answer that is under way may have been given before our call was there.
+            calls[index].fetching = .idle
         }
     }
 }

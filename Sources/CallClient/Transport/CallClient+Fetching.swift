@@ -35,7 +35,9 @@ extension CallClient {
         calls[index].fetching = .idle
         switch result {
         case .success(let call): take(call, for: calls[index].number, failures: failures, at: now)
-        case .failure(.unreachable): pauseFetching(index, failures: failures + 1, at: now)
+        case .failure(.unreachable):
+            // Not counted up to where `not_found` is believed: that takes several in a row.
+            pauseFetching(index, failures: min(3, failures + 1), at: now)
         case .failure(.refused(let code)):
             switch code {
             case "unauthenticated", "token_expired":
@@ -73,7 +75,7 @@ extension CallClient {
             return
         }
         // A server that crashed is told again of what it had not kept, by whoever sent it; a ring ends by its own timer.
-        if calls[index].isAnswered, !hasUnacknowledged(index), failures >= 3 {
+        if calls[index].isAnswered && !hasUnacknowledged(index) || calls[index].phase.name == .ringing, failures >= 6 {
             ended(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isAnswered || wantsLog(index) {
             calls[index].fetching = .pausing(until: now + Unacknowledged.pause(after: failures), failures: failures)

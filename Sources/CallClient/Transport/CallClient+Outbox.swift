@@ -32,7 +32,9 @@ extension CallClient {
         return true
     }
 
-    /// Sends what is due. Called after every input, so that what is handed back is complete.
+    /// Sends what is due.
+    ///
+    /// Called after every input, so that what is handed back is complete.
     mutating func pump(at now: Moment) {
         giveUpOnEnds(at: now)
         for index in outbox.indices {

@@ -24,6 +24,7 @@ extension CallClient {
             if let epoch = acceptance.epoch { learn(epoch, of: index) }
             checkSoon(on: calls[index].peer, at: now)
         }
+        if entry.signal.kind == .end { purge(index) }
         guard acceptance.state == .ended, acceptance.epoch == nil || acceptance.epoch == calls[index].epoch else {
             return
         }
@@ -40,12 +41,14 @@ extension CallClient {
             if now < since + ClientLimits.notFoundPatience {
                 tryLater(place, at: now)
             } else {
-                drop(place, looksAfterCall: true, at: now)
+                drop(place, at: now)
             }
         case .unauthenticated?, .tokenExpired?:
-            outbox[place].sentAt = nil
+            // A capability that is refused too must not be offered again and again.
+            outbox[place].failures += 1
+            outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
             tokenExpired(at: now)
-        case .callEnded?: drop(place, looksAfterCall: true, at: now)
+        case .callEnded?: drop(place, at: now)
         case .alreadyAnswered?:
             let entry = outbox.remove(at: place)
             guard entry.role == .firstAnswer, let index = calls.firstIndex(where: { $0.number == entry.call }) else {
@@ -71,7 +74,7 @@ extension CallClient {
     }
 
     /// A signal came to nothing because its call is over, or is not known: find out.
-    private mutating func drop(_ place: Int, looksAfterCall: Bool, at now: Moment) {
+    private mutating func drop(_ place: Int, at now: Moment) {
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
         if entry.role == .beginning {
@@ -130,5 +133,11 @@ extension CallClient {
         out.append(.renewToken)
     }
 
-    mutating func tokenRenewed(at now: Moment) { isTokenExpired = false }
+    mutating func tokenRenewed(at now: Moment) {
+        isTokenExpired = false
+        for index in outbox.indices { outbox[index].postAfter = nil }
+        for index in calls.indices {
+            if case .pausing(_, let failures) = calls[index].fetching { ask(index, failures: failures) }
+        }
+    }
 }

@@ -23,3 +23,19 @@ public enum EndReason: String, Sendable, CaseIterable {
     /// The same callId was offered anew.
     case replaced
 }
+
+extension EndReason {
+    /// The reason that holds when a side ends a call: the wished one where it fits role and phase, else the default for
+    /// them (protocol, section 9).
+    ///
+    /// The server decides by it what is told, and a client what it says, so that both have the same reason.
+    public static func fitting(_ wish: EndReason?, by side: Side, answered: Bool) -> EndReason {
+        switch (wish, side, answered) {
+        case (.failed, _, _): .failed
+        case (_, _, true): .hangup
+        case (_, .caller, false): .cancelled
+        case (.busy, .callee, false): .busy
+        case (_, .callee, false): .declined
+        }
+    }
+}

@@ -10,7 +10,7 @@ extension CallSession {
     ) {
         switch phase {
         case .ringing:
-            let reason = Self.reason(wish, by: side, answered: false)
+            let reason = EndReason.fitting(wish, by: side, answered: false)
             append(signal, from: side, phone, at: now, into: &outputs)
             if side == .callee, let index = legIndex(of: phone, joining: .callee) { legs[index].phase = .left }
             end(reason, by: side == .callee ? phone : nil, at: now, into: &outputs)
@@ -22,24 +22,13 @@ extension CallSession {
                 return
             }
             append(signal, from: side, phone, at: now, into: &outputs)
-            end(Self.reason(wish, by: side, answered: true), by: nil, at: now, into: &outputs)
+            end(EndReason.fitting(wish, by: side, answered: true), by: nil, at: now, into: &outputs)
         case .ended:
             if side == .callee, let winner, !winner.isSame(as: phone) {
                 outputs.append(.acknowledge(seq: 0, isNew: false))
             } else {
                 outputs.append(.refuse(.callEnded))
             }
-        }
-    }
-
-    /// The reason that is told: the sender's, where it fits its role and the phase (protocol, section 9).
-    static func reason(_ wish: EndReason?, by side: Side, answered: Bool) -> EndReason {
-        switch (wish, side, answered) {
-        case (.failed, _, _): .failed
-        case (_, _, true): .hangup
-        case (_, .caller, false): .cancelled
-        case (.busy, .callee, false): .busy
-        case (_, .callee, false): .declined
         }
     }
 

@@ -1,0 +1,95 @@
+import CallCore
+
+/// How calls end here, and how this device gives them up.
+extension CallClient {
+    /// A call ended, and not by this device's user.
+    mutating func ended(_ index: Int, _ reason: EndReason?, replacedBy winner: CallID?, at now: Moment) {
+        if reason == .glare, let winner, calls[index].isCalling {
+            lostGlare(index, to: winner, at: now)
+            return
+        }
+        purge(index)
+        guard calls[index].isLive else { return }
+        let reason = reason ?? EndReason.fitting(nil, by: calls[index].side.other, answered: calls[index].isAnswered)
+        finish(index, reason, reports: true, at: now)
+    }
+
+    /// This device ends the call by itself, and says so to system and server.
+    mutating func giveUp(_ index: Int, _ reason: EndReason, at now: Moment) {
+        guard calls[index].isLive else { return }
+        tellEnd(of: index, reason)
+        finish(index, reason, reports: true, at: now)
+    }
+
+    /// The user ends the call: the system knows.
+    mutating func leave(_ index: Int, _ wish: EndReason?, at now: Moment) {
+        guard calls[index].isLive else { return }
+        let reason = EndReason.fitting(wish, by: calls[index].side, answered: calls[index].isAnswered)
+        tellEnd(of: index, wish)
+        finish(index, reason, reports: false, at: now)
+    }
+
+    /// Tells the server, in place of all that was still to be told.
+    mutating func tellEnd(of index: Int, _ reason: EndReason?) {
+        let number = calls[index].number
+        outbox.removeAll { $0.call == number && !($0.role == .beginning && $0.wasSent) }
+        for place in outbox.indices where outbox[place].call == number { outbox[place].isWithdrawn = true }
+        // Of a call that never left this device the server need not hear.
+        guard calls[index].epoch != nil || calls[index].side == .callee || hasUnacknowledged(index) else { return }
+        let told = EndReason.fitting(reason, by: calls[index].side, answered: calls[index].isAnswered)
+        enqueue(.end(told), of: index)
+        let isLost = outbox.contains { $0.call == number && $0.isWithdrawn && !$0.isInFlight }
+        if calls[index].epoch == nil, calls[index].side == .callee || isLost { requestLog(of: index) }
+    }
+
+    /// Turns a call into one that is over; what must be told was put into the outbox before.
+    mutating func finish(_ index: Int, _ reason: EndReason, reports: Bool, keepsMedia: Bool = false, at now: Moment) {
+        let call = calls[index]
+        guard call.isLive else { return }
+        calls[index].phase = .ended(reason, at: now)
+        if call.isAudioOn, !keepsMedia {
+            calls[index].isAudioOn = false
+            out.append(.stopAudio(call.uuid))
+        }
+        if call.usesMedia, !keepsMedia { out.append(.closeMedia(call.uuid)) }
+        if reports, call.isReported { out.append(.reportEnded(call.uuid, ReportedEnd(reason))) }
+        calls[index].negotiation.clear()
+        calls[index].names = []
+        // Only the epoch is still of use, to end the call on the server.
+        if call.epoch != nil || !hasUnacknowledged(index) { calls[index].fetching = .idle }
+        if call.isCalling, !keepsMedia { unshadow(call.peer, at: now) }
+    }
+
+    mutating func providerReset(at now: Moment) {
+        isAudioSessionActive = false
+        for index in calls.indices where calls[index].isLive {
+            // What it has forgotten needs no report; and what was hushed must not come up now.
+            tellEnd(of: index, .failed)
+            let call = calls[index]
+            calls[index].phase = .ended(.failed, at: now)
+            calls[index].isAudioOn = false
+            if call.isAudioOn { out.append(.stopAudio(call.uuid)) }
+            if call.usesMedia { out.append(.closeMedia(call.uuid)) }
+            calls[index].negotiation.clear()
+            calls[index].names = []
+            if call.epoch != nil || !hasUnacknowledged(index) { calls[index].fetching = .idle }
+        }
+    }
+
+    /// Ends what has run out of time, with no message at all.
+    mutating func deadlineReached(at now: Moment) {
+        for index in calls.indices {
+            switch calls[index].phase {
+            case .ringing(let until) where now >= until: finish(index, .unanswered, reports: true, at: now)
+            case .shadowed(let until, _) where now >= until: finish(index, .unanswered, reports: true, at: now)
+            case .shadowed(let until, let checkAt) where now >= checkAt:
+                calls[index].phase = .shadowed(until: until, checkAt: now + ClientLimits.shadowCheck)
+                requestLog(of: index)
+            case .preparing(let until) where now >= until: giveUp(index, .failed, at: now)
+            case .calling(let until) where now >= until: giveUp(index, .unanswered, at: now)
+            case .answering(let until) where now >= until: giveUp(index, .failed, at: now)
+            case .preparing, .calling, .ringing, .shadowed, .answering, .connecting, .active, .ended: break
+            }
+        }
+    }
+}

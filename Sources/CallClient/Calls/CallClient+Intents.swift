@@ -1,0 +1,156 @@
+import CallCore
+import CallWire
+
+/// What the user wants, by way of the app and the system.
+extension CallClient {
+    /// The call that goes on under a UUID.
+    func liveIndex(_ uuid: CallUUID) -> Int? { calls.lastIndex { $0.uuid == uuid && $0.isLive } }
+
+    /// How many calls the user has.
+    var shownCount: Int { calls.count { $0.isShown } }
+
+    mutating func start(_ wish: StartCall, at now: Moment) {
+        let isInUse = calls.contains { call in
+            call.uuid == wish.uuid || call.isLive && call.callID == wish.callID && call.peer == wish.to
+        }
+        if wish.to == configuration.user {
+            out.append(.refused(wish.uuid, .callsOneself))
+        } else if let ringing = calls.firstIndex(where: { $0.peer == wish.to && $0.phase.name == .ringing }) {
+            // They call us and we want to talk: there need be no crossing call.
+            out.append(.refused(wish.uuid, .answeredInstead(calls[ringing].uuid)))
+            answer(calls[ringing].uuid, at: now)
+        } else if isInUse {
+            out.append(.refused(wish.uuid, .inUse))
+        } else if shownCount >= configuration.capacity {
+            out.append(.refused(wish.uuid, .tooManyCalls))
+        } else {
+            holdOthers(than: nil, at: now)
+            lastCall += 1
+            let until = now + configuration.ringFor + ClientLimits.ringGrace
+            var call = Call(
+                number: lastCall,
+                uuid: wish.uuid,
+                callID: wish.callID,
+                peer: wish.to,
+                side: .caller,
+                epoch: nil,
+                phase: .preparing(until: until),
+                caller: Caller(handle: wish.to.text, name: nil, hasVideo: wish.hasVideo),
+                isReported: true
+            )
+            call.usesMedia = true
+            calls.append(call)
+            offer(calls.count - 1, Negotiation.Wish(hasVideo: wish.hasVideo, restartsICE: false))
+            if !isSocketOpen { out.append(.connect) }
+        }
+    }
+
+    mutating func answer(_ uuid: CallUUID, at now: Moment) {
+        guard let index = liveIndex(uuid) else {
+            out.append(.refused(uuid, .unknownCall))
+            return
+        }
+        switch calls[index].phase {
+        case .ringing:
+            holdOthers(than: index, at: now)
+            calls[index].phase = .answering(until: now + ClientLimits.setup)
+            startAnswering(index)
+            if !isSocketOpen { out.append(.connect) }
+        // Answered before, by this device: nothing more to do.
+        case .answering, .connecting, .active: break
+        case .preparing, .calling, .shadowed, .ended: out.append(.refused(uuid, .notPossible))
+        }
+    }
+
+    mutating func end(_ uuid: CallUUID, _ reason: EndReason?, at now: Moment) {
+        guard let index = liveIndex(uuid) else {
+            // The end crossed another end: nothing is refused to somebody who wants what has happened.
+            if !calls.contains(where: { $0.uuid == uuid }) { out.append(.refused(uuid, .unknownCall)) }
+            return
+        }
+        leave(index, reason, at: now)
+    }
+
+    mutating func setHeld(_ uuid: CallUUID, _ isHeld: Bool, at now: Moment) {
+        guard let index = liveIndex(uuid) else {
+            out.append(.refused(uuid, .unknownCall))
+            return
+        }
+        hold(index, isHeld)
+    }
+
+    mutating func hold(_ index: Int, _ isHeld: Bool) {
+        guard (calls[index].media.hold ?? false) != isHeld else { return }
+        calls[index].media.hold = isHeld
+        out.append(.holdMedia(calls[index].uuid, isHeld))
+        if calls[index].isAnswered { enqueue(.update(MediaUpdate(hold: isHeld)), of: index) }
+    }
+
+    /// The user talks in one call at a time.
+    mutating func holdOthers(than chosen: Int?, at now: Moment) {
+        for index in calls.indices where index != chosen && calls[index].isAnswered { hold(index, true) }
+    }
+
+    mutating func setMuted(_ uuid: CallUUID, audio: Bool?, video: Bool?, at now: Moment) {
+        guard let index = liveIndex(uuid) else {
+            out.append(.refused(uuid, .unknownCall))
+            return
+        }
+        let media = calls[index].media
+        let change = MediaUpdate(
+            audioMuted: audio == (media.audioMuted ?? false) ? nil : audio,
+            videoMuted: video == (media.videoMuted ?? false) ? nil : video
+        )
+        guard change.audioMuted != nil || change.videoMuted != nil else { return }
+        calls[index].media.apply(change)
+        out.append(.muteMedia(uuid, audio: change.audioMuted, video: change.videoMuted))
+        if calls[index].isAnswered { enqueue(.update(change), of: index) }
+    }
+
+    mutating func playDTMF(_ uuid: CallUUID, _ digits: String, at now: Moment) {
+        let allowed = "0123456789*#ABCD,".utf8
+        guard let index = liveIndex(uuid) else {
+            out.append(.refused(uuid, .unknownCall))
+            return
+        }
+        guard calls[index].isAnswered, (1...ClientLimits.digits).contains(digits.utf8.count),
+            digits.utf8.allSatisfy({ allowed.contains($0) }), enqueue(.dtmf(digits), of: index)
+        else {
+            out.append(.refused(uuid, .notPossible))
+            return
+        }
+    }
+
+    mutating func sendInfo(_ uuid: CallUUID, _ text: String, at now: Moment) {
+        guard let index = liveIndex(uuid) else {
+            out.append(.refused(uuid, .unknownCall))
+            return
+        }
+        let wrapped = Array("{\"data\":\(text)}".utf8)
+        guard calls[index].isAnswered, text.utf8.count <= WireLimits.infoBytes,
+            // What breaks the grammar would break the frame: how it does so is of no use.
+            let object = try? JSONObject(wrapped), object.members.count == 1, enqueue(.info(text), of: index)
+        else {
+            out.append(.refused(uuid, .notPossible))
+            return
+        }
+    }
+
+    mutating func renegotiate(_ uuid: CallUUID, hasVideo: Bool?, restartsICE: Bool, at now: Moment) {
+        guard let index = liveIndex(uuid), !calls[index].isWaitingForUs else {
+            out.append(.refused(uuid, .unknownCall))
+            return
+        }
+        let wish = Negotiation.Wish(hasVideo: hasVideo ?? calls[index].caller.hasVideo, restartsICE: restartsICE)
+        // Before the answer nothing is replaced: whose answer would it be then?
+        if calls[index].isAnswered, calls[index].negotiation.state == .stable {
+            offer(index, wish)
+        } else {
+            let restarts = calls[index].negotiation.wanted?.restartsICE ?? false
+            calls[index].negotiation.wanted = Negotiation.Wish(
+                hasVideo: wish.hasVideo,
+                restartsICE: wish.restartsICE || restarts
+            )
+        }
+    }
+}

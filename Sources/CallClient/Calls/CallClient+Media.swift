@@ -1,0 +1,128 @@
+import CallCore
+
+/// What the media engine has to say, and what it is asked for.
+extension CallClient {
+    /// Asks the engine for an offer.
+    mutating func offer(_ index: Int, _ wish: Negotiation.Wish) {
+        let round = calls[index].negotiation.nextRound()
+        calls[index].negotiation.state = .makingOffer(round: round)
+        calls[index].negotiation.wanted = nil
+        calls[index].negotiation.early = []
+        calls[index].caller.hasVideo = wish.hasVideo
+        out.append(
+            .makeOffer(calls[index].uuid, round: round, hasVideo: wish.hasVideo, restartsICE: wish.restartsICE)
+        )
+    }
+
+    /// Sets the other side's offer and asks the engine for an answer; asks for the log when the offer is not there.
+    mutating func startAnswering(_ index: Int) {
+        guard let offer = calls[index].negotiation.remoteOffer else {
+            requestLog(of: index)
+            return
+        }
+        setRemote(index, .offer, offer.sdp, round: offer.round)
+        let round = calls[index].negotiation.nextRound()
+        calls[index].negotiation.state = .makingAnswer(round: round)
+        calls[index].negotiation.early = []
+        out.append(.makeAnswer(calls[index].uuid, round: round))
+    }
+
+    /// Hands a description of the other side to the engine, then the candidates that waited for it (I5).
+    mutating func setRemote(_ index: Int, _ kind: DescriptionKind, _ sdp: String, round: UInt32?) {
+        calls[index].usesMedia = true
+        out.append(.setRemoteDescription(calls[index].uuid, kind, sdp: sdp))
+        for candidate in calls[index].negotiation.set(remote: sdp, round: round) {
+            out.append(.addRemoteCandidate(calls[index].uuid, candidate))
+        }
+    }
+
+    mutating func localDescription(
+        _ uuid: CallUUID,
+        _ round: UInt32,
+        _ kind: DescriptionKind,
+        _ sdp: String,
+        at now: Moment
+    ) {
+        // Of a description that was withdrawn while it was made nothing is to be done.
+        guard let index = liveIndex(uuid) else { return }
+        switch (calls[index].negotiation.state, kind) {
+        case (.makingOffer(round), .offer): offerMade(index, round, sdp, at: now)
+        case (.makingAnswer(round), .answer): answerMade(index, round, sdp)
+        case (.stable, _), (.offered, _), (.makingOffer, _), (.makingAnswer, _): return
+        }
+        calls[index].negotiation.sentRound = round
+        let early = calls[index].negotiation.early
+        calls[index].negotiation.early = []
+        for one in early where one.round == round { enqueue(.ice(one.candidate, round: round), of: index) }
+        if calls[index].isAnswered, calls[index].negotiation.state == .stable,
+            let wish = calls[index].negotiation.wanted
+        {
+            offer(index, wish)
+        }
+    }
+
+    private mutating func offerMade(_ index: Int, _ round: UInt32, _ sdp: String, at now: Moment) {
+        let hasVideo = calls[index].caller.hasVideo
+        calls[index].negotiation.state = .offered(round: round)
+        guard case .preparing = calls[index].phase else {
+            enqueue(.offer(sdp: sdp, round: round, hasVideo: hasVideo, begin: nil), of: index)
+            return
+        }
+        calls[index].phase = .calling(until: now + configuration.ringFor + ClientLimits.ringGrace)
+        let beginning = OutgoingSignal.Beginning(
+            displayName: configuration.displayName,
+            ringFor: configuration.ringFor
+        )
+        enqueue(.offer(sdp: sdp, round: round, hasVideo: hasVideo, begin: beginning), of: index, as: .beginning)
+    }
+
+    private mutating func answerMade(_ index: Int, _ round: UInt32, _ sdp: String) {
+        calls[index].negotiation.state = .stable
+        if case .answering = calls[index].phase {
+            enqueue(.answer(sdp: sdp, round: round), of: index, as: .firstAnswer)
+            connecting(index)
+        } else {
+            enqueue(.answer(sdp: sdp, round: round), of: index)
+        }
+    }
+
+    /// Both descriptions are there.
+    mutating func connecting(_ index: Int) {
+        calls[index].phase = .connecting
+        out.append(.reportConnecting(calls[index].uuid))
+        // What was held or muted before there was anybody to tell.
+        let media = calls[index].media
+        let change = MediaUpdate(
+            hold: media.hold == true ? true : nil,
+            audioMuted: media.audioMuted == true ? true : nil,
+            videoMuted: media.videoMuted == true ? true : nil
+        )
+        if change != MediaUpdate() { enqueue(.update(change), of: index) }
+    }
+
+    mutating func localCandidate(_ uuid: CallUUID, _ round: UInt32, _ candidate: String?, at now: Moment) {
+        guard let index = liveIndex(uuid) else { return }
+        let negotiation = calls[index].negotiation
+        let isBeingMade =
+            negotiation.state == .makingOffer(round: round) || negotiation.state == .makingAnswer(round: round)
+        if isBeingMade {
+            guard negotiation.early.count < ClientLimits.candidates else { return }
+            calls[index].negotiation.early.append(Negotiation.Held(candidate: candidate, round: round))
+        } else if round == negotiation.sentRound, round > 0 {
+            // One too many to wait is one that the connection does without.
+            enqueue(.ice(candidate, round: round), of: index)
+        }
+    }
+
+    mutating func mediaConnected(_ uuid: CallUUID, at now: Moment) {
+        guard let index = liveIndex(uuid), case .connecting = calls[index].phase else { return }
+        calls[index].phase = .active
+        enqueue(.connected, of: index)
+        out.append(.reportConnected(uuid))
+    }
+
+    mutating func mediaFailed(_ uuid: CallUUID, at now: Moment) {
+        guard let index = liveIndex(uuid), !calls[index].isWaitingForUs else { return }
+        giveUp(index, .failed, at: now)
+    }
+}

@@ -1,0 +1,89 @@
+import CallCore
+
+/// Descriptions of the other side, in a call that is there.
+extension CallClient {
+    mutating func takeOffer(_ offer: IncomingOffer, for index: Int, at now: Moment) {
+        switch calls[index].phase {
+        case .ringing, .shadowed:
+            calls[index].negotiation.keep(offer)
+            show(offer, of: index)
+        case .answering:
+            // A copy from the push may be in the engine's hands already.
+            guard offer.sdp != calls[index].negotiation.remoteSDP else {
+                calls[index].negotiation.remoteRound = offer.round ?? calls[index].negotiation.remoteRound
+                return
+            }
+            calls[index].negotiation.keep(offer)
+            show(offer, of: index)
+            startAnswering(index)
+        case .connecting, .active: renegotiate(offer, for: index)
+        // The server does not let a callee offer while the call rings.
+        case .preparing, .calling, .ended: break
+        }
+    }
+
+    /// The other side describes its media anew.
+    ///
+    /// Where both do so at once the callee is polite: it withdraws its own offer and answers; the caller goes on as if
+    /// nothing had come.
+    private mutating func renegotiate(_ offer: IncomingOffer, for index: Int) {
+        guard offer.sdp != calls[index].negotiation.remoteSDP else { return }
+        switch calls[index].negotiation.state {
+        case .stable, .makingAnswer: break
+        case .makingOffer, .offered:
+            guard calls[index].negotiation.isPolite else {
+                calls[index].negotiation.isIgnoring = true
+                return
+            }
+            let hadVideo = calls[index].caller.hasVideo
+            calls[index].negotiation.wanted =
+                calls[index].negotiation.wanted ?? Negotiation.Wish(hasVideo: hadVideo, restartsICE: false)
+            withdrawOffer(index)
+        }
+        calls[index].negotiation.keep(offer)
+        show(offer, of: index)
+        startAnswering(index)
+    }
+
+    /// Our offer is taken back: by the engine, and out of the outbox if it is still there.
+    mutating func withdrawOffer(_ index: Int) {
+        out.append(.rollback(calls[index].uuid))
+        let number = calls[index].number
+        let round = calls[index].negotiation.lastRound
+        outbox.removeAll { entry in
+            guard entry.call == number, !entry.wasSent else { return false }
+            switch entry.signal.content {
+            case .offer(_, round, _, _), .ice(_, round): return true
+            case .offer, .ice, .ringing, .answer, .connected, .update, .dtmf, .info, .end: return false
+            }
+        }
+        calls[index].negotiation.state = .stable
+        calls[index].negotiation.early = []
+        calls[index].negotiation.sentRound = 0
+    }
+
+    mutating func takeAnswer(_ sdp: String, round: UInt32?, for index: Int) {
+        guard case .offered = calls[index].negotiation.state else { return }
+        calls[index].negotiation.state = .stable
+        setRemote(index, .answer, sdp, round: round)
+        if case .calling = calls[index].phase { connecting(index) }
+        if let wish = calls[index].negotiation.wanted { offer(index, wish) }
+    }
+
+    /// What the system shows follows the newest offer.
+    func caller(_ offer: IncomingOffer, peer: UserID, before: Caller?) -> Caller {
+        Caller(
+            handle: before?.handle ?? peer.text,
+            name: offer.displayName ?? before?.name,
+            hasVideo: offer.hasVideo ?? before?.hasVideo ?? SDP.offersVideo(Array(offer.sdp.utf8))
+        )
+    }
+
+    mutating func show(_ offer: IncomingOffer, of index: Int) {
+        if let ringUntil = offer.ringUntil { calls[index].ringUntil = ringUntil }
+        let caller = caller(offer, peer: calls[index].peer, before: calls[index].caller)
+        guard caller != calls[index].caller else { return }
+        calls[index].caller = caller
+        if calls[index].isReported, calls[index].isShown { out.append(.update(calls[index].uuid, caller)) }
+    }
+}

@@ -1,0 +1,143 @@
+import CallCore
+
+/// VoIP pushes: each leads to a report, in the turn in which it came.
+extension CallClient {
+    /// What this device knows, for a verdict over a push.
+    public var local: PushVerdict.Local {
+        let known = calls.map { call in
+            PushVerdict.Known(
+                uuid: call.uuid,
+                callID: call.callID,
+                peer: call.peer,
+                epoch: call.epoch,
+                ringUntil: call.ringUntil,
+                standing: standing(of: call)
+            )
+        }
+        return PushVerdict.Local(
+            user: configuration.user,
+            calls: known,
+            isFull: shownCount >= configuration.capacity,
+            clockSkew: clockSkew
+        )
+    }
+
+    private func standing(of call: Call) -> PushVerdict.Standing {
+        switch call.phase {
+        case .preparing, .calling: return .calling
+        case .ringing, .answering: return .incoming
+        case .connecting, .active: return call.side == .caller ? .answered : .incoming
+        case .ended(let reason, _): return .ended(reason)
+        case .shadowed:
+            let own = calls.last { $0.peer == call.peer && ($0.isCalling || $0.isAnswered) }
+            return own.map { .shadowed(by: $0.uuid) } ?? .incoming
+        }
+    }
+
+    mutating func pushed(_ dictionary: [String: PushValue], at now: Moment) {
+        let push = IncomingPush(dictionary, for: configuration.user)
+        switch PushVerdict.of(push, local, at: now) {
+        case .ring: ring(push, at: now)
+        case .attachToExisting(let uuid): attach(push, to: uuid, at: now)
+        case .reportThenEnd(let reason): reportThenEnd(push, reason, at: now)
+        }
+        if !isSocketOpen { out.append(.connect) }
+    }
+
+    private mutating func ring(_ push: IncomingPush, at now: Moment) {
+        // The verdict rings for nothing without both.
+        guard let callID = push.callID, let peer = push.from else { return reportThenEnd(push, .failed, at: now) }
+        for index in calls.indices where calls[index].callID == callID && calls[index].peer == peer {
+            // A push of a later epoch: the name is used anew.
+            ended(index, .replaced, replacedBy: nil, at: now)
+        }
+        let uuid = unused(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
+        let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
+        let index = append(uuid, callID, peer, epoch: push.epoch, .ringing(until: until), push.caller)
+        calls[index].ringUntil = push.ringUntil
+        calls[index].capability = push.act
+        if let sdp = push.offer { calls[index].negotiation.keep(offer(of: push, sdp)) }
+        ring(index, at: now)
+        requestLog(of: index)
+    }
+
+    private func offer(of push: IncomingPush, _ sdp: String) -> IncomingOffer {
+        IncomingOffer(
+            sdp: sdp,
+            hasVideo: push.caller.hasVideo,
+            displayName: push.caller.name,
+            callUUID: push.uuid,
+            ringUntil: push.ringUntil
+        )
+    }
+
+    private mutating func attach(_ push: IncomingPush, to uuid: CallUUID, at now: Moment) {
+        guard let shown = liveIndex(uuid), let callID = push.callID, let peer = push.from else {
+            return reportThenEnd(push, .failed, at: now)
+        }
+        if calls[shown].isReported {
+            out.append(.reportRepeated(uuid, calls[shown].caller))
+        } else {
+            // What was hushed must be reported now, whatever becomes of it.
+            calls[shown].isReported = true
+            out.append(.reportIncoming(uuid, calls[shown].caller))
+            ring(shown, at: now)
+        }
+        if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
+            guard calls[index].side == .callee else { return }
+            if let epoch = push.epoch, calls[index].epoch == nil, !isRemembered(epoch, of: index) {
+                learn(epoch, of: index)
+            }
+            calls[index].capability = push.act ?? calls[index].capability
+            if calls[index].negotiation.remoteOffer == nil, calls[index].negotiation.remoteSDP == nil {
+                requestLog(of: index)
+            }
+            return
+        }
+        // It crosses the call that this device makes.
+        let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
+        let wished = unused(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
+        let copy = push.offer.map { offer(of: push, $0) }
+        cross(shown, callID, push.epoch, copy, wished, push.caller, until: until, at: now)
+        if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
+            calls[index].capability = push.act
+            calls[index].ringUntil = push.ringUntil
+            requestLog(of: index)
+        }
+    }
+
+    private mutating func reportThenEnd(_ push: IncomingPush, _ reason: EndReason, at now: Moment) {
+        var wished = push.uuid
+        if wished == nil, let callID = push.callID { wished = CallUUID(call: callID, epoch: push.epoch ?? 1) }
+        // A broken push names nothing: its report has a UUID of its own.
+        let isBroken = push.callID == nil || push.from == nil || push.from == configuration.user
+        let uuid = isBroken ? made(at: now) : unused(wished ?? made(at: now), at: now)
+        out.append(.reportIncoming(uuid, push.caller))
+        out.append(.reportEnded(uuid, ReportedEnd(reason)))
+        guard let callID = push.callID, let peer = push.from, !isBroken, push.isIncomingCall, uuid == wished else {
+            return
+        }
+        // Remembered, so that the socket does not ring for it, nor the next push use its UUID.
+        let index = append(
+            uuid,
+            callID,
+            peer,
+            epoch: push.epoch,
+            .ended(reason, at: now),
+            push.caller,
+            isReported: true
+        )
+        calls[index].ringUntil = push.ringUntil
+        calls[index].capability = push.act
+        if reason == .busy {
+            enqueue(.end(.busy), of: index)
+            if push.epoch == nil { requestLog(of: index) }
+        }
+    }
+
+    /// A UUID for one report.
+    private mutating func made(at now: Moment) -> CallUUID {
+        lastReport += 1
+        return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.namePrefix)")
+    }
+}

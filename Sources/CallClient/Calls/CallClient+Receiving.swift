@@ -1,0 +1,215 @@
+import CallCore
+
+/// What comes from the server: which call it is about, whether it is new, and what it means.
+extension CallClient {
+    mutating func received(_ object: Incoming, at now: Moment) {
+        switch object {
+        case .welcome, .other: break
+        case .ack(let id, let acceptance): acknowledged(id, acceptance, at: now)
+        case .error(let id?, let code): refused(id, code, at: now)
+        case .error(nil, let code): if code == "token_expired" { tokenExpired(at: now) }
+        case .signal(let envelope, let content):
+            // A call has two users; nothing of ours is relayed to ourselves.
+            guard let from = envelope.from, from != configuration.user else { return }
+            observe(envelope.at, at: now)
+            guard let index = place(envelope, peer: from, at: now, isOffer: content.isOffer) else {
+                if case .offer(let offer) = content { incoming(offer, envelope, from: from, at: now) }
+                return
+            }
+            guard isNew(envelope, for: index) else { return }
+            apply(content, to: index, at: now)
+        case .call(let envelope, let event):
+            observe(envelope.at, at: now)
+            let peer = envelope.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
+            if let index = placeEvent(envelope, event, peer: peer, at: now) {
+                guard isNew(envelope, for: index) else { return }
+                apply(event, to: index, at: now)
+            } else if let peer {
+                orphan(envelope, event, peer: peer, at: now)
+            }
+        }
+    }
+
+    /// The call that an object is about, if it is one that goes on or went on in this very epoch.
+    private mutating func place(
+        _ envelope: Incoming.Envelope,
+        peer: UserID,
+        at now: Moment,
+        isOffer: Bool
+    ) -> Int? {
+        guard let index = newest(envelope.callID, peer: peer) else { return nil }
+        guard let epoch = calls[index].epoch else {
+            if calls[index].side == .callee {
+                // One that ended before its epoch was known says nothing about this object.
+                guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
+                guard !isRemembered(envelope.epoch, of: index) else { return exact(envelope, peer: peer) }
+                learn(envelope.epoch, of: index)
+                return index
+            }
+            // Ours has no epoch yet: an offer under its name is the other side's own call.
+            return exact(envelope, peer: peer)
+        }
+        if envelope.epoch < epoch { return exact(envelope, peer: peer) ?? index }
+        if envelope.epoch == epoch { return index }
+        // The name is used anew: what it named before is over.
+        if isOffer { ended(index, .replaced, replacedBy: nil, at: now) }
+        return nil
+    }
+
+    private mutating func placeEvent(
+        _ envelope: Incoming.Envelope,
+        _ event: Incoming.StateEvent,
+        peer: UserID?,
+        at now: Moment
+    ) -> Int? {
+        guard let index = newest(envelope.callID, peer: peer) else { return nil }
+        let isOurBeginning =
+            event.state == .ringing && calls[index].side == .caller && hasUnacknowledged(index, .beginning)
+        guard let epoch = calls[index].epoch else {
+            if isOurBeginning || calls[index].side == .callee, !isRemembered(envelope.epoch, of: index) {
+                learn(envelope.epoch, of: index)
+                return index
+            }
+            return exact(envelope, peer: peer) ?? index
+        }
+        if envelope.epoch > epoch, isOurBeginning {
+            learn(envelope.epoch, of: index)
+            return index
+        }
+        if envelope.epoch == epoch { return index }
+        return exact(envelope, peer: peer) ?? (envelope.epoch < epoch ? index : nil)
+    }
+
+    /// The call of that name that goes on, else the one of the latest epoch.
+    private func newest(_ callID: CallID, peer: UserID?) -> Int? {
+        var best: Int?
+        for index in calls.indices
+        where calls[index].callID == callID && (peer == nil || calls[index].peer == peer) {
+            guard let other = best else {
+                best = index
+                continue
+            }
+            if calls[index].isLive != calls[other].isLive {
+                if calls[index].isLive { best = index }
+            } else if (calls[index].epoch ?? 0) >= (calls[other].epoch ?? 0) {
+                best = index
+            }
+        }
+        return best
+    }
+
+    private func exact(_ envelope: Incoming.Envelope, peer: UserID?) -> Int? {
+        calls.lastIndex {
+            $0.callID == envelope.callID && $0.epoch == envelope.epoch && (peer == nil || $0.peer == peer)
+        }
+    }
+
+    /// Whether an epoch belongs to an earlier call under the name of this one.
+    func isRemembered(_ epoch: UInt32, of index: Int) -> Bool {
+        calls.contains {
+            $0.number != calls[index].number && $0.callID == calls[index].callID && $0.peer == calls[index].peer
+                && ($0.epoch ?? 0) >= epoch
+        }
+    }
+
+    /// The server has said which use of its name a call is.
+    mutating func learn(_ epoch: UInt32, of index: Int) {
+        guard calls[index].epoch != epoch else { return }
+        if calls[index].epoch != nil {
+            calls[index].seq = 0
+            calls[index].names = []
+        }
+        calls[index].epoch = epoch
+    }
+
+    /// Applied once, in order: by (epoch, seq), and by the name that its sender gave it.
+    private mutating func isNew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
+        guard calls[index].isLive, envelope.epoch == calls[index].epoch, envelope.seq > calls[index].seq else {
+            return false
+        }
+        calls[index].seq = envelope.seq
+        guard let device = envelope.fromDevice, let id = envelope.id else { return true }
+        let name = Call.SignalName(device: device, id: id)
+        guard !calls[index].names.contains(name) else { return false }
+        if calls[index].names.count >= ClientLimits.signalNames { calls[index].names.removeFirst() }
+        calls[index].names.append(name)
+        return true
+    }
+
+    /// The time from the server's stamp to now is the skew and the delay; the shortest seen is nearest to the skew.
+    private mutating func observe(_ at: Moment?, at now: Moment) {
+        guard let at else { return }
+        let distance = now - at
+        if isSkewStale || clockSkew.map({ distance < $0 }) ?? true { clockSkew = distance }
+        isSkewStale = false
+    }
+
+    private mutating func apply(_ content: Incoming.Content, to index: Int, at now: Moment) {
+        let uuid = calls[index].uuid
+        switch content {
+        case .offer(let offer): takeOffer(offer, for: index, at: now)
+        case .ringing:
+            guard case .calling = calls[index].phase, !calls[index].hasHeardRinging else { return }
+            calls[index].hasHeardRinging = true
+            out.append(.peerRinging(uuid))
+        case .answer(let sdp, let round): takeAnswer(sdp, round: round, for: index)
+        case .ice(let candidate, let round):
+            switch calls[index].negotiation.verdict(on: round) {
+            case .add: out.append(.addRemoteCandidate(uuid, candidate))
+            case .hold: calls[index].negotiation.hold(candidate, round: round)
+            case .drop: break
+            }
+        case .connected: break
+        case .update(let update):
+            let before = calls[index].peerMedia
+            calls[index].peerMedia.apply(update)
+            if calls[index].peerMedia != before { out.append(.peerMedia(uuid, calls[index].peerMedia)) }
+        case .dtmf(let digits): out.append(.receivedDTMF(uuid, digits))
+        case .info(let text): out.append(.receivedInfo(uuid, text))
+        case .end(let reason): ended(index, reason, replacedBy: nil, at: now)
+        }
+    }
+
+    private mutating func apply(_ event: Incoming.StateEvent, to index: Int, at now: Moment) {
+        switch event.state {
+        case .ringing: break
+        case .answered, .active:
+            guard calls[index].side == .callee, calls[index].isWaitingForUs, let winner = event.answeredBy else {
+                return
+            }
+            if winner == configuration.device {
+                // An earlier run of the app answered; its media is gone, and so is the call.
+                giveUp(index, .failed, at: now)
+            } else {
+                ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+            }
+        case .ended: ended(index, event.reason, replacedBy: event.replacedBy, at: now)
+        }
+    }
+
+    /// A call that goes on for the server, with this device in it, and of which nothing is known here: an earlier run of
+    /// the app was ended in the middle of it.
+    private mutating func orphan(
+        _ envelope: Incoming.Envelope,
+        _ event: Incoming.StateEvent,
+        peer: UserID,
+        at now: Moment
+    ) {
+        guard event.state != .ended else { return }
+        let index = append(
+            CallUUID(call: envelope.callID, epoch: envelope.epoch),
+            envelope.callID,
+            peer,
+            epoch: envelope.epoch,
+            .ended(.failed, at: now),
+            Caller(handle: peer.text, name: nil, hasVideo: false)
+        )
+        enqueue(.end(.failed), of: index)
+    }
+}
+
+extension Incoming.Content {
+    var isOffer: Bool {
+        if case .offer = self { true } else { false }
+    }
+}

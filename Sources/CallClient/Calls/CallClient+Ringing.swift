@@ -1,0 +1,200 @@
+import CallCore
+
+/// Calls that come in, and calls that cross.
+extension CallClient {
+    @discardableResult
+    mutating func append(
+        _ uuid: CallUUID,
+        _ callID: CallID,
+        _ peer: UserID,
+        epoch: UInt32?,
+        _ phase: Phase,
+        _ caller: Caller,
+        isReported: Bool = false
+    ) -> Int {
+        lastCall += 1
+        calls.append(
+            Call(
+                number: lastCall,
+                uuid: uuid,
+                callID: callID,
+                peer: peer,
+                side: .callee,
+                epoch: epoch,
+                phase: phase,
+                caller: caller,
+                isReported: isReported
+            )
+        )
+        return calls.count - 1
+    }
+
+    /// A UUID that was used for no call: the wished one, or one made for the occasion.
+    mutating func unused(_ wished: CallUUID, at now: Moment) -> CallUUID {
+        guard calls.contains(where: { $0.uuid == wished }) else { return wished }
+        lastReport += 1
+        return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.namePrefix)")
+    }
+
+    /// Until when to ring at the latest, by this device's clock.
+    func ringEnd(_ ringUntil: Moment?, told at: Moment?, at now: Moment) -> Moment {
+        var left = ClientLimits.longestRing
+        if let ringUntil {
+            if let at { left = min(left, ringUntil - at) }
+            // What is not known of the skew is taken for none; that a stamp is from the future says something of it.
+            let skew = clockSkew ?? min(.seconds(0), at.map { now - $0 } ?? .seconds(0))
+            left = min(left, (ringUntil + skew) - now)
+        }
+        return now + max(.seconds(0), left) + ClientLimits.ringGrace
+    }
+
+    /// An offer that begins a call came by the socket or with a log.
+    mutating func incoming(_ offer: IncomingOffer, _ envelope: Incoming.Envelope, from peer: UserID, at now: Moment) {
+        let caller = caller(offer, peer: peer, before: nil)
+        let until = ringEnd(offer.ringUntil, told: envelope.at, at: now)
+        let uuid = unused(
+            offer.callUUID ?? CallUUID(call: envelope.callID, epoch: envelope.epoch),
+            at: now
+        )
+        // The server says when this user is in a call: then ours was answered, and they do not cross.
+        if !offer.isWaiting, let own = calls.lastIndex(where: { $0.peer == peer && $0.isCalling }) {
+            cross(own, envelope.callID, envelope.epoch, offer, uuid, caller, until: until, at: now)
+        } else if shownCount >= configuration.capacity {
+            refuse(uuid, envelope.callID, peer, epoch: envelope.epoch, caller, at: now)
+        } else {
+            let index = append(uuid, envelope.callID, peer, epoch: envelope.epoch, .ringing(until: until), caller)
+            calls[index].negotiation.keep(offer)
+            calls[index].ringUntil = offer.ringUntil
+            ring(index, at: now)
+        }
+        if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
+            calls[index].seq = max(calls[index].seq, envelope.seq)
+            if let device = envelope.fromDevice, let id = envelope.id, calls[index].isLive {
+                calls[index].names.append(Call.SignalName(device: device, id: id))
+            }
+        }
+    }
+
+    /// There is room for no more calls.
+    @discardableResult
+    mutating func refuse(
+        _ uuid: CallUUID,
+        _ callID: CallID,
+        _ peer: UserID,
+        epoch: UInt32?,
+        _ caller: Caller,
+        at now: Moment
+    ) -> Int {
+        let index = append(uuid, callID, peer, epoch: epoch, .ended(.busy, at: now), caller)
+        enqueue(.end(.busy), of: index)
+        return index
+    }
+
+    /// Shows a call to the user, and tells the caller.
+    mutating func ring(_ index: Int, at now: Moment) {
+        let until: Moment
+        switch calls[index].phase {
+        case .ringing(let moment): until = moment
+        case .shadowed(let moment, _): until = moment
+        case .preparing, .calling, .answering, .connecting, .active, .ended: return
+        }
+        guard now < until else {
+            finish(index, .unanswered, reports: true, at: now)
+            return
+        }
+        calls[index].phase = .ringing(until: until)
+        if !calls[index].isReported {
+            calls[index].isReported = true
+            out.append(.reportIncoming(calls[index].uuid, calls[index].caller))
+        }
+        enqueue(.ringing, of: index)
+        if !isSocketOpen { out.append(.connect) }
+    }
+
+    /// Two users call each other at the same time; both devices decide by ``Glare/winner(_:_:)``, as the server does.
+    mutating func cross(
+        _ own: Int,
+        _ callID: CallID,
+        _ epoch: UInt32?,
+        _ offer: IncomingOffer?,
+        _ uuid: CallUUID,
+        _ caller: Caller,
+        until: Moment,
+        at now: Moment
+    ) {
+        guard Glare.winner(calls[own].callID, callID) == callID else {
+            let hushed = calls.count { $0.phase.name == .shadowed }
+            guard hushed < ClientLimits.shadowedCalls else { return }
+            let checkAt = now + ClientLimits.shadowCheck
+            let index = append(
+                uuid,
+                callID,
+                calls[own].peer,
+                epoch: epoch,
+                .shadowed(until: until, checkAt: checkAt),
+                caller
+            )
+            if let offer { calls[index].negotiation.keep(offer) }
+            calls[index].ringUntil = offer?.ringUntil
+            return
+        }
+        let index = adopt(callID, epoch, inPlaceOf: own, at: now)
+        if let offer { calls[index].negotiation.keep(offer) }
+        startAnswering(index)
+    }
+
+    /// Our call lost to the peer's: that one is answered at once, for its user wanted to talk.
+    mutating func lostGlare(_ own: Int, to callID: CallID, at now: Moment) {
+        if callID != calls[own].callID { purge(own) }
+        if let known = calls.lastIndex(where: { $0.callID == callID && $0.peer == calls[own].peer && $0.isLive }),
+            known != own
+        {
+            finish(own, .glare, reports: true, at: now)
+            if calls[known].phase.name == .shadowed { ring(known, at: now) }
+            if calls[known].phase.name == .ringing { answer(calls[known].uuid, at: now) }
+            return
+        }
+        let index = adopt(callID, nil, inPlaceOf: own, isOver: true, at: now)
+        startAnswering(index)
+    }
+
+    /// The winner takes over the UUID, and with it all that the user sees, of the call that it ends.
+    private mutating func adopt(
+        _ callID: CallID,
+        _ epoch: UInt32?,
+        inPlaceOf own: Int,
+        isOver: Bool = false,
+        at now: Moment
+    ) -> Int {
+        let loser = calls[own]
+        if loser.negotiation.state != .stable { out.append(.rollback(loser.uuid)) }
+        // The server ends it by the same rule; where it does not, as of a call that is hidden, this ends it.
+        if !isOver { tellEnd(of: own, .cancelled) }
+        finish(own, .glare, reports: false, keepsMedia: true, at: now)
+        let phase = Phase.answering(until: now + ClientLimits.setup)
+        let index = append(loser.uuid, callID, loser.peer, epoch: epoch, phase, loser.caller, isReported: true)
+        calls[index].usesMedia = loser.usesMedia
+        calls[index].media = loser.media
+        // The engine goes on counting.
+        calls[index].negotiation.lastRound = loser.negotiation.lastRound
+        return index
+    }
+
+    /// Our call came to nothing: one that was hushed for it may ring now.
+    mutating func unshadow(_ peer: UserID, at now: Moment) {
+        guard !calls.contains(where: { $0.peer == peer && $0.isCalling }) else { return }
+        for index in calls.indices where calls[index].peer == peer && calls[index].phase.name == .shadowed {
+            ring(index, at: now)
+        }
+    }
+
+    /// The server has taken our call: what it lets ring beside it is to ring here too.
+    mutating func checkSoon(on peer: UserID, at now: Moment) {
+        for index in calls.indices where calls[index].peer == peer {
+            guard case .shadowed(let until, let checkAt) = calls[index].phase else { continue }
+            calls[index].phase = .shadowed(until: until, checkAt: min(checkAt, now + .seconds(1)))
+            // An answer that is under way may have been given before our call was there.
+            calls[index].fetching = .idle
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import CallCore
+import CallWire
+
+extension Incoming {
+    /// Reads a text frame; what cannot be read, and what no call depends on, is ``other``.
+    public init(_ frame: [UInt8]) {
+        // What is wrong with a server's frame is of no use to a client: it goes on without it.
+        guard let object = try? JSONObject(frame) else {
+            self = .other
+            return
+        }
+        self = Self.read(object)
+    }
+
+    static func read(_ object: JSONObject) -> Incoming {
+        guard let type = object.text("type") else { return .other }
+        switch type {
+        case "welcome": return .welcome
+        case "ack":
+            guard let id = object.text("id").flatMap({ SignalID($0) }) else { return .other }
+            return .ack(id, Acceptance(object))
+        case "error": return .error(object.text("id").flatMap { SignalID($0) }, code: object.text("code") ?? "")
+        case "call":
+            guard let envelope = Envelope(object), let state = object.text("state").flatMap({ CallState(rawValue: $0) })
+            else { return .other }
+            let winner = object.member(named: "answeredBy").flatMap { object.inner($0) }
+            return .call(
+                envelope,
+                StateEvent(
+                    state,
+                    reason: object.text("reason").flatMap { EndReason(rawValue: $0) },
+                    answeredBy: winner?.text("device").flatMap { DeviceID($0) },
+                    replacedBy: object.text("replacedBy").flatMap { CallID($0) }
+                )
+            )
+        default:
+            guard let kind = SignalKind(rawValue: type), let envelope = Envelope(object),
+                let content = Content(kind, object)
+            else { return .other }
+            return .signal(envelope, content)
+        }
+    }
+}
+
+extension Incoming.Envelope {
+    init?(_ object: JSONObject) {
+        guard let callID = object.text("callId").flatMap({ CallID($0) }),
+            let epoch = object.number("epoch").flatMap({ UInt32(exactly: $0) }),
+            let seq = object.number("seq").flatMap({ UInt64(exactly: $0) })
+        else { return nil }
+        self.init(
+            callID: callID,
+            epoch: epoch,
+            seq: seq,
+            at: object.number("ts").map { Moment(milliseconds: $0) },
+            room: object.text("room"),
+            from: (object.text("from") ?? object.number("from").map { String($0) }).flatMap { UserID($0) },
+            fromDevice: object.text("fromDevice").flatMap { DeviceID($0) },
+            id: object.text("id").flatMap { SignalID($0) }
+        )
+    }
+}
+
+extension Incoming.Content {
+    init?(_ kind: SignalKind, _ object: JSONObject) {
+        let round = object.number("round").flatMap { UInt32(exactly: $0) }
+        switch kind {
+        case .offer:
+            guard let sdp = object.text("sdp") else { return nil }
+            self = .offer(
+                IncomingOffer(
+                    sdp: sdp,
+                    round: round,
+                    hasVideo: object.flag("hasVideo"),
+                    displayName: object.text("displayName"),
+                    callUUID: object.text("callUUID").flatMap { CallUUID($0) },
+                    ringUntil: object.number("ringUntil").map { Moment(milliseconds: $0) },
+                    isWaiting: object.flag("waiting") ?? false
+                )
+            )
+        case .ringing: self = .ringing
+        case .answer:
+            guard let sdp = object.text("sdp") else { return nil }
+            self = .answer(sdp: sdp, round: round)
+        case .ice: self = .ice(object.raw("candidate"), round: round)
+        case .connected: self = .connected
+        case .update:
+            self = .update(
+                MediaUpdate(
+                    hold: object.flag("hold"),
+                    audioMuted: object.flag("audioMuted"),
+                    videoMuted: object.flag("videoMuted")
+                )
+            )
+        case .dtmf: self = .dtmf(object.text("digits") ?? "")
+        case .info: self = .info(object.raw("data") ?? "null")
+        case .end: self = .end(object.text("reason").flatMap { EndReason(rawValue: $0) })
+        }
+    }
+}
+
+extension Acceptance {
+    init(_ object: JSONObject) {
+        self.init(
+            callID: object.text("callId").flatMap { CallID($0) },
+            epoch: object.number("epoch").flatMap { UInt32(exactly: $0) },
+            seq: object.number("seq").flatMap { UInt64(exactly: $0) } ?? 0,
+            state: object.text("state").flatMap { CallState(rawValue: $0) },
+            reason: object.text("reason").flatMap { EndReason(rawValue: $0) },
+            replacedBy: object.text("replacedBy").flatMap { CallID($0) }
+        )
+    }
+
+    /// Reads the answer to a `POST`: its status and its body.
+    public static func reply(status: Int, body: [UInt8]) -> Result<Acceptance, RequestFailure> {
+        RequestFailure.read(status: status, body: body).map { Acceptance($0) }
+    }
+}
+
+extension FetchedCall {
+    /// Reads the answer to a `GET`: its status and its body.
+    public static func reply(status: Int, body: [UInt8]) -> Result<FetchedCall, RequestFailure> {
+        RequestFailure.read(status: status, body: body).flatMap { object in
+            // An answer that cannot be read is asked for again, as one that did not come.
+            guard let callID = object.text("callId").flatMap({ CallID($0) }),
+                let epoch = object.number("epoch").flatMap({ UInt32(exactly: $0) }),
+                let state = object.text("state").flatMap({ CallState(rawValue: $0) })
+            else { return .failure(.unreachable) }
+            let signals = object.objects("signals").map(Incoming.read)
+            return .success(
+                FetchedCall(
+                    callID: callID,
+                    epoch: epoch,
+                    room: object.text("room"),
+                    state: state,
+                    reason: object.text("reason").flatMap { EndReason(rawValue: $0) },
+                    replacedBy: object.text("replacedBy").flatMap { CallID($0) },
+                    callUUID: object.text("callUUID").flatMap { CallUUID($0) },
+                    signals: signals,
+                    ringUntil: object.number("ringUntil").map { Moment(milliseconds: $0) },
+                    next: object.number("next").flatMap { UInt64(exactly: $0) } ?? 0
+                )
+            )
+        }
+    }
+}
+
+extension RequestFailure {
+    fileprivate static func read(status: Int, body: [UInt8]) -> Result<JSONObject, RequestFailure> {
+        let object = try? JSONObject(body)  // a proxy's page is no object, and then the status must do
+        if (200..<300).contains(status) { return object.map { .success($0) } ?? .failure(.unreachable) }
+        if let code = object?.text("code") { return .failure(.refused(code: code)) }
+        let code = WireCode.allCases.first { $0.status == status }
+        return .failure(code.map { .refused(code: $0.rawValue) } ?? .unreachable)
+    }
+}
+
+/// Members by name: most of what a client reads has no ``Field``, for the server does not read it.
+extension JSONObject {
+    func member(named name: String) -> Member? {
+        members.first { bytes[$0.name].elementsEqual(name.utf8) && $0.kind != .null }
+    }
+
+    func text(_ name: String) -> String? { member(named: name).flatMap { string($0) } }
+
+    func number(_ name: String) -> Int64? { member(named: name).flatMap { integer($0) } }
+
+    func flag(_ name: String) -> Bool? {
+        switch member(named: name)?.kind {
+        case .true?: true
+        case .false?: false
+        case .object?, .array?, .string?, .number?, .null?, nil: nil
+        }
+    }
+
+    /// A member's JSON text, unless it is absent or null.
+    func raw(_ name: String) -> String? {
+        member(named: name).map { String(decoding: bytes[$0.value], as: UTF8.self) }
+    }
+
+    /// The objects in an array; its grammar was checked with the whole text.
+    func objects(_ name: String) -> [JSONObject] {
+        guard let member = member(named: name), member.kind == .array else { return [] }
+        var result: [JSONObject] = []
+        var depth = 0
+        var start: Int?
+        var isInString = false
+        var index = member.value.lowerBound + 1
+        while index < member.value.upperBound - 1 {
+            let byte = bytes[index]
+            if isInString {
+                if byte == UInt8(ascii: "\\") { index += 1 } else if byte == UInt8(ascii: "\"") { isInString = false }
+            } else if byte == UInt8(ascii: "\"") {
+                isInString = true
+            } else if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
+                if depth == 0, byte == UInt8(ascii: "{") { start = index }
+                depth += 1
+            } else if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
+                depth -= 1
+                if depth == 0, let from = start {
+                    start = nil
+                    // An element that names a field twice is left out: the rest of the log is of use without it.
+                    if let object = try? JSONObject(bytes, in: from..<index + 1) { result.append(object) }
+                }
+            }
+            index += 1
+        }
+        return result
+    }
+}

@@ -1,0 +1,125 @@
+import CallCore
+
+/// Requests for a call's log, one at a time for each call, again and again until it is there.
+extension CallClient {
+    /// Asks for the log, unless that is under way.
+    mutating func requestLog(of index: Int) {
+        switch calls[index].fetching {
+        case .idle: ask(index, failures: 0)
+        case .asked, .pausing: break
+        }
+    }
+
+    mutating func ask(_ index: Int, failures: Int) {
+        let authorization: Authorization
+        if isTokenExpired {
+            // Without a capability it waits for a fresh token; a pause is as good as any other reason to wait.
+            authorization = calls[index].capability.map { .capability($0) } ?? .token
+        } else {
+            authorization = .token
+        }
+        lastFetch += 1
+        let number = FetchNumber(rawValue: lastFetch)
+        calls[index].fetching = .asked(number, failures: failures)
+        let cursor = calls[index].epoch.map { Cursor(epoch: $0, seq: calls[index].seq) }
+        out.append(.fetch(number, calls[index].callID, since: cursor, authorization))
+    }
+
+    mutating func fetched(_ number: FetchNumber, _ result: Result<FetchedCall, RequestFailure>, at now: Moment) {
+        var found: (index: Int, failures: Int)?
+        for index in calls.indices {
+            if case .asked(number, let failures) = calls[index].fetching { found = (index, failures) }
+        }
+        // An answer that nobody waits for any more.
+        guard let (index, failures) = found else { return }
+        calls[index].fetching = .idle
+        switch result {
+        case .success(let call): take(call, for: calls[index].number, failures: failures, at: now)
+        case .failure(.unreachable):
+            // Not counted up to where `not_found` is believed: that takes several in a row.
+            pauseFetching(index, failures: min(3, failures + 1), at: now)
+        case .failure(.refused(let code)):
+            switch code {
+            case "unauthenticated", "token_expired":
+                tokenExpired(at: now)
+                // With the capability, if there is one, it is tried at once.
+                let pause = calls[index].capability != nil && failures == 0
+                if pause { ask(index, failures: 1) } else { pauseFetching(index, failures: failures + 1, at: now) }
+            case "not_found": notFound(index, failures: failures + 1, at: now)
+            default: pauseFetching(index, failures: failures + 1, at: now)
+            }
+        }
+    }
+
+    /// Whether the log is still wanted.
+    private func wantsLog(_ index: Int) -> Bool {
+        guard calls[index].isLive else { return calls[index].epoch == nil && hasUnacknowledged(index) }
+        switch calls[index].phase {
+        case .ringing, .answering, .shadowed: return calls[index].negotiation.remoteOffer == nil
+        case .connecting, .active, .calling: return true
+        case .preparing, .ended: return false
+        }
+    }
+
+    private mutating func pauseFetching(_ index: Int, failures: Int, at now: Moment) {
+        guard wantsLog(index) else { return }
+        calls[index].fetching = .pausing(until: now + Unacknowledged.pause(after: failures), failures: failures)
+    }
+
+    /// The server knows no such call.
+    private mutating func notFound(_ index: Int, failures: Int, at now: Moment) {
+        guard calls[index].isLive else {
+            // Given up before the server knew of it: there is nothing to end.
+            let isUnderWay = outbox.contains { $0.call == calls[index].number && $0.isInFlight }
+            if !isUnderWay { purge(index) }
+            return
+        }
+        // A server that crashed is told again of what it had not kept, by whoever sent it; a ring ends by its own timer.
+        if calls[index].isAnswered && !hasUnacknowledged(index) || calls[index].phase.name == .ringing, failures >= 6 {
+            ended(index, .failed, replacedBy: nil, at: now)
+        } else if calls[index].isAnswered || wantsLog(index) {
+            calls[index].fetching = .pausing(until: now + Unacknowledged.pause(after: failures), failures: failures)
+        }
+    }
+
+    private mutating func take(_ fetched: FetchedCall, for number: UInt64, failures: Int, at now: Moment) {
+        for object in fetched.signals { received(object, at: now) }
+        // What the signals led to may have moved, ended or replaced the call.
+        guard let index = calls.firstIndex(where: { $0.number == number }), fetched.callID == calls[index].callID else {
+            return
+        }
+        if calls[index].epoch == nil, !isRemembered(fetched.epoch, of: index) {
+            if calls[index].side == .callee || fetched.state != .ended { learn(fetched.epoch, of: index) }
+        }
+        if calls[index].epoch == nil, !calls[index].isLive, fetched.state == .ended {
+            purge(index)
+            return
+        }
+        guard let epoch = calls[index].epoch, calls[index].isLive || hasUnacknowledged(index) else { return }
+        if fetched.epoch > epoch {
+            ended(index, .replaced, replacedBy: nil, at: now)
+            return
+        }
+        guard fetched.epoch == epoch else { return }
+        if fetched.state == .ended {
+            ended(index, fetched.reason, replacedBy: fetched.replacedBy, at: now)
+            return
+        }
+        stillLive(index, fetched, failures: failures, at: now)
+    }
+
+    private mutating func stillLive(_ index: Int, _ fetched: FetchedCall, failures: Int, at now: Moment) {
+        if fetched.ringUntil != nil { calls[index].ringUntil = fetched.ringUntil }
+        switch calls[index].phase {
+        case .shadowed:
+            // The server has taken our call, and this one rings all the same: they do not cross for it.
+            let own = calls.firstIndex { $0.peer == calls[index].peer && $0.isCalling }
+            if own.map({ !hasUnacknowledged($0, .beginning) && calls[$0].epoch != nil }) ?? true {
+                ring(index, at: now)
+            }
+        case .answering where calls[index].negotiation.state == .stable && calls[index].negotiation.remoteOffer == nil:
+            pauseFetching(index, failures: failures + 1, at: now)
+        case .preparing, .calling, .ringing, .answering, .connecting, .active, .ended: break
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import CallCore
+
+/// Signals on their way to the server: resent under the same name, in order, until they are acknowledged.
+extension CallClient {
+    /// Takes a signal into the outbox; `false` when too many of the call wait already.
+    @discardableResult
+    mutating func enqueue(
+        _ content: OutgoingSignal.Content,
+        of index: Int,
+        as role: Unacknowledged.Role = .ordinary
+    ) -> Bool {
+        let call = calls[index]
+        // An end must always fit.
+        if case .end = content {
+        } else {
+            guard outbox.count(where: { $0.call == call.number }) < ClientLimits.unacknowledged else { return false }
+        }
+        lastName += 1
+        let prefix = String(decoding: configuration.namePrefix.utf8.prefix(40), as: UTF8.self)
+        // A prefix cut within a character is mended with three bytes in place of one: still within the 64.
+        guard let id = SignalID("\(prefix)-\(lastName)") else { return false }
+        let signal = OutgoingSignal(
+            id: id,
+            callID: call.callID,
+            epoch: nil,
+            peer: call.peer,
+            user: configuration.user,
+            device: configuration.device,
+            content: content
+        )
+        outbox.append(Unacknowledged(signal: signal, call: call.number, role: role))
+        return true
+    }
+
+    /// Sends what is due.
+    ///
+    /// Called after every input, so that what is handed back is complete.
+    mutating func pump(at now: Moment) {
+        giveUpOnEnds(at: now)
+        for index in outbox.indices {
+            if let until = outbox[index].pauseUntil, now >= until { outbox[index].pauseUntil = nil }
+            if let until = outbox[index].postAfter, now >= until { outbox[index].postAfter = nil }
+        }
+        var withHead: Set<UInt64> = []
+        var held: Set<UInt64> = []
+        for index in outbox.indices where !outbox[index].isWithdrawn && !held.contains(outbox[index].call) {
+            let isHead = withHead.insert(outbox[index].call).inserted
+            guard outbox[index].pauseUntil == nil, fillEpoch(at: index) else {
+                held.insert(outbox[index].call)
+                continue
+            }
+            if isSocketOpen, outbox[index].sentAt == nil {
+                outbox[index].sentAt = now
+                outbox[index].wasSent = true
+                out.append(.send(outbox[index].signal))
+            }
+            if isHead { postIfDue(index, at: now) }
+        }
+        for index in calls.indices {
+            if case .pausing(let until, let failures) = calls[index].fetching, now >= until {
+                ask(index, failures: failures)
+            }
+        }
+    }
+
+    private mutating func postIfDue(_ index: Int, at now: Moment) {
+        let entry = outbox[index]
+        guard !entry.isPosting, entry.postAfter == nil else { return }
+        if isSocketOpen, let sentAt = entry.sentAt, now < sentAt + ClientLimits.ackPatience { return }
+        guard let authorization = authorization(for: entry.signal.kind, of: entry.call) else { return }
+        outbox[index].isPosting = true
+        outbox[index].wasSent = true
+        out.append(.post(entry.signal, authorization))
+    }
+
+    /// Names the epoch in a signal; `false` when it is not known and must be.
+    private mutating func fillEpoch(at index: Int) -> Bool {
+        if outbox[index].role == .beginning { return true }
+        guard let call = calls.first(where: { $0.number == outbox[index].call }), let epoch = call.epoch else {
+            return false
+        }
+        outbox[index].signal.epoch = epoch
+        return true
+    }
+
+    /// With what a request shows who asks; `nil` when it must wait for a fresh token.
+    private func authorization(for kind: SignalKind, of number: UInt64) -> Authorization? {
+        guard isTokenExpired else { return .token }
+        guard kind == .ringing || kind == .end else { return nil }
+        return calls.first { $0.number == number }?.capability.map { .capability($0) }
+    }
+
+    /// The server has ended by itself what could not be told to it for so long.
+    private mutating func giveUpOnEnds(at now: Moment) {
+        for call in calls {
+            guard case .ended(_, let at) = call.phase, now >= at + ClientLimits.endPatience else { continue }
+            outbox.removeAll { $0.call == call.number }
+        }
+    }
+
+    /// The moment at which the outbox has something to do.
+    var outboxDeadline: Moment? {
+        var next: Moment?
+        var withHead: Set<UInt64> = []
+        for entry in outbox {
+            let call = calls.first { $0.number == entry.call }
+            if case .ended(_, let at)? = call?.phase { next = Self.earlier(next, at + ClientLimits.endPatience) }
+            guard !entry.isWithdrawn else { continue }
+            let isHead = withHead.insert(entry.call).inserted
+            if let until = entry.pauseUntil {
+                next = Self.earlier(next, until)
+                continue
+            }
+            guard isHead, !entry.isPosting, entry.role == .beginning || call?.epoch != nil,
+                authorization(for: entry.signal.kind, of: entry.call) != nil
+            else { continue }
+            let patience = isSocketOpen ? entry.sentAt.map { $0 + ClientLimits.ackPatience } : nil
+            switch (patience, entry.postAfter) {
+            case (let a?, let b?): next = Self.earlier(next, max(a, b))
+            case (let one?, nil), (nil, let one?): next = Self.earlier(next, one)
+            case (nil, nil): break
+            }
+        }
+        return next
+    }
+
+    /// A call's signals need not be told any more.
+    mutating func purge(_ index: Int) {
+        let number = calls[index].number
+        outbox.removeAll { $0.call == number }
+    }
+
+    func hasUnacknowledged(_ index: Int, _ role: Unacknowledged.Role? = nil) -> Bool {
+        outbox.contains { $0.call == calls[index].number && (role == nil || $0.role == role) }
+    }
+}

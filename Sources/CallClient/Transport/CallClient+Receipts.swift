@@ -1,0 +1,143 @@
+import CallCore
+import CallWire
+
+/// What became of our signals, by whichever transport the word came.
+extension CallClient {
+    mutating func posted(_ id: SignalID, _ result: Result<Acceptance, RequestFailure>, at now: Moment) {
+        if let index = outbox.firstIndex(where: { $0.signal.id == id }) { outbox[index].isPosting = false }
+        switch result {
+        case .success(let acceptance): acknowledged(id, acceptance, at: now)
+        case .failure(.refused(let code)): refused(id, code, at: now)
+        case .failure(.unreachable):
+            guard let index = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
+            outbox[index].failures += 1
+            outbox[index].postAfter = now + Unacknowledged.pause(after: outbox[index].failures)
+            findOutAboutWithdrawn()
+        }
+    }
+
+    mutating func acknowledged(_ id: SignalID, _ acceptance: Acceptance, at now: Moment) {
+        guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
+        let entry = outbox.remove(at: place)
+        guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
+        if entry.role == .beginning {
+            if let epoch = acceptance.epoch { learn(epoch, of: index) }
+            checkSoon(on: calls[index].peer, at: now)
+        }
+        if entry.signal.kind == .end { purge(index) }
+        guard acceptance.state == .ended, acceptance.epoch == nil || acceptance.epoch == calls[index].epoch else {
+            return
+        }
+        ended(index, acceptance.reason, replacedBy: acceptance.replacedBy, at: now)
+    }
+
+    mutating func refused(_ id: SignalID, _ code: String, at now: Moment) {
+        guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
+        switch WireCode(rawValue: code) {
+        case .rateLimited?, .draining?, .storeUnavailable?, .internalError?: tryLater(place, at: now)
+        case .notFound?:
+            let since = outbox[place].notFoundSince ?? now
+            outbox[place].notFoundSince = since
+            if now < since + ClientLimits.notFoundPatience {
+                tryLater(place, at: now)
+            } else {
+                drop(place, at: now)
+            }
+        case .unauthenticated?, .tokenExpired?:
+            // A capability that is refused too must not be offered again and again.
+            outbox[place].failures += 1
+            outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
+            tokenExpired(at: now)
+        case .callEnded?: drop(place, at: now)
+        case .alreadyAnswered?:
+            let entry = outbox.remove(at: place)
+            guard entry.role == .firstAnswer, let index = calls.firstIndex(where: { $0.number == entry.call }) else {
+                return
+            }
+            ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+        case .callExists? where outbox[place].role == .beginning:
+            let entry = outbox.remove(at: place)
+            guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
+            purge(index)
+            // The other side has begun a call under the very same name: it is the one that goes on.
+            if calls[index].isCalling { lostGlare(index, to: calls[index].callID, at: now) }
+        case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .callExists?, .logFull?,
+            .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
+            fail(place, at: now)
+        }
+    }
+
+    private mutating func tryLater(_ place: Int, at now: Moment) {
+        outbox[place].failures += 1
+        outbox[place].sentAt = nil
+        outbox[place].pauseUntil = now + Unacknowledged.pause(after: outbox[place].failures)
+    }
+
+    /// A signal came to nothing because its call is over, or is not known: find out.
+    private mutating func drop(_ place: Int, at now: Moment) {
+        let entry = outbox.remove(at: place)
+        guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
+        if entry.role == .beginning {
+            purge(index)
+            ended(index, .failed, replacedBy: nil, at: now)
+        } else if calls[index].isLive {
+            requestLog(of: index)
+        } else {
+            purge(index)
+        }
+    }
+
+    /// A signal will never be taken.
+    private mutating func fail(_ place: Int, at now: Moment) {
+        let entry = outbox.remove(at: place)
+        guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
+        switch entry.role {
+        case .beginning:
+            purge(index)
+            ended(index, .failed, replacedBy: nil, at: now)
+        case .firstAnswer: giveUp(index, .failed, at: now)
+        case .ordinary:
+            guard calls[index].isLive, case .offer(_, let round, _, _) = entry.signal.content,
+                calls[index].negotiation.state == .offered(round: round)
+            else { return }
+            calls[index].negotiation.state = .stable
+            out.append(.rollback(calls[index].uuid))
+        }
+    }
+
+    mutating func socketOpened(at now: Moment) {
+        isSocketOpen = true
+        isSkewStale = true
+        for index in outbox.indices { outbox[index].sentAt = nil }
+        // The server replays what goes on and what this device missed; of a call that it has forgotten it says nothing.
+        for index in calls.indices where calls[index].isLive && calls[index].epoch != nil { requestLog(of: index) }
+    }
+
+    mutating func socketClosed(at now: Moment) {
+        isSocketOpen = false
+        for index in outbox.indices { outbox[index].sentAt = nil }
+        findOutAboutWithdrawn()
+        if calls.contains(where: \.isLive) || !outbox.isEmpty { out.append(.connect) }
+    }
+
+    /// Of an offer that was given up while on its way nobody may ever tell the fate: ask.
+    private mutating func findOutAboutWithdrawn() {
+        for entry in outbox where entry.isWithdrawn && !entry.isInFlight {
+            if let index = calls.firstIndex(where: { $0.number == entry.call }) { requestLog(of: index) }
+        }
+    }
+
+    mutating func tokenExpired(at now: Moment) {
+        guard !isTokenExpired else { return }
+        isTokenExpired = true
+        out.append(.renewToken)
+    }
+
+    mutating func tokenRenewed(at now: Moment) {
+        isTokenExpired = false
+        for index in outbox.indices { outbox[index].postAfter = nil }
+        for index in calls.indices {
+            if case .pausing(_, let failures) = calls[index].fetching { ask(index, failures: failures) }
+        }
+    }
+}

@@ -32,6 +32,8 @@ final class Handset {
     /// For when the world has planned to wake its core.
     var wakesAt: Int64?
     var backoff: Int64 = 200
+    /// The turn of the poll that goes on for each call.
+    var pollTurns: [CallKey: Int] = [:]
     /// What its app was handed, by call, since the app started.
     var delivered: [CallName: Deliveries] = [:]
 
@@ -105,7 +107,7 @@ enum Event {
     case pushDelivered(handset: Int, payload: [UInt8])
     case core(handset: Int)
     case connect(handset: Int)
-    case poll(handset: Int, instance: Int, CallName, since: UInt64)
+    case poll(handset: Int, instance: Int, CallName, since: UInt64, turn: Int)
     case intent(handset: Int, instance: Int, Intent)
     case script(Int)
     case chaos(Faults)

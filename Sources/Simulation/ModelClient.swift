@@ -83,7 +83,7 @@ final class ModelClient: PhoneCore {
             table.removeAll { $0.view.name.key == name.key }
             table.append(call)
             let ring = ringSeconds.map { ",\"ringTimeout\":\($0)" } ?? ""
-            say(.offer, "\"to\":\"\(peer.text)\",\(sdpField(sdp))\(ring)", in: table.count - 1, at: now, into: &outputs)
+            say(.offer, "\(sdpField(sdp))\(ring)", in: table.count - 1, at: now, into: &outputs)
         case .answer(let name, let sdp):
             guard let index = find(name), table[index].view.phase == .ringing else { return }
             table[index].view.phase = .answering

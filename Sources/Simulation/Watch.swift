@@ -15,6 +15,8 @@ struct Watch {
         /// Whether it had ended before the batch that is being looked at.
         var wasEnded = false
         var changedAt: Int64
+        /// The last number before the caller went on with another device; what came before was for the other one.
+        var callerSince: UInt64 = 0
         /// The callee's devices that could be pushed when it began.
         var targets: [(device: DeviceID, token: String)] = []
 
@@ -138,6 +140,7 @@ struct Watch {
         if old.answeredAt != nil, record.answeredAt != old.answeredAt {
             fail("I1", "\(mirror.name) was answered twice")
         }
+        if old.legs.first?.phone.id != record.legs.first?.phone.id { mirror.callerSince = mirror.lastSeq }
         mirror.record = record
         mirror.changedAt = now
         calls[record.number] = mirror

@@ -50,7 +50,7 @@ extension World {
         if bySocket, let link = handset.link {
             let text =
                 "{\"type\":\"\(signal.kind.rawValue)\",\"id\":\"\(signal.id)\",\"callId\":\"\(signal.callID.text)\"\(epoch)\(fields)"
-                + (signal.kind == .offer ? "}" : ",\"to\":\"\(signal.peer.text)\"}")
+                + ",\"to\":\"\(signal.peer.text)\"}"
             writes([UInt8](repeating: 0, count: 0) + Array(text.utf8), on: link)
             return
         }
@@ -147,7 +147,7 @@ extension World {
         let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
         requests(.fetch(name.id, .init(since: cursor, wait: .seconds(8), device: handset.device)), from: handset)
         // In case the request or its response is lost.
-        after(11_000, .poll(handset: handset.index, instance: handset.instance, name, since: since))
+        planPoll(handset, name, since: since, after: 11_000)
     }
 
     func pollAgain(
@@ -161,9 +161,13 @@ extension World {
             let call = core.calls.last(where: { $0.name.id == id && $0.phase != .ended })
         else { return }
         let next = (try? JSONObject(body))?.number(of: Key.next).map { UInt64($0) } ?? 0
-        after(
-            fetch.wait.milliseconds > 0 && status == 200 ? 100 : 1_500,
-            .poll(handset: handset.index, instance: handset.instance, call.name, since: next)
-        )
+        planPoll(handset, call.name, since: next, after: fetch.wait.milliseconds > 0 && status == 200 ? 100 : 1_500)
+    }
+
+    /// Plans the next poll of a call; an earlier plan is void.
+    func planPoll(_ handset: Handset, _ name: CallName, since: UInt64, after delay: Int64) {
+        let turn = (handset.pollTurns[name.key] ?? 0) + 1
+        handset.pollTurns[name.key] = turn
+        after(delay, .poll(handset: handset.index, instance: handset.instance, name, since: since, turn: turn))
     }
 }

@@ -176,7 +176,7 @@ extension World {
             tell(handset, .intent(.call(id, peer: peer, ringSeconds: ring, sdp: sdpCount)))
             let name = CallName(id: id, pair: Pair(handset.user, peer), epoch: 0)
             if handset.isPoller {
-                after(500, .poll(handset: index, instance: handset.instance, name, since: 0))
+                planPoll(handset, name, since: 0, after: 500)
             }
             for _ in 0..<users.below(3) { later(0...1_500, handset, .say(name, .ice, fields: candidate())) }
             if users.percent(20) { later(500...40_000, handset, .end(name, reason: nil)) }
@@ -242,7 +242,7 @@ extension World {
             after(checkRingAfter(name), .checkRing(handset: handset.index, instance: handset.instance, name))
             decide(name, handset)
             if handset.isPoller {
-                after(300, .poll(handset: handset.index, instance: handset.instance, name, since: 0))
+                planPoll(handset, name, since: 0, after: 300)
             }
         case .delivered(let name, let delivery):
             watch.delivered(delivery, of: name, to: handset)

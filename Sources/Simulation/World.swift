@@ -141,8 +141,10 @@ final class World {
         case .pushDelivered(let handset, let payload): pushDelivered(payload, to: handsets[handset])
         case .core(let handset): wake(handsets[handset])
         case .connect(let handset): connect(handsets[handset])
-        case .poll(let handset, let instance, let name, let since):
-            if handsets[handset].instance == instance { poll(handsets[handset], name, since: since) }
+        case .poll(let handset, let instance, let name, let since, let turn):
+            if handsets[handset].instance == instance, handsets[handset].pollTurns[name.key] == turn {
+                poll(handsets[handset], name, since: since)
+            }
         case .intent(let handset, let instance, let intent): wish(intent, handsets[handset], instance)
         case .script(let index): perform(script[index])
         case .chaos(let fault): strike(fault)

@@ -99,7 +99,7 @@ let package = Package(
         tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
         tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
         tests("ConfigurationTests", ["ringline"]),
-        tests("HouseTests", []),
+        tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -104,7 +104,8 @@ extension StoreContract {
             bench.commit([.call(Sample.call(43))])
             try expect(try bench.reopen().lastCallNumber, 43, "after a higher one")
         },
-        Case("the newest epoch of a name outlives its log, between the same two whoever called, but not a UUID's") { bench in
+        Case("the newest epoch of a name outlives its log, between the same two whoever called, but not a UUID's") {
+            bench in
             try bench.open()
             var first = Sample.call(1, from: Sample.alice, to: Sample.bob, endedAt: 5)
             first.epoch = 3

@@ -21,7 +21,7 @@ extension Gateway {
         do throws(RoutingFault) {
             let route = try Route(method: head.method, path: head.path)
             let who: Who
-            do throws(WireError) { who = try admit(authorization: bearer(of: head)) } catch {
+            do throws(WireError) { who = try admit(request: bearer(of: head)) } catch {
                 throw RoutingFault.wire(error)
             }
             let request: Switchboard.Request
@@ -33,6 +33,13 @@ extension Gateway {
         } catch {
             server?.respond(exchange, with: response(to: error, for: head.origin))
         }
+    }
+
+    /// Whom a request's `Authorization` stands for: a token's bearer, or a phone that a push has just woken.
+    private func admit(request authorization: String?) throws(WireError) -> Who {
+        let words = authorization?.split(separator: " ", maxSplits: 1) ?? []
+        guard words.count == 2, words[0].lowercased() == "ring" else { return try admit(authorization: authorization) }
+        return try bouncer.admit(capability: String(words[1]), atMilliseconds: now.milliseconds)
     }
 
     /// The header, or what stands for it in the address where a client cannot set headers.

@@ -28,4 +28,8 @@ public protocol Bouncer: Sendable {
     /// Who bears this token, at a moment in seconds since 1970.
     /// - Throws: ``CallWire/WireError`` with `unauthenticated` or `token_expired`.
     func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who
+
+    /// What a push's capability stands for, at a moment in milliseconds since 1970.
+    /// - Throws: ``CallWire/WireError`` with `unauthenticated`.
+    func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who
 }

@@ -37,6 +37,11 @@ struct MetricsPage {
             "From the offer to the answer, of ended calls.",
             metrics.answerMilliseconds
         )
+        gauge(
+            "ringline_push_deletions_stopped",
+            "1 while tokens are not deleted because too many are refused.",
+            metrics.isDeletionStopped ? 1 : 0
+        )
         gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
         counter("ringline_pushes_sent_total", "Pushes sent.", metrics.pushesSent)
         counters("ringline_push_results_total", "Results of pushes.", "reason", metrics.pushResults.map { ($0, $1) })

@@ -54,6 +54,32 @@ struct Questions {
         }
     }
 
+    /// The kept log of a call.
+    func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
+        try reading { () throws -> [EntryRecord] in
+            let rows = try connection.statement(Self.entries)
+            defer { rows.reset() }
+            try rows.bind(number.rawValue, at: 1)
+            var entries: [EntryRecord] = []
+            while try rows.step() { entries.append(try RowReader.entry(rows)) }
+            return entries
+        }
+    }
+
+    /// A user's devices.
+    func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] {
+        try reading { () throws -> [DeviceRecord] in
+            let rows = try connection.statement(
+                SQL("devices of a user", "SELECT \(RowReader.deviceColumns) FROM device WHERE user = ?1 ORDER BY id")
+            )
+            defer { rows.reset() }
+            try rows.bind(user.text, at: 1)
+            var devices: [DeviceRecord] = []
+            while try rows.step() { devices.append(try RowReader.device(rows)) }
+            return devices
+        }
+    }
+
     /// Runs `body`; what goes wrong becomes one sentence.
     func reading<Value>(_ body: () throws -> Value) throws(StoreFailure) -> Value {
         do { return try body() } catch let error as SQLiteError {

@@ -48,6 +48,14 @@ public final class StoreReader {
         try questions.timeline(of: id, user: user)
     }
 
+    /// The log of a call as far as it is still kept; of one that can no longer be fetched the timeline tells it.
+    public func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
+        try questions.log(of: number)
+    }
+
+    /// A user's registered devices.
+    public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try questions.devices(of: user) }
+
     /// What SQLite finds wrong with the database (`PRAGMA integrity_check`); empty when it is sound.
     ///
     /// Reads all of it.

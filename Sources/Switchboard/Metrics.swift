@@ -32,6 +32,8 @@ public struct Metrics: Sendable {
     public var pushesSent: UInt64 = 0
     /// Results of pushes, by reason; `accepted` for 200.
     public var pushResults: [String: UInt64] = [:]
+    /// Whether tokens are no longer deleted because too many are refused.
+    public var isDeletionStopped = false
     /// Whether the store cannot write.
     public var isStalled = false
 

@@ -24,6 +24,7 @@ public final class Switchboard {
     var polls: [RequestID: Poll] = [:]
     var questions: [QuestionID: Inquiry] = [:]
     var pushes: [PushID: Wake] = [:]
+    var breaker = DeletionBreaker()
     /// Calls that a device was in and that ended without its knowing, by user.
     var news: [UserID: [CallNumber]] = [:]
 
@@ -128,7 +129,7 @@ public final class Switchboard {
     }
 
     private func restore(_ kept: StoredCall, at now: Moment) {
-        guard let call = Call(kept, grace: policy.grace, at: now) else {
+        guard let call = Call(kept, grace: policy.grace, crashes: crashes, at: now) else {
             out.append(.note(.unreadable(kept.record.number)))
             return
         }
@@ -137,6 +138,8 @@ public final class Switchboard {
             calls.remove(older)
         }
         calls.insert(call)
+        if call.session.isLive { note(call, "restarted", at: now) }
+        wakeLater(call, at: now)
         reschedule(call)
         for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
     }

@@ -41,7 +41,7 @@ struct Forgery: Sendable, CustomStringConvertible {
         let parts = good.split(separator: ".").map(String.init)
         let (header, payload, signature) = (parts[0], parts[1], parts[2])
         let long = signer.token(
-            payload: #"{"sub":"11","exp":1800003600,"x":"\#(String(repeating: "a", count: 9000))"}"#
+            payload: #"{"sub":"11","exp":1800003600,"x":"\#(String(repeating: "a", count: 10_000))"}"#
         )
         // The last character of a part holds unused bits unless the part is a multiple of four long.
         let padded = [header, payload, signature].map { $0 + String(repeating: "=", count: (4 - $0.count % 4) % 4) }
@@ -69,7 +69,7 @@ struct Forgery: Sendable, CustomStringConvertible {
                 "JSON serialization",
                 #"{"payload":"\#(payload)","protected":"\#(header)","signature":"\#(signature)"}"#, .malformed
             ),
-            ("9 KiB", long, .tooLong), ("8193 bytes of points", String(repeating: ".", count: 8193), .tooLong),
+            ("13 KiB", long, .tooLong), ("12289 bytes of points", String(repeating: ".", count: 12_289), .tooLong),
             ("parts exchanged", "\(payload).\(header).\(signature)", .malformed),
         ]
         return rows.map { Forgery("\(signer): \($0.0)", $0.1, verifier, $0.2) }

@@ -61,7 +61,7 @@ extension EveryTest {
             }
         }
 
-        @Test("that is not UTF-8 is closed with 1007, also where fragments hide it", arguments: [0, 1, 2, 3])
+        @Test("that is not UTF-8 is closed with 1007, also where fragments hide it", arguments: [0, 1, 2, 3, 4])
         func utf8(_ way: Int) throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -72,9 +72,12 @@ extension EveryTest {
                     peer.send(Peer.frame(1, [104, 0xE2, 0x82], isFinal: false))
                     peer.send(Peer.frame(0, [104]))
                 case 2:
-                    // Cut off by the end: what the library's own check lets pass.
                     peer.send(Peer.frame(1, [104, 0xE2], isFinal: false))
                     peer.send(Peer.frame(0, [0x82]))
+                case 3:
+                    // Cut off by an empty end: what the library's own check lets pass.
+                    peer.send(Peer.frame(1, [104, 0xE2], isFinal: false))
+                    peer.send(Peer.frame(0, []))
                 default: peer.send(Peer.frame(1, [104, 0xED, 0xA0, 0x80]))
                 }
                 #expect(peer.readFrame()?.code == 1007)

@@ -17,7 +17,7 @@ extension CallSession {
         case .answered(let winner), .active(let winner):
             guard side == .caller ? isCaller(phone) : winner.isSame(as: phone) else {
                 // A device that is not in the call is done with it; a late decline never ends an answered call.
-                if let index = legIndex(of: phone, joining: nil) { legs[index].phase = .left }
+                leave(phone, side, into: &outputs)
                 outputs.append(.acknowledge(seq: 0, isNew: false))
                 return
             }

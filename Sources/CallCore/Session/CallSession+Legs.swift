@@ -27,11 +27,9 @@ extension CallSession {
     }
 
     /// The leg of a device; makes one on the side `joining` when it has none and there is room.
-    mutating func legIndex(of phone: Phone, joining side: Side?) -> Int? {
-        if let index = legs.firstIndex(where: { $0.phone.isSame(as: phone) && (side == nil || $0.side == side) }) {
-            return index
-        }
-        guard let side, legs.count < Limits.legs else { return nil }
+    mutating func legIndex(of phone: Phone, joining side: Side) -> Int? {
+        if let index = legs.firstIndex(where: { $0.phone.isSame(as: phone) && $0.side == side }) { return index }
+        guard legs.count < Limits.legs else { return nil }
         legs.append(Leg(phone: phone, side: side, phase: .notified))
         return legs.count - 1
     }
@@ -44,9 +42,17 @@ extension CallSession {
     /// A device of the callee is told of the ringing call.
     mutating func notified(_ phone: Phone, into outputs: inout [Output]) {
         guard case .ringing = phase, !isHidden else { return }
-        let count = legs.count
-        _ = legIndex(of: phone, joining: .callee)
-        if legs.count > count { outputs.append(.changed) }
+        let before = legs
+        if let index = legIndex(of: phone, joining: .callee) { learnMark(of: phone, at: index) }
+        if legs != before { outputs.append(.changed) }
+    }
+
+    /// Takes note of the token that a device comes with now.
+    ///
+    /// A device that a push is to wake has none yet, and a request that names no device is known by its token alone.
+    private mutating func learnMark(of phone: Phone, at index: Int) {
+        guard legs[index].phone.id == phone.id, phone.mark.rawValue != 0 else { return }
+        legs[index].phone = phone
     }
 
     /// A device is not to be reached any more: from now its grace runs, once the call is answered.
@@ -60,7 +66,18 @@ extension CallSession {
     mutating func seen(_ phone: Phone, _ side: Side) {
         for index in legs.indices where isLeg(index, of: phone, side) {
             legs[index].goneSince = nil
+            learnMark(of: phone, at: index)
         }
+    }
+
+    /// A device that is not in the answered call is done with it, and says so itself.
+    mutating func leave(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
+        guard side == .callee,
+            let index = legs.firstIndex(where: { $0.side == side && $0.phone.isSame(as: phone) }),
+            legs[index].phase != .left
+        else { return }
+        legs[index].phase = .left
+        outputs.append(.changed)
     }
 
     /// A device has learnt that it is out of the call.

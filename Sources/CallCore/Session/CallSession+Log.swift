@@ -22,7 +22,7 @@ extension CallSession {
             content: .signal(signal.kind, from: side, phone: phone, id: signal.id, digest: digest),
             audience: audience ?? (side == .callee ? .caller : isHidden ? .nobody : .callee)
         )
-        if let id = signal.id { receipts[SignalName(device: phone.id, id: id)] = entry.seq }
+        if let id = signal.id { receipts[SignalName(side: side, device: phone.id, id: id)] = entry.seq }
         log.append(entry)
         nextSeq += 1
         outputs.append(.append(entry))
@@ -44,15 +44,33 @@ extension CallSession {
     }
 
     /// Whether a signal of that name was taken from a device before.
-    public func hasTaken(_ id: SignalID, from phone: Phone) -> Bool {
-        receipts[SignalName(device: phone.id, id: id)] != nil
+    public func hasTaken(_ id: SignalID, from phone: Phone, on side: Side) -> Bool {
+        receipt(of: id, from: side, phone) != nil
+    }
+
+    /// The number under which a signal of that name was taken from a device before.
+    ///
+    /// One token is one phone: what a named device sent by its socket may come again by a request that names none, and
+    /// the other way round.
+    func receipt(of id: SignalID, from side: Side, _ phone: Phone) -> UInt64? {
+        if let seq = receipts[SignalName(side: side, device: phone.id, id: id)] { return seq }
+        for leg in legs where leg.side == side && leg.phone.id != phone.id && leg.phone.isSame(as: phone) {
+            if let seq = receipts[SignalName(side: side, device: leg.phone.id, id: id)] { return seq }
+        }
+        return nil
     }
 
     /// Acknowledges what was taken before, now perhaps under another name.
-    mutating func acknowledgeAgain(_ signal: Signal, _ phone: Phone, seq: UInt64, into outputs: inout [Output]) {
+    mutating func acknowledgeAgain(
+        _ signal: Signal,
+        from side: Side,
+        _ phone: Phone,
+        seq: UInt64,
+        into outputs: inout [Output]
+    ) {
         // Bounded like the log: a client that invents names for one signal does not fill the memory.
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
-            receipts[SignalName(device: phone.id, id: id)] = seq
+            receipts[SignalName(side: side, device: phone.id, id: id)] = seq
         }
         outputs.append(.acknowledge(seq: seq, isNew: false))
     }

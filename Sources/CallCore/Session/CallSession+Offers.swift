@@ -23,7 +23,7 @@ extension CallSession {
             outputs.append(.refuse(.callExists))
         case .ringing:
             if let earlier = lastDescription(.offer, from: .caller), earlier.digest == offer.digest {
-                acknowledgeAgain(signal, phone, seq: earlier.seq, into: &outputs)
+                acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
                 return
             }
             // The description is replaced; the phones that ring go on ringing, until the same moment.
@@ -33,7 +33,7 @@ extension CallSession {
             outputs.append(.changed)
         case .answered(let winner), .active(let winner):
             if let earlier = lastDescription(.offer, from: side), earlier.digest == offer.digest {
-                acknowledgeAgain(signal, phone, seq: earlier.seq, into: &outputs)
+                acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
                 return
             }
             switch side {

@@ -74,10 +74,12 @@ extension CallSession {
     /// have used some, and a number once shown is never given to another signal.
     ///
     /// `entries`: The kept log in `seq` order, each with its size in bytes.
+    /// `crashes`: How many times in a row the server died: each may have shown numbers above the last kept one.
     public init?(
         restoring kept: Kept,
         log entries: [(entry: LogEntry, byteCount: Int)],
         grace: Moment.Span,
+        crashes: Int,
         at now: Moment
     ) {
         guard kept.key.pair.holds(kept.caller), let first = kept.legs.first, first.side == .caller else { return nil }
@@ -96,7 +98,7 @@ extension CallSession {
         activeAt = kept.activeAt
         callerMedia = kept.callerMedia
         calleeMedia = kept.calleeMedia
-        nextSeq = (entries.last?.entry.seq ?? 0) + 1 + Limits.restartGap
+        nextSeq = (entries.last?.entry.seq ?? 0) + 1 + Limits.restartGap * UInt64(max(1, crashes))
         switch (kept.ending, kept.winner) {
         case (let ending?, let winner): phase = .ended(ending, answeredBy: winner)
         case (nil, let winner?): phase = kept.activeAt == nil ? .answered(by: winner) : .active(with: winner)
@@ -111,7 +113,8 @@ extension CallSession {
         log.append(entry)
         guard case .signal(let kind, let side, let phone, let id, _) = entry.content else { return }
         logBytes += byteCount
-        if let id { receipts[SignalName(device: phone.id, id: id)] = entry.seq }
+        if let id { receipts[SignalName(side: side, device: phone.id, id: id)] = entry.seq }
+        if case .ringing = phase, kind == .connected, side == .callee { connectedEarly = phone }
         guard let answeredAt, isLive, entry.at >= answeredAt else { return }
         switch kind {
         case .offer: unansweredOffers.insert(side)

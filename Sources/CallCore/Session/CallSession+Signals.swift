@@ -2,7 +2,7 @@ extension CallSession {
     /// Decides on one signal: refused with nothing changed, recognised as a repeat, or taken.
     mutating func take(_ signal: Signal, from side: Side, _ phone: Phone, at now: Moment, into outputs: inout [Output])
     {
-        if let id = signal.id, let seq = receipts[SignalName(device: phone.id, id: id)] {
+        if let id = signal.id, let seq = receipt(of: id, from: side, phone) {
             outputs.append(.acknowledge(seq: seq, isNew: false))
             return
         }
@@ -93,7 +93,7 @@ extension CallSession {
         if let earlier = lastDescription(.answer, from: side), earlier.digest == digest,
             !unansweredOffers.contains(side.other)
         {
-            acknowledgeAgain(signal, phone, seq: earlier.seq, into: &outputs)
+            acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
             return
         }
         guard unansweredOffers.contains(side.other) else {

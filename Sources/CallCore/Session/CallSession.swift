@@ -92,7 +92,10 @@ public struct CallSession: Equatable, Sendable {
     var connectedEarly: Phone?
 
     /// What a signal is known by when it comes again.
+    ///
+    /// Two users may name their devices alike, and number their signals alike: the side tells them apart.
     struct SignalName: Hashable {
+        let side: Side
         let device: DeviceID
         let id: SignalID
     }
@@ -132,7 +135,10 @@ public struct CallSession: Equatable, Sendable {
     public var deadline: Moment? {
         switch phase {
         case .ringing(let until): until
-        case .answered, .active: legs.compactMap { $0.phase == .answered ? $0.goneSince : nil }.min().map { $0 + grace }
+        case .answered, .active:
+            // A caller that went away while it rang has its whole grace from the answer on.
+            legs.compactMap { $0.phase == .answered ? $0.goneSince : nil }.min()
+                .map { max($0, answeredAt ?? $0) + grace }
         case .ended: nil
         }
     }

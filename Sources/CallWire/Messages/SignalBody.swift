@@ -55,7 +55,11 @@ extension SignalMessage {
             }
             callID = callIDInPath
         }
-        if to == nil, kind == .offer { to = try fields.user(.to) }
+        if to == nil, case .offer(var offer) = content, let named = try fields.user(.to) {
+            to = named
+            offer.namesCallee = true
+            content = .offer(offer)
+        }
     }
 
     /// What is not relayed of a body in the shape of a frame.

@@ -30,7 +30,7 @@ extension Call {
     }
 
     /// A kept call, taken up again at `now`; `nil` when what was kept makes no sense.
-    convenience init?(_ stored: StoredCall, grace: Moment.Span, at now: Moment) {
+    convenience init?(_ stored: StoredCall, grace: Moment.Span, crashes: Int, at now: Moment) {
         let record = stored.record
         guard let state = KeptState(record.state) else { return nil }
         var legs: [Leg] = []
@@ -68,7 +68,9 @@ extension Call {
             callerMedia: state.caller,
             calleeMedia: state.callee
         )
-        guard let session = CallSession(restoring: kept, log: entries, grace: grace, at: now) else { return nil }
+        guard
+            let session = CallSession(restoring: kept, log: entries, grace: grace, crashes: crashes, at: now)
+        else { return nil }
         self.init(
             session: session,
             room: record.room,
@@ -76,6 +78,7 @@ extension Call {
             hidden: record.hidden,
             isWaiting: state.isWaiting
         )
+        pushes = state.pushes
         let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
         frames = stored.entries.map { headroom + $0.object }
     }
@@ -157,7 +160,7 @@ extension Phone {
 
 extension LogEntry {
     /// A kept entry; `nil` when it makes no sense.
-    fileprivate init?(_ record: EntryRecord) {
+    init?(_ record: EntryRecord) {
         let parts = record.audience.split(separator: ">", maxSplits: 1)
         guard parts.count == 2, let audience = Audience(kept: parts[1]) else { return nil }
         if let kind = SignalKind(rawValue: record.kind), let side = Side(rawValue: String(parts[0])),
@@ -204,6 +207,8 @@ private struct KeptState {
     var caller = MediaUpdate()
     var callee = MediaUpdate()
     var isWaiting = false
+    /// What became of the pushes that were sent; of one that was under way it is not known.
+    var pushes: [DeviceID: DevicePush] = [:]
 
     init(of call: Call, ending: CallSession.Ending?) {
         winner = call.session.winner
@@ -211,6 +216,7 @@ private struct KeptState {
         caller = call.session.callerMedia
         callee = call.session.calleeMedia
         isWaiting = call.isWaiting
+        pushes = call.pushes
     }
 
     var text: String {
@@ -235,6 +241,17 @@ private struct KeptState {
             json.name("waiting")
             json.value(true)
         }
+        let settled = pushes.keys.sorted { $0.text < $1.text }.compactMap { id in
+            switch pushes[id]?.phase {
+            case .accepted: "\(id.text)=accepted"
+            case .refused: "\(id.text)=refused"
+            case .sent, .waiting, .cancelled, nil: nil
+            }
+        }
+        if !settled.isEmpty {
+            json.name("pushes")
+            json.plain(settled.joined(separator: " "))
+        }
         json.endObject()
         return String(decoding: json.bytes, as: UTF8.self)
     }
@@ -249,6 +266,12 @@ private struct KeptState {
             case "caller": caller = Self.media(value)
             case "callee": callee = Self.media(value)
             case "waiting": isWaiting = true
+            case "pushes":
+                for push in (value ?? "").split(separator: " ") {
+                    let parts = push.split(separator: "=")
+                    guard parts.count == 2, let id = DeviceID(String(parts[0])) else { continue }
+                    pushes[id] = DevicePush(settled: parts[1] == "accepted" ? .accepted : .refused)
+                }
             default: break
             }
         }

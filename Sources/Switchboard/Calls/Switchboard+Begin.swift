@@ -55,6 +55,7 @@ extension Switchboard {
             for rival in rivals { drive(rival, .lostGlare(to: id), at: now) }
         }
         if reaches { ring(call, at: now) }
+        reschedule(call)
         var result = receipt
         result.madeCallID = message.callID == nil
         return result

@@ -130,6 +130,7 @@ extension Switchboard {
         note(call, "ended", reason: ending.reason, at: now)
         out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
         for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
+        tellMissed(call, at: now)
         reschedule(call)
     }
 }

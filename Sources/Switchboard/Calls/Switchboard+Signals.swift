@@ -116,7 +116,7 @@ extension Switchboard {
             named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? calls.find(id, for: source.user)
         }
         if let call = found, let side = call.session.side(of: source.user) {
-            let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone) } ?? false
+            let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone, on: side) } ?? false
             if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
                 return deliverSignal(message, to: call, side, from: source, at: now)
             }

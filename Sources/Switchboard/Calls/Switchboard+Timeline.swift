@@ -31,10 +31,23 @@ extension Switchboard {
     /// What a log entry adds to the timeline; changes of state are told by their causes.
     static func event(for entry: LogEntry) -> TimelineRecord? {
         guard case .signal(let kind, let side, let phone, _, _) = entry.content else { return nil }
-        return TimelineRecord(
-            at: entry.at,
+        return TimelineRecord(signal: kind, from: side, phone, seq: entry.seq, at: entry.at)
+    }
+}
+
+extension TimelineRecord {
+    /// A signal, as the timeline tells it.
+    fileprivate init(signal kind: SignalKind, from side: Side, _ phone: Phone, seq: UInt64, at moment: Moment) {
+        self.init(
+            at: moment,
             event: kind == .offer ? "offer" : "signal.\(kind.rawValue)",
-            details: #""side":"\#(side.rawValue)","device":"\#(phone.id.text)","seq":\#(entry.seq)"#
+            details: #""side":"\#(side.rawValue)","device":"\#(phone.id.text)","seq":\#(seq)"#
         )
+    }
+
+    /// What a kept log entry adds to the timeline; `nil` for a change of state.
+    public init?(_ record: EntryRecord) {
+        guard let entry = LogEntry(record), let event = Switchboard.event(for: entry) else { return nil }
+        self = event
     }
 }

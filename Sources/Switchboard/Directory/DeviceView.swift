@@ -42,6 +42,15 @@ enum DeviceView {
         json.value(device.createdAt.milliseconds)
         json.name("seenAt")
         json.value(device.seenAt.milliseconds)
+        json.name("pushHealth")
+        json.beginObject()
+        json.name("unanswered")
+        json.value(device.unansweredPushes)
+        json.name("wakesBy")
+        json.plain(
+            device.unansweredPushes >= Switchboard.pushesUntilAlert && device.alertToken != nil ? "alert" : "voip"
+        )
+        json.endObject()
         json.name("lastPush")
         if let push = device.lastPush { write(push, into: &json) } else { json.null() }
         json.endObject()

@@ -19,6 +19,9 @@ public struct Who: Equatable, Sendable {
     /// Whether the token writes the user as a JSON integer.
     public var userIsInteger: Bool
 
+    /// The one call that it is good for, where it is no token but a push's capability.
+    public var scope: CallScope?
+
     /// A token's word.
     public init(
         user: UserID,
@@ -40,8 +43,15 @@ public struct Who: Equatable, Sendable {
         self.userIsInteger = userIsInteger
     }
 
+    /// What a push's capability stands for: one device of the user, in one epoch of one call.
+    public init(user: UserID, scope: CallScope) {
+        self.init(user: user, mark: TokenMark(rawValue: 0), device: scope.device)
+        self.scope = scope
+    }
+
     /// The phone that a request comes from: the named device, else the token itself.
     public func phone(named device: DeviceID?) -> Phone {
+        if let scope { return Phone(id: scope.device, mark: mark) }
         if let id = device ?? self.device { return Phone(id: id, mark: mark) }
         return Phone(unnamed: mark)
     }
@@ -63,4 +73,24 @@ public struct RequestID: Hashable, Sendable {
 
     /// The request with this number.
     public init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// What a push's capability is good for (protocol, section 6).
+public struct CallScope: Equatable, Sendable {
+    /// The call.
+    public var call: CallID
+    /// Which use of its name.
+    public var epoch: UInt32
+    /// The user at the other end.
+    public var peer: UserID
+    /// The device that was pushed.
+    public var device: DeviceID
+
+    /// A scope of all its parts.
+    public init(call: CallID, epoch: UInt32, peer: UserID, device: DeviceID) {
+        self.call = call
+        self.epoch = epoch
+        self.peer = peer
+        self.device = device
+    }
 }

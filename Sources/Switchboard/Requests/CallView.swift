@@ -13,13 +13,18 @@ enum CallView {
     }
 
     /// One call with its legs.
-    static func details(_ record: CallRecord) -> [UInt8] {
+    static func details(_ record: CallRecord, for who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
-        write(record, for: nil, into: &json)
+        write(record, for: who, withLegs: true, into: &json)
         return json.bytes
     }
 
-    private static func write(_ record: CallRecord, for who: Who?, into json: inout JSONWriter) {
+    private static func write(
+        _ record: CallRecord,
+        for who: Who,
+        withLegs: Bool = false,
+        into json: inout JSONWriter
+    ) {
         json.beginObject()
         json.name("id")
         json.value(record.number.rawValue)
@@ -30,21 +35,19 @@ enum CallView {
         json.name("room")
         json.plain(record.room)
         json.name("caller_id")
-        json.id(record.caller, asInteger: who?.userIsInteger ?? false)
+        json.id(record.caller, asInteger: who.userIsInteger)
         json.name("callee_id")
-        json.id(record.callee, asInteger: who?.userIsInteger ?? false)
+        json.id(record.callee, asInteger: who.userIsInteger)
         json.name("call_type")
         json.plain(record.hasVideo ? "video" : "audio")
         json.name("hasVideo")
         json.value(record.hasVideo)
         json.name("state")
-        json.plain(record.state(for: who?.user).rawValue)
+        json.plain(record.callState.rawValue)
         json.name("reason")
         if let reason = record.reason { json.plain(reason.rawValue) } else { json.null() }
-        if let who {
-            json.name("direction")
-            json.plain(record.caller == who.user ? "outgoing" : record.answeredAt == nil ? "missed" : "incoming")
-        }
+        json.name("direction")
+        json.plain(record.caller == who.user ? "outgoing" : record.answeredAt == nil ? "missed" : "incoming")
         json.name("started_at")
         json.plain(Timestamp.text(record.startedAt))
         json.name("duration")
@@ -55,14 +58,15 @@ enum CallView {
         json.optional("endedAt", record.endedAt)
         json.name("ringMilliseconds")
         json.value(((record.answeredAt ?? record.endedAt).map { $0 - record.startedAt })?.milliseconds ?? 0)
-        if who == nil { legs(record, into: &json) }
+        if withLegs { legs(record, for: who, into: &json) }
         json.endObject()
     }
 
-    private static func legs(_ record: CallRecord, into json: inout JSONWriter) {
+    /// The legs that the asker may know of: the caller sees no device of the callee, or a block would show.
+    private static func legs(_ record: CallRecord, for who: Who, into json: inout JSONWriter) {
         json.name("legs")
         json.beginArray()
-        for leg in record.legs {
+        for leg in record.legs where leg.isCaller || who.isService || record.callee == who.user {
             json.beginObject()
             json.name("side")
             json.plain(leg.isCaller ? "caller" : "callee")
@@ -80,7 +84,7 @@ enum CallView {
 
 extension CallRecord {
     /// Where the call stands.
-    fileprivate func state(for user: UserID?) -> CallState {
+    fileprivate var callState: CallState {
         if endedAt != nil { return .ended }
         if activeAt != nil { return .active }
         return answeredAt == nil ? .ringing : .answered

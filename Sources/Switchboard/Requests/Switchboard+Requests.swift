@@ -15,6 +15,7 @@ extension Switchboard {
             refuse(id, error)
             return
         }
+        showLife(of: who, in: request, at: now)
         switch request {
         case .signal(let message): signal(message, by: who, as: id, at: now)
         case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: who, as: id, at: now)
@@ -23,7 +24,7 @@ extension Switchboard {
             ask(.history(who.user, limit: limit, before: before), for: .history(id, who), at: now)
         case .call(let callID):
             if let call = calls.find(callID, for: who.user) {
-                say(.reply(id, Reply(body: CallView.details(call.record))), at: now)
+                say(.reply(id, Reply(body: CallView.details(call.record, for: who))), at: now)
             } else {
                 ask(.timeline(callID, who.user), for: .call(id, who, callID), at: now)
             }
@@ -43,6 +44,7 @@ extension Switchboard {
     ///
     /// A hang-up must always get through.
     private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
+        if let scope = who.scope, let error = refusal(of: request, within: scope, by: who) { return error }
         switch request {
         case .end: return nil
         case .signal(let message): if message.signal.kind == .end { return nil }
@@ -54,6 +56,41 @@ extension Switchboard {
         // A service acts for everybody: its rate is its own affair.
         guard !who.isService, !requestBuckets[who.user, default: full].take(at: now) else { return nil }
         return WireError(.rateLimited, "at most \(policy.signalsPerSecond) requests a second")
+    }
+
+    /// A request is a sign of life of the device that it names, or of the user's phones without a name.
+    private func showLife(of who: Who, in request: Request, at now: Moment) {
+        guard !who.isService else { return }
+        let named: DeviceID? =
+            switch request {
+            case .signal(let message): message.device
+            case .fetch(_, let fetch): fetch.device
+            case .end(_, let device): device
+            case .history, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block, .unblock,
+                .doNotDisturb:
+                nil
+            }
+        let phone = who.phone(named: named)
+        showsLife(phone, of: who.user, isNamed: !phone.isUnnamed, at: now)
+    }
+
+    /// Why a push's capability is not good for a request: it lets its device learn of the one call, alert and end it.
+    private func refusal(of request: Request, within scope: CallScope, by who: Who) -> WireError? {
+        let named: CallID?
+        switch request {
+        case .fetch(let id, _), .end(let id, _): named = id
+        case .signal(let message) where message.signal.kind == .ringing || message.signal.kind == .end:
+            named = message.callID
+        case .signal, .history, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block, .unblock,
+            .doNotDisturb:
+            return WireError(.forbidden, "a push's capability is good for GET, ringing and end of its call alone")
+        }
+        guard named == scope.call else { return Self.unknownCall }
+        guard let call = calls[CallKey(id: scope.call, pair: Pair(who.user, scope.peer))] else {
+            return Self.unknownCall
+        }
+        return call.session.epoch == scope.epoch
+            ? nil : WireError(.callEnded, "that call is over; its name is used again")
     }
 
     func refuse(_ id: RequestID, _ error: WireError) {
@@ -136,7 +173,7 @@ extension Switchboard {
         case (.history(let id, let who), .history(let calls)):
             out.append(.reply(id, Reply(body: CallView.history(calls, for: who))))
         case (.call(let id, let who, _), .timeline(let record?, _)) where Self.concerns(record, who):
-            out.append(.reply(id, Reply(body: CallView.details(record))))
+            out.append(.reply(id, Reply(body: CallView.details(record, for: who))))
         case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
             out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
         case (.call(let id, _, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)

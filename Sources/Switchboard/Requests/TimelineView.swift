@@ -5,7 +5,8 @@ import CallWire
 enum TimelineView {
     /// Events that the caller must not see: they would tell of blocks, do-not-disturb and the callee's devices.
     private static let hiddenFromCaller: Set<String> = [
-        "blocked", "dnd", "no_device", "delivered.socket", "probe", "probe.failed", "push.sent", "push.result",
+        "blocked", "dnd", "no_device", "fetched", "delivered.socket", "probe", "probe.failed", "push.sent",
+        "push.result",
         "push.cancelled",
     ]
     private static let hiddenFromCallee: Set<String> = ["blocked"]

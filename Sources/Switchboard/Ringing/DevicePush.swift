@@ -4,54 +4,104 @@ import CallCore
 ///
 ///                 order          200
 ///     (start) ───────────▶ sent ──────▶ accepted
-///                ▲           │ no answer, 429, 5xx
-///                │ retryAt   ▼
-///                └──────── waiting         sent ──(other error)──▶ refused
+///                ▲           │ no answer, 429, 5xx, the other environment
+///                │ moment    ▼
+///                └──────── waiting         sent ──(any other error)──▶ refused
+///
+/// Every phase but `accepted` and `refused` leads to `cancelled` when the call no longer rings.
 struct DevicePush: Equatable {
     enum Phase: Equatable {
         /// Handed to the push service; leads to every other phase.
         case sent(PushID)
-        /// Will be tried again then; leads to `sent`.
+        /// Will be tried then; leads to `sent`.
         case waiting(until: Moment)
         /// APNs took it. Nothing more is sent.
         case accepted
         /// It cannot be delivered. Nothing more is sent.
         case refused
-        /// The call no longer rings. Nothing more is sent.
+        /// The call no longer rings. Nothing more is sent, but APNs may yet say that it took what was under way.
         case cancelled
     }
 
     private(set) var phase: Phase
+    /// What kind of push wakes this device: an alert where VoIP pushes stay without effect.
+    let kind: PushOrder.Kind
     /// How often it was tried.
-    private(set) var attempts = 1
+    private(set) var attempts: Int
     /// Which service is asked.
     private(set) var environment: APNsEnvironment
+    /// When it was last handed to the push service.
+    private(set) var sentAt: Moment
     /// Whether the other service was tried already.
     private var triedOther = false
 
-    init(sent id: PushID, environment: APNsEnvironment) {
+    /// A push that is sent now.
+    init(sent id: PushID, kind: PushOrder.Kind, environment: APNsEnvironment, at now: Moment) {
         phase = .sent(id)
+        self.kind = kind
         self.environment = environment
+        sentAt = now
+        attempts = 1
     }
 
+    /// A push that will be due if its device has not come by then, as after a restart in the middle of a ring.
+    init(waitingUntil moment: Moment, kind: PushOrder.Kind, environment: APNsEnvironment) {
+        phase = .waiting(until: moment)
+        self.kind = kind
+        self.environment = environment
+        sentAt = moment
+        attempts = 0
+    }
+
+    /// A push of which it is known from before a restart what became of it.
+    init(settled phase: Phase) {
+        self.phase = phase
+        kind = .voip
+        environment = .production
+        sentAt = Moment(milliseconds: 0)
+        attempts = 1
+    }
+
+    /// When it is to be tried again.
     var retryAt: Moment? { if case .waiting(let until) = phase { until } else { nil } }
 
-    mutating func sent(_ id: PushID) {
+    mutating func sent(_ id: PushID, at now: Moment) {
         phase = .sent(id)
+        sentAt = now
         attempts += 1
     }
 
+    /// The call no longer rings; the push under way, if there is one.
     mutating func cancel() -> PushID? {
-        defer { if phase != .accepted && phase != .refused { phase = .cancelled } }
-        if case .sent(let id) = phase { return id }
-        return nil
+        switch phase {
+        case .sent(let id):
+            phase = .cancelled
+            return id
+        case .waiting:
+            phase = .cancelled
+            return nil
+        case .accepted, .refused, .cancelled: return nil
+        }
     }
 
     /// What follows from a push's result.
-    enum Verdict: Equatable { case accepted, retry, tryOther, refused, ignore }
+    enum Verdict: Equatable {
+        /// It was taken.
+        case accepted
+        /// It will be tried again later.
+        case retry
+        /// It is to be tried with the other environment at once.
+        case tryOther
+        /// Both environments say that the token is bad.
+        case tokenIsBad
+        /// It will not be tried again.
+        case refused
+        /// It changes nothing.
+        case ignore
+    }
 
     mutating func take(_ result: PushResult, for id: PushID, at now: Moment) -> Verdict {
-        if case .answered(200, _, _) = result, phase == .cancelled {
+        if phase == .cancelled, case .answered(200, _, _) = result {
             phase = .accepted
             return .accepted
         }
@@ -60,14 +110,18 @@ struct DevicePush: Equatable {
         case .answered(200, _, _):
             phase = .accepted
             return .accepted
-        case .answered(400, "BadDeviceToken", _) where !triedOther:
+        case .answered(400, "BadDeviceToken", _):
+            guard !triedOther else {
+                phase = .refused
+                return .tokenIsBad
+            }
             triedOther = true
             environment = environment.other
             phase = .waiting(until: now)
             return .tryOther
         case .answered(429, _, _), .answered(500, _, _), .answered(503, _, _), .unreachable:
             // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the ring's end stops it.
-            let exponent = min(attempts - 1, 5)
+            let exponent = min(max(attempts, 1) - 1, 5)
             phase = .waiting(until: now + .milliseconds(250 << Int64(exponent)))
             return .retry
         case .answered, .onlyLogged:

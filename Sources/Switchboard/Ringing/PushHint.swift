@@ -35,6 +35,9 @@ enum PushHint {
 
     static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
+    /// What a reason of APNs means.
+    static func text(forReason reason: String?) -> String? { reason.flatMap { texts[$0] } }
+
     static func text(for result: PushResult) -> String? {
         switch result {
         case .answered(200, _, _): nil

@@ -33,6 +33,61 @@ enum PushPayload {
         }
     }
 
+    /// A call comes in, told as a notice: for a phone on which iOS withholds VoIP pushes.
+    static func incomingAlert(_ call: Call, at now: Moment) -> [UInt8] {
+        notice(call, type: "call.incoming", title: "Incoming call") { json in
+            json.name("room")
+            json.plain(call.room)
+            json.name("hasVideo")
+            json.value(call.session.hasVideo)
+            json.name("callUUID")
+            json.plain(call.uuid)
+            json.name("sentAt")
+            json.value(now.milliseconds)
+            json.name("ringUntil")
+            json.value(call.session.ringUntil.milliseconds)
+        }
+    }
+
+    /// A call was missed.
+    static func missed(_ call: Call) -> [UInt8] { notice(call, type: "call.missed", title: "Missed call") { _ in } }
+
+    private static func notice(
+        _ call: Call,
+        type: String,
+        title: String,
+        _ more: (inout JSONWriter) -> Void
+    ) -> [UInt8] {
+        let name = call.displayName ?? call.session.caller.text
+        var json = JSONWriter(capacity: 512)
+        json.beginObject()
+        json.name("aps")
+        json.beginObject()
+        json.name("alert")
+        json.beginObject()
+        json.name("title")
+        json.value(title)
+        json.name("body")
+        json.value(name)
+        json.endObject()
+        json.name("sound")
+        json.plain("default")
+        json.endObject()
+        json.name("type")
+        json.plain(type)
+        json.name("callId")
+        json.plain(call.key.id.text)
+        json.name("epoch")
+        json.value(call.session.epoch)
+        json.name("fromUserId")
+        json.plain(call.session.caller.text)
+        json.name("fromDisplayName")
+        json.value(name)
+        more(&json)
+        json.endObject()
+        return json.bytes
+    }
+
     private static func write(
         _ call: Call,
         displayName: String?,

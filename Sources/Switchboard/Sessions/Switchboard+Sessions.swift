@@ -49,6 +49,7 @@ extension Switchboard {
                 )
             )
         )
+        showsLife(phone, of: who.user, isNamed: named != nil, at: now)
         replayEverything(to: session, at: now)
         schedule(.session(id), at: nextCheckUp(of: session))
     }
@@ -77,6 +78,7 @@ extension Switchboard {
             replay(call, to: session, side, after: 0)
             if side == .callee, case .ringing = call.session.phase {
                 note(call, "delivered.socket", device: session.phone.id, at: now)
+                probe(session, for: call, at: now)
             }
             if call.session.owesNews(to: session.phone, side: side) { drive(call, .told(session.phone, side), at: now) }
         }
@@ -164,6 +166,7 @@ extension Switchboard {
         sessionsByUser[session.user]?.removeAll { $0 === session }
         if sessionsByUser[session.user]?.isEmpty == true { sessionsByUser[session.user] = nil }
         leaveAllRooms(session)
+        wakeInsteadOf(session, at: now)
         for call in calls.live(of: session.user) {
             guard let side = call.session.side(of: session.user) else { continue }
             if !isPresent(session.phone, of: session.user, in: call) {

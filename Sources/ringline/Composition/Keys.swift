@@ -39,14 +39,15 @@ struct Keys {
             audience: settings.jwtAudience,
             requireExpiry: settings.jwtRequireExpiry
         )
+        let serverKey =
+            settings.isInMemory ? SecureRandom.bytes(32) : try Self.folderKey(settings.data, ServerKey.loadOrCreate)
+        let signer = RingCapability(serverKey: serverKey)
+        capabilities = RingCapabilities(signer: signer)
         do {
             let verifier = try TokenVerifier(keys: sources, rules: rules)
             warnings += verifier.warnings
-            bouncer = TokenBouncer(verifier: verifier)
+            bouncer = TokenBouncer(verifier: verifier, capabilities: signer)
         } catch { throw Complaint(error.description) }
-        let serverKey =
-            settings.isInMemory ? SecureRandom.bytes(32) : try Self.folderKey(settings.data, ServerKey.loadOrCreate)
-        capabilities = RingCapabilities(signer: RingCapability(serverKey: serverKey))
         self.warnings = warnings
     }
 
@@ -79,6 +80,14 @@ struct Keys {
 /// Checks tokens, and says who bears them in the switchboard's words.
 struct TokenBouncer: Bouncer {
     let verifier: TokenVerifier
+    let capabilities: RingCapability
+
+    func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who {
+        guard let fields = capabilities.verify(capability, nowMs: now), let user = UserID(fields.user),
+            let call = CallID(fields.callId), let peer = UserID(fields.peer), let device = DeviceID(fields.device)
+        else { throw WireError(.unauthenticated, "the capability is not valid, or no longer") }
+        return Who(user: user, scope: CallScope(call: call, epoch: fields.epoch, peer: peer, device: device))
+    }
 
     func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
         do throws(TokenError) {

@@ -16,6 +16,7 @@ struct Launch {
 
     /// Serves until SIGTERM or SIGINT.
     func run() throws(Complaint) {
+        FatalSignals.end()
         // Before any thread is started, so that every thread has them blocked and only the watch gets them.
         let watch = SignalWatch()
         let log = Log.make(level: settings.logLevel, asJSON: settings.logsJSON)

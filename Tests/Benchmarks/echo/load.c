@@ -1,6 +1,6 @@
 /* Load for the relay: cc -O2 -o load load.c && ./load PORT CONNECTIONS ACTIVE SECONDS BYTES SERVER_PID
  *
- * Opens CONNECTIONS sessions, lets the first ACTIVE send one message of BYTES each and another for each one received,
+ * Opens CONNECTIONS sessions, lets the last ACTIVE send one message of BYTES each and another for each one received,
  * and prints the server's CPU time for each message (from /proc/PID/stat) and its resident memory before and after. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -52,6 +52,7 @@ int main(int argc, char **argv) {
     sleep(1);
     printf("resident: %ld KB before, %ld KB after, %.0f bytes a session\n", before, rss(pid), (rss(pid) - before) * 1024.0 / n);
     if (!active) return 0;
+    fds += n - active;
     unsigned char *m = malloc(bytes + 16); int h = 0;
     m[h++] = 0x81;
     if (bytes < 126) m[h++] = 0x80 | bytes; else { m[h++] = 0x80 | 126; m[h++] = bytes >> 8; m[h++] = bytes & 255; }

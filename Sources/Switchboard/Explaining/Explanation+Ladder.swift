@@ -1,0 +1,101 @@
+import CallCore
+
+/// The ladder: who said what to whom, and when.
+///
+/// Columns are the caller, the server, APNs and each device of the callee; offsets are in milliseconds from the offer.
+extension Explanation {
+    /// How far apart two columns stand, in characters.
+    private static let columnWidth = 18
+    private static let offsetWidth = 8
+
+    /// The callee's devices in the order in which they appear.
+    private var calleeDevices: [String] {
+        var seen: [String] = []
+        for event in events {
+            guard let device = event.device, event.side != .caller, !seen.contains(device) else { continue }
+            seen.append(device)
+        }
+        return seen.isEmpty ? ["\(record.callee.text)"] : seen
+    }
+
+    var ladder: String {
+        let devices = calleeDevices
+        let columns = ["caller \(record.caller.text)", "server", "APNs"] + devices.map { Self.short($0) }
+        var lines = [Self.heading(columns)]
+        for event in events {
+            let to = event.device.flatMap { devices.firstIndex(of: $0) }.map { $0 + 3 } ?? 3
+            let text =
+                String(repeating: " ", count: max(0, Self.offsetWidth - 1 - offsetText(event).count))
+                + offsetText(event) + " "
+            lines.append(text + Self.row(columns.count, step(event, device: to)))
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func offsetText(_ event: Event) -> String { "\((event.at - record.startedAt).milliseconds)" }
+
+    /// What a row shows: an arrow between two columns, or a word at one.
+    private enum Step {
+        case arrow(from: Int, to: Int, String)
+        case word(at: Int, String)
+    }
+
+    private func step(_ event: Event, device: Int) -> Step {
+        if let signal = event.signal {
+            return event.side == .caller ? .arrow(from: 0, to: 1, signal) : .arrow(from: device, to: 1, signal)
+        }
+        switch event.name {
+        case "delivered.socket": return .arrow(from: 1, to: device, "offer")
+        case "fetched": return .arrow(from: device, to: 1, "GET")
+        case "probe": return .arrow(from: 1, to: device, "ping")
+        case "probe.failed": return .word(at: device, "no answer")
+        case "push.sent": return .arrow(from: 1, to: 2, event.kind == "missed" ? "missed call" : "push")
+        case "push.result": return .arrow(from: 2, to: 1, event.status.map { "\($0)" } ?? "failed")
+        case "push.cancelled": return .word(at: 1, "push taken back")
+        case "ended": return .word(at: 1, "ended: \(event.reason ?? "")")
+        case "no_device": return .word(at: 1, "no device")
+        case "dnd": return .word(at: 1, "do not disturb")
+        default: return .word(at: 1, Self.printable(event.name))
+        }
+    }
+
+    private static func heading(_ columns: [String]) -> String {
+        var line = String(repeating: " ", count: offsetWidth)
+        for column in columns {
+            let shown = column.count > columnWidth - 2 ? String(column.prefix(columnWidth - 3)) + "…" : column
+            line += shown + String(repeating: " ", count: columnWidth - shown.count)
+        }
+        return line.trimmingEnd()
+    }
+
+    private static func row(_ count: Int, _ step: Step) -> String {
+        var cells = [Character](repeating: " ", count: columnWidth * count)
+        for column in 0..<count { cells[column * columnWidth] = "│" }
+        switch step {
+        case .word(let column, let word):
+            for (index, character) in word.prefix(columnWidth * (count - column) - 2).enumerated() {
+                cells[column * columnWidth + 2 + index] = character
+            }
+        case .arrow(let from, let to, let label):
+            let (left, right) = (min(from, to) * columnWidth, max(from, to) * columnWidth)
+            for index in left + 1..<right { cells[index] = "─" }
+            cells[to > from ? right - 1 : left + 1] = to > from ? "▶" : "◀"
+            let shown = Array(" \(label) ".prefix(right - left - 4))
+            for (index, character) in shown.enumerated() { cells[left + 3 + index] = character }
+        }
+        return String(cells).trimmingEnd()
+    }
+
+    /// A device's id as it fits a column.
+    static func short(_ device: String) -> String {
+        device.count <= columnWidth - 2 ? device : String(device.prefix(columnWidth - 3)) + "…"
+    }
+}
+
+extension String {
+    fileprivate func trimmingEnd() -> String {
+        var text = self[...]
+        while text.last == " " { text = text.dropLast() }
+        return String(text)
+    }
+}

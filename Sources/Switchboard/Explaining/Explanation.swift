@@ -1,0 +1,87 @@
+import CallCore
+import CallWire
+
+/// Why a call rang, or did not: its ladder as text, and a verdict in plain words.
+///
+/// Made from what is kept alone, so that it can be told of a running server and of a stopped one. Holds no description, no
+/// candidate and no address.
+public struct Explanation: Sendable {
+    /// The call.
+    public let record: CallRecord
+    /// What happened, oldest first.
+    let events: [Event]
+    /// The callee's devices as far as they are registered.
+    let devices: [DeviceRecord]
+
+    /// One event of the timeline, taken apart.
+    struct Event {
+        let at: Moment
+        let name: String
+        let side: Side?
+        let device: String?
+        let status: Int64?
+        let reason: String?
+        let kind: String?
+        let environment: String?
+
+        init(_ record: TimelineRecord) {
+            at = record.at
+            name = record.event
+            // We wrote the members; if they cannot be read, the event's name still tells something.
+            let object = try? JSONObject(Array("{\(record.details)}".utf8))
+            func text(_ name: String) -> String? {
+                object?.members.first { object?.name(of: $0) == name }.flatMap { object?.string($0) }
+            }
+            side = text("side").flatMap { Side(rawValue: $0) }
+            device = text("device")
+            status = object?.members.first { object?.name(of: $0) == "status" }.flatMap { object?.integer($0) }
+            reason = text("reason")
+            kind = text("kind")
+            environment = text("environment")
+        }
+
+        /// The signal's kind, where it is one.
+        var signal: String? {
+            if name == "offer" { return name }
+            return name.hasPrefix("signal.") ? String(name.dropFirst(7)) : nil
+        }
+    }
+
+    /// An explanation of a kept call: its timeline, its log as far as it is kept, the callee's devices.
+    public init(record: CallRecord, events: [TimelineRecord], log: [EntryRecord], devices: [DeviceRecord]) {
+        self.record = record
+        let all = log.compactMap { TimelineRecord($0) } + events
+        self.events = all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { Event(all[$0]) }
+        self.devices = devices
+    }
+
+    /// The whole explanation: what call it was, its ladder, the verdict.
+    public var text: String { "\(title)\n\n\(ladder)\n\(verdict)\n" }
+
+    private var title: String {
+        let name = record.displayName.map { " (\(Self.printable($0)))" } ?? ""
+        var text =
+            "Call \(record.id.text), epoch \(record.epoch): \(record.caller.text)\(name) calls \(record.callee.text), "
+        text += "\(record.hasVideo ? "video" : "audio"), \(Timestamp.text(record.startedAt))"
+        return text
+    }
+
+    /// Text of a user's making as it may be printed: one line, no control characters.
+    static func printable(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) ? " " : $0 }
+            )
+        )
+    }
+
+    /// A moment as an offset from the offer: `+0.21 s`.
+    func offset(_ moment: Moment) -> String { "+" + Self.seconds(moment - record.startedAt) }
+
+    /// A span in seconds with two decimals.
+    static func seconds(_ span: Moment.Span) -> String {
+        let hundredths = (span.milliseconds + 5) / 10
+        let rest = String(hundredths % 100)
+        return "\(hundredths / 100).\(rest.count < 2 ? "0" : "")\(rest) s"
+    }
+}

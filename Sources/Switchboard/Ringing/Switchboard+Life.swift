@@ -1,0 +1,18 @@
+import CallCore
+
+/// Signs of life: any authenticated request or socket of a device, or a use of its push's capability.
+extension Switchboard {
+    /// How old the kept moment may be; nobody needs it to the second, and every request would be a write.
+    private static let keepEvery = Moment.Span.seconds(60)
+
+    func showsLife(_ phone: Phone, of user: UserID, isNamed: Bool, at now: Moment) {
+        for var device in directory.devices(of: user)
+        where device.id == phone.id || (!device.isNamed && !isNamed) {
+            let isWorthKeeping = device.unansweredPushes > 0 || now >= device.seenAt + Self.keepEvery
+            device.seenAt = now
+            device.unansweredPushes = 0
+            directory.put(device)
+            if isWorthKeeping { changes.append(.device(device)) }
+        }
+    }
+}

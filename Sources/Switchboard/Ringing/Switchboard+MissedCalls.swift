@@ -1,0 +1,44 @@
+import CallCore
+import CallWire
+
+/// "Missed call": a normal push to the devices that had been rung (protocol, sections 6 and 9).
+extension Switchboard {
+    /// For how long APNs is asked to take the notice.
+    private static let noticeFor = Moment.Span.seconds(30)
+
+    /// Tells the callee's devices of a call that nobody answered.
+    func tellMissed(_ call: Call, at now: Moment) {
+        guard call.hidden == nil, case .ended(let ending, nil) = call.session.phase,
+            ending.reason == .unanswered || ending.reason == .cancelled
+        else { return }
+        for device in directory.devices(of: call.session.callee) where wasRung(device, in: call) {
+            guard let token = device.alertToken else { continue }
+            order(
+                Wake(
+                    call: call.number,
+                    user: device.user,
+                    device: device.id,
+                    token: token,
+                    kind: .alert,
+                    environment: environment(of: device),
+                    tellsMissed: true
+                ),
+                as: makePushID(),
+                payload: PushPayload.missed(call),
+                name: "/missed",
+                to: device,
+                for: call,
+                giveUpAt: now + Self.noticeFor,
+                at: now
+            )
+        }
+    }
+
+    private func wasRung(_ device: DeviceRecord, in call: Call) -> Bool {
+        if call.pushes[device.id].map({ $0.attempts > 0 }) ?? false { return true }
+        return call.session.legs.contains { leg in
+            guard leg.side == .callee else { return false }
+            return leg.phone.id == device.id || (!device.isNamed && (leg.phone.isUnnamed || leg.phone.isOfConnection))
+        }
+    }
+}

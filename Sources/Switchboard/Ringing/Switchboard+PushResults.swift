@@ -1,0 +1,145 @@
+import CallCore
+import CallWire
+
+/// What became of pushes, and what follows from it for calls, devices and tokens.
+extension Switchboard {
+    func pushed(_ id: PushID, _ result: PushResult, at now: Moment) {
+        guard let wake = pushes.removeValue(forKey: id) else { return }
+        metrics.pushResults[result.label, default: 0] += 1
+        let call = calls[wake.call]
+        if let call { note(result, of: wake, call, at: now) }
+        var verdict = DevicePush.Verdict.ignore
+        if let call, !wake.tellsMissed {
+            verdict = call.pushes[wake.device]?.take(result, for: id, at: now) ?? .ignore
+            markDirty(call)
+        }
+        keep(result, verdict, of: wake, at: now)
+        if let call {
+            complain(result, of: wake, call)
+            if verdict == .tryOther { retryPushes(of: call, at: now) }
+            reschedule(call)
+        }
+    }
+
+    private func complain(_ result: PushResult, of wake: Wake, _ call: Call) {
+        switch result {
+        case .answered(200, _, _), .cancelled, .onlyLogged: break
+        case .answered(let status, let reason, _):
+            out.append(.note(.pushFailed(call.key.id, wake.device, status: status, reason: reason ?? "")))
+        case .unreachable(let why): out.append(.note(.pushFailed(call.key.id, wake.device, status: 0, reason: why)))
+        }
+    }
+
+    private func note(_ result: PushResult, of wake: Wake, _ call: Call, at now: Moment) {
+        if result == .cancelled {
+            note(call, "push.cancelled", device: wake.device, at: now)
+            return
+        }
+        note(
+            call,
+            "push.result",
+            device: wake.device,
+            { json in
+                switch result {
+                case .answered(let status, let reason, _):
+                    json.name("status")
+                    json.value(status)
+                    if let reason {
+                        json.name("reason")
+                        json.value(reason)
+                    }
+                case .unreachable(let why):
+                    json.name("reason")
+                    json.value(why)
+                case .onlyLogged:
+                    json.name("reason")
+                    json.value("no APNs key is configured: pushes are only logged")
+                case .cancelled: break
+                }
+                json.name("kind")
+                json.plain(wake.tellsMissed ? "missed" : wake.kind.rawValue)
+                json.name("environment")
+                json.plain(wake.environment.rawValue)
+            },
+            at: now
+        )
+    }
+
+    /// Keeps the result with the device, and takes away a token that APNs says is dead.
+    private func keep(_ result: PushResult, _ verdict: DevicePush.Verdict, of wake: Wake, at now: Moment) {
+        guard result != .cancelled, var device = directory.device(wake.device, of: wake.user) else { return }
+        device.lastPush = .init(
+            at: now,
+            status: result.status,
+            reason: result.reason,
+            environment: wake.environment,
+            hint: PushHint.text(for: result)
+        )
+        switch result {
+        case .answered(200, _, _):
+            device.workingEnvironment = wake.environment
+            breaker.accepted(at: now)
+        case .answered(410, _, let timestamp): dropToken(of: &device, wake, diedAt: timestamp, at: now)
+        case .answered where verdict == .tokenIsBad: dropToken(of: &device, wake, diedAt: nil, at: now)
+        // The topic, the key or the network is our own fault, and no reason to forget a phone.
+        case .answered, .unreachable, .cancelled, .onlyLogged: break
+        }
+        metrics.isDeletionStopped = breaker.isOpen(at: now)
+        store(device)
+    }
+
+    /// Forgets a token, unless the phone has registered since it died, or so many die that the fault must be ours.
+    private func dropToken(of device: inout DeviceRecord, _ wake: Wake, diedAt: Moment?, at now: Moment) {
+        guard breaker.mayDelete(at: now) else { return }
+        switch wake.kind {
+        case .voip:
+            guard device.voipToken == wake.token, isOver(device.voipTokenAt, diedAt) else { return }
+            device.voipToken = nil
+        case .alert:
+            guard device.alertToken == wake.token, isOver(device.alertTokenAt, diedAt) else { return }
+            device.alertToken = nil
+        }
+    }
+
+    private func isOver(_ registeredAt: Moment?, _ diedAt: Moment?) -> Bool {
+        guard let registeredAt, let diedAt else { return true }
+        return diedAt >= registeredAt
+    }
+
+    /// Puts a device into the directory and the store; one with no token left is removed.
+    func store(_ device: DeviceRecord) {
+        if device.voipToken == nil, device.alertToken == nil, device.fcmToken == nil {
+            directory.remove(device.id, of: device.user)
+            changes.append(.deviceRemoved(device.user, device.id))
+        } else {
+            directory.put(device)
+            changes.append(.device(device))
+        }
+    }
+}
+
+extension PushResult {
+    fileprivate var status: Int { if case .answered(let status, _, _) = self { status } else { 0 } }
+
+    fileprivate var reason: String? {
+        switch self {
+        case .answered(_, let reason, _): reason
+        case .unreachable(let why): why
+        case .cancelled: nil
+        case .onlyLogged: "no APNs key is configured"
+        }
+    }
+
+    /// The result in one word, for the metrics.
+    fileprivate var label: String {
+        switch self {
+        case .answered(200, _, _): "accepted"
+        // APNs' reasons are a fixed list; anything else would let a stranger choose our labels.
+        case .answered(_, let reason?, _) where PushHint.knows(reason): reason
+        case .answered: "other"
+        case .unreachable: "unreachable"
+        case .cancelled: "cancelled"
+        case .onlyLogged: "only_logged"
+        }
+    }
+}

@@ -1,0 +1,174 @@
+import CallCore
+import CallWire
+
+/// Waking phones: one push for each device that no session speaks for.
+extension Switchboard {
+    /// What a push was sent for.
+    struct Wake {
+        let call: CallNumber
+        let user: UserID
+        let device: DeviceID
+        let token: String
+        let kind: PushOrder.Kind
+        let environment: APNsEnvironment
+        /// Whether it tells of a call that was missed.
+        var tellsMissed = false
+    }
+
+    /// After so many VoIP pushes in a row that nobody reacted to, iOS is taken to withhold them (protocol, section 6).
+    static let pushesUntilAlert = 3
+
+    /// Orders a push for a device that has a token, unless one was ordered for this call before.
+    func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
+        guard call.pushes[device.id] == nil, token(of: device, for: kind(for: device)) != nil else { return }
+        drive(call, .notified(Phone(id: device.id, mark: TokenMark(rawValue: 0))), at: now)
+        let id = makePushID()
+        let push = DevicePush(sent: id, kind: kind(for: device), environment: environment(of: device), at: now)
+        call.pushes[device.id] = push
+        markDirty(call)
+        send(id, push, to: device, for: call, at: now)
+    }
+
+    /// After a restart in the middle of a ring: phones have a moment to come back, then they are woken as before.
+    func wakeLater(_ call: Call, at now: Moment) {
+        guard case .ringing = call.session.phase, call.hidden == nil else { return }
+        for device in directory.devices(of: call.session.callee) where call.pushes[device.id] == nil {
+            guard token(of: device, for: kind(for: device)) != nil else { continue }
+            call.pushes[device.id] = DevicePush(
+                waitingUntil: now + policy.probeFor,
+                kind: kind(for: device),
+                environment: environment(of: device)
+            )
+        }
+    }
+
+    private func kind(for device: DeviceRecord) -> PushOrder.Kind {
+        if device.voipToken == nil { return .voip }
+        return device.unansweredPushes >= Self.pushesUntilAlert && device.alertToken != nil ? .alert : .voip
+    }
+
+    private func token(of device: DeviceRecord, for kind: PushOrder.Kind) -> String? {
+        switch kind {
+        case .voip: device.voipToken
+        case .alert: device.alertToken
+        }
+    }
+
+    func environment(of device: DeviceRecord) -> APNsEnvironment {
+        device.workingEnvironment ?? device.environment ?? policy.apnsEnvironment ?? .production
+    }
+
+    func makePushID() -> PushID {
+        lastPush += 1
+        return PushID(rawValue: lastPush)
+    }
+
+    private func send(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call, at now: Moment) {
+        guard let token = token(of: device, for: push.kind) else { return }
+        let payload =
+            switch push.kind {
+            case .voip: PushPayload.incoming(call, to: device, capabilities: capabilities, at: now)
+            case .alert: PushPayload.incomingAlert(call, at: now)
+            }
+        order(
+            Wake(
+                call: call.number,
+                user: device.user,
+                device: device.id,
+                token: token,
+                kind: push.kind,
+                environment: push.environment
+            ),
+            as: id,
+            payload: payload,
+            name: "",
+            to: device,
+            for: call,
+            giveUpAt: call.session.ringUntil,
+            at: now
+        )
+    }
+
+    /// Hands a push to the push service, and says so in the timeline.
+    func order(
+        _ wake: Wake,
+        as id: PushID,
+        payload: [UInt8],
+        name: String,
+        to device: DeviceRecord,
+        for call: Call,
+        giveUpAt: Moment,
+        at now: Moment
+    ) {
+        pushes[id] = wake
+        metrics.pushesSent += 1
+        note(
+            call,
+            "push.sent",
+            device: device.id,
+            { json in
+                json.name("kind")
+                json.plain(wake.tellsMissed ? "missed" : wake.kind.rawValue)
+                json.name("environment")
+                json.plain(wake.environment.rawValue)
+            },
+            at: now
+        )
+        out.append(
+            .push(
+                PushOrder(
+                    id: id,
+                    token: wake.token,
+                    topic: wake.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
+                    kind: wake.kind,
+                    environment: wake.environment,
+                    apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.session.epoch)/\(device.id.text)\(name)"),
+                    payload: payload,
+                    giveUpAt: giveUpAt
+                )
+            )
+        )
+    }
+
+    /// The call no longer rings: what was not yet sent stays unsent, and phones that never reacted are counted.
+    func stopWaking(_ call: Call, at now: Moment) {
+        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
+            let wasWaiting = call.pushes[device]?.retryAt != nil
+            if let id = call.pushes[device]?.cancel() {
+                out.append(.cancelPush(id))
+            } else if wasWaiting {
+                note(call, "push.cancelled", device: device, at: now)
+            }
+            countUnanswered(call, device)
+        }
+    }
+
+    /// iOS withholds pushes from an app that does not react to them: pushes without any sign of life after them are counted.
+    private func countUnanswered(_ call: Call, _ id: DeviceID) {
+        guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.sentAt.milliseconds > 0,
+            var device = directory.device(id, of: call.session.callee), device.seenAt < push.sentAt
+        else { return }
+        device.unansweredPushes += 1
+        store(device)
+    }
+
+    func retryPushes(of call: Call, at now: Moment) {
+        guard case .ringing = call.session.phase else { return }
+        let sessions = sessionsByUser[call.session.callee] ?? []
+        for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
+            guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
+            guard let device = directory.device(id, of: call.session.callee), token(of: device, for: push.kind) != nil,
+                !isLive(device, among: sessions)
+            else {
+                // It has come by itself, or cannot be woken any more. Should it go again, it is woken anew.
+                call.pushes[id] = nil
+                continue
+            }
+            let name = makePushID()
+            push.sent(name, at: now)
+            call.pushes[id] = push
+            markDirty(call)
+            send(name, push, to: device, for: call, at: now)
+        }
+    }
+}

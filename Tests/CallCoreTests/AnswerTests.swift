@@ -1,0 +1,191 @@
+import CallCore
+import Testing
+
+@Suite("An answer")
+struct AnswerTests {
+    @Test("wins when it is the first; the callee's other devices are told that it was elsewhere")
+    func first() throws {
+        let (b1, b2, b3) = (try phone("b1"), try phone("b2"), try phone("b3"))
+        var bench = try Bench(callees: [b1, b2, b3])
+        let out = try bench.send(.answer(digest: 2), .callee, b2)
+        #expect(out.contains(.stopRinging))
+        #expect(bench.session.winner == b2)
+        #expect(bench.session.answeredAt == bench.now)
+        #expect(out.changes.map(\.state) == [.answered, .ended])
+        #expect(out.changes.allSatisfy { $0.answeredBy == b2 })
+        for device in [b1, b3] {
+            #expect(bench.endings(.callee, device) == [.answeredElsewhere])
+            #expect(bench.session.owesNews(to: device, side: .callee))
+            #expect(bench.session.standing(side: .callee, phone: device).state == .ended)
+        }
+        #expect(bench.endings(.callee, b2).isEmpty)
+        #expect(bench.endings(.caller, bench.caller).isEmpty)
+    }
+
+    @Test("that comes second is refused, whatever it says, and changes nothing")
+    func second() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench.answered(by: b1, others: [b2])
+        let before = bench.session
+        #expect(try bench.send(.answer(digest: 3), .callee, b2) == [.refuse(.alreadyAnswered)])
+        #expect(try bench.send(.answer(digest: 2), .callee, b2) == [.refuse(.alreadyAnswered)])
+        #expect(try bench.send(.answer(digest: 3), .callee, b1) == [.refuse(.alreadyAnswered)])
+        #expect(bench.session == before)
+    }
+
+    @Test("sent again by the same device is the same answer, by whatever name and transport")
+    func again() throws {
+        let b1 = try phone("b1", mark: 5)
+        var bench = try Bench(callees: [b1])
+        let seq = try bench.send(.answer(digest: 2), .callee, b1, id: "x").acknowledged?.seq
+        for (device, id) in [(b1, "x"), (b1, "y"), (Phone(unnamed: TokenMark(rawValue: 5)), "z")] {
+            let again = try bench.send(.answer(digest: 2), .callee, device, id: id)
+            #expect(again.isOnlyRepeat, "\(id)")
+            #expect(again.acknowledged?.seq == seq, "\(id)")
+        }
+    }
+
+    @Test("by a device that was never told of the call wins as well")
+    func stranger() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench()
+        try bench.send(.answer(digest: 2), .callee, b1)
+        #expect(bench.session.winner == b1)
+        #expect(bench.session.legs.map(\.phase) == [.answered, .answered])
+    }
+
+    @Test("by the caller to their own call is refused")
+    func byCaller() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        #expect(try bench.send(.answer(digest: 2), .caller, bench.caller).refusal != nil)
+        #expect(bench.session.state == .ringing)
+    }
+
+    @Test("that comes after a decline is too late")
+    func afterDecline() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench(callees: [b1, b2])
+        try bench.send(.end(nil), .callee, b2)
+        #expect(try bench.send(.answer(digest: 2), .callee, b1) == [.refuse(.callEnded)])
+    }
+
+    @Test("hides what follows from the devices that lost, and shows the winner all that was before")
+    func sight() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench(callees: [b1, b2])
+        try bench.send(.ice, .caller, bench.caller)
+        #expect(bench.shown(.callee, b2).count == 2)
+        try bench.send(.answer(digest: 2), .callee, b1)
+        try bench.send(.ice, .caller, bench.caller)
+        #expect(bench.shown(.callee, b1).map(\.seq) == [1, 3, 5, 7])
+        #expect(bench.shown(.callee, b2).map(\.seq) == [6])
+    }
+
+    @Test("makes the call active at once where the device's connected overtook it")
+    func connectedEarly() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench(callees: [b1, b2])
+        try bench.send(.connected, .callee, b1)
+        #expect(bench.session.state == .ringing)
+        var other = bench
+        #expect(try bench.send(.answer(digest: 2), .callee, b1).changes.map(\.state) == [.answered, .ended, .active])
+        #expect(bench.session.activeAt == bench.now)
+        try other.send(.answer(digest: 2), .callee, b2)
+        #expect(other.session.state == .answered)
+    }
+
+    @Test("leads to media that flows: the first connected of either side makes the call active, the second nothing")
+    func connected() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.answered(by: b1)
+        bench.wait(1)
+        #expect(try bench.send(.connected, .caller, bench.caller).changes.map(\.state) == [.active])
+        let activeAt = bench.session.activeAt
+        bench.wait(1)
+        #expect(try bench.send(.connected, .callee, b1).changes.isEmpty)
+        #expect(bench.session.activeAt == activeAt)
+    }
+}
+
+@Suite("Ringing")
+struct RingingTests {
+    @Test("of a device is told to the caller once")
+    func once() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1])
+        let first = try bench.send(.ringing, .callee, b1)
+        #expect(first.entries.map(\.audience) == [.caller])
+        let again = try bench.send(.ringing, .callee, b1)
+        #expect(again.isOnlyRepeat)
+        #expect(again.acknowledged?.seq == first.acknowledged?.seq)
+        #expect(bench.session.legs[1].phase == .ringing)
+    }
+
+    @Test("ends unanswered at its moment, not before, and once")
+    func timeout() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1], first: offer(1, ringFor: 20))
+        #expect(bench.session.deadline == bench.now + .seconds(20))
+        bench.wait(19)
+        #expect(bench.give(.deadlineReached) == [])
+        bench.wait(1)
+        let out = bench.give(.deadlineReached)
+        #expect(out.contains(.stopRinging))
+        #expect(out.ended?.reason == .unanswered)
+        #expect(bench.give(.deadlineReached) == [])
+        #expect(bench.session.deadline == nil)
+        #expect(bench.endings(.callee, b1) == [.unanswered])
+    }
+
+    @Test("goes on until the same moment when the caller replaces the description")
+    func replacedDescription() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1])
+        let until = bench.session.deadline
+        bench.wait(10)
+        let out = try bench.send(.offer(offer(2, hasVideo: true)), .caller, bench.caller)
+        #expect(out.entries.count == 1)
+        #expect(bench.session.deadline == until)
+        #expect(bench.session.hasVideo)
+        #expect(bench.session.legs.count == 2)
+    }
+
+    @Test("is not begun again by the same description, whatever its id")
+    func sameDescription() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        let again = try bench.send(.offer(offer(1)), .caller, bench.caller, id: "y")
+        #expect(again.isOnlyRepeat)
+        #expect(again.acknowledged?.seq == 1)
+    }
+
+    @Test("of one more device is noted once, and not after the call rings no more")
+    func notified() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench(callees: [b1])
+        #expect(bench.give(.notified(b2)) == [.changed])
+        #expect(bench.give(.notified(b2)) == [])
+        try bench.send(.answer(digest: 2), .callee, b1)
+        #expect(bench.give(.notified(try phone("b3"))) == [])
+    }
+
+    @Test("that crossed the answer has nothing to tell any more")
+    func crossing() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.answered(by: b1)
+        #expect(try bench.send(.ringing, .callee, b1).isOnlyRepeat)
+    }
+
+    @Test("of a device that was woken by a push knows the token with which it comes then")
+    func tokenOfWoken() throws {
+        let woken = Phone(id: try phone("ipad").id, mark: TokenMark(rawValue: 0))
+        let ipad = try phone("ipad", mark: 5)
+        let b2 = try phone("b2")
+        for input in [CallSession.Input.notified(ipad), .seen(ipad, .callee)] {
+            var bench = try Bench(callees: [woken, b2])
+            bench.give(input)
+            try bench.send(.end(nil), .callee, Phone(unnamed: ipad.mark))
+            #expect(bench.endings(.callee, ipad) == [.declined])
+            #expect(bench.endings(.callee, b2) == [.declinedElsewhere])
+        }
+    }
+}

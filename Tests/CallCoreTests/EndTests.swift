@@ -1,0 +1,170 @@
+import CallCore
+import Testing
+
+@Suite("An end")
+struct EndTests {
+    private static let wishes: [EndReason?] = [nil] + EndReason.allCases
+
+    @Test("before the answer is the caller's cancelling, whatever it says, unless something failed", arguments: wishes)
+    func byCallerRinging(_ wish: EndReason?) throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        let ended = try bench.send(.end(wish), .caller, bench.caller).ended
+        #expect(ended?.reason == (wish == .failed ? .failed : .cancelled))
+    }
+
+    @Test("before the answer is the callee's declining, unless it is busy or failed", arguments: wishes)
+    func byCalleeRinging(_ wish: EndReason?) throws {
+        let callee = try phone("b1")
+        var bench = try Bench(callees: [callee])
+        let ended = try bench.send(.end(wish), .callee, callee).ended
+        #expect(ended?.reason == (wish == .failed ? .failed : wish == .busy ? .busy : .declined))
+    }
+
+    @Test("after the answer is either side's hanging up, unless something failed", arguments: wishes)
+    func answered(_ wish: EndReason?) throws {
+        let callee = try phone("b1")
+        for side in Side.allCases {
+            for isActive in [false, true] {
+                var bench = try isActive ? Bench.active(with: callee) : Bench.answered(by: callee)
+                let ended = try bench.send(.end(wish), side, side == .caller ? bench.caller : callee).ended
+                #expect(ended?.reason == (wish == .failed ? .failed : .hangup), "\(side), active: \(isActive)")
+            }
+        }
+    }
+
+    @Test("is relayed to the other side, and the change of state goes to both")
+    func relayed() throws {
+        let callee = try phone("b1")
+        var bench = try Bench.active(with: callee)
+        let out = try bench.send(.end(nil), .callee, callee)
+        #expect(out.entries.map(\.audience) == [.caller, .both])
+        #expect(out.acknowledged?.isNew == true)
+        #expect(!bench.session.isLive)
+    }
+
+    @Test("by one device of the callee is told to its others as declined elsewhere")
+    func declinedElsewhere() throws {
+        let (b1, b2, b3) = (try phone("b1"), try phone("b2"), try phone("b3"))
+        var bench = try Bench(callees: [b1, b2, b3])
+        let out = try bench.send(.end(nil), .callee, b2)
+        #expect(out.contains(.stopRinging))
+        #expect(bench.endings(.caller, bench.caller) == [.declined])
+        #expect(bench.endings(.callee, b2) == [.declined])
+        #expect(bench.endings(.callee, b1) == [.declinedElsewhere])
+        #expect(bench.endings(.callee, b3) == [.declinedElsewhere])
+        #expect(bench.session.standing(side: .callee, phone: b1).reason == .declinedElsewhere)
+        #expect(bench.session.standing(side: .callee, phone: b2).reason == .declined)
+        #expect(bench.session.standing(side: .caller, phone: bench.caller).reason == .declined)
+    }
+
+    @Test("by the callee's only device tells nobody of an elsewhere")
+    func declinedAlone() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1])
+        #expect(try bench.send(.end(nil), .callee, b1).changes.map(\.reason) == [.declined])
+    }
+
+    @Test("by a device that was never told of the call declines for all")
+    func declinedByStranger() throws {
+        let (b1, late) = (try phone("b1"), try phone("late"))
+        var bench = try Bench(callees: [b1])
+        try bench.send(.end(.busy), .callee, late)
+        #expect(bench.endings(.callee, b1) == [.declinedElsewhere])
+        #expect(bench.endings(.caller, bench.caller) == [.busy])
+    }
+
+    @Test("by the caller is told to every device that was rung, with the same reason")
+    func cancelled() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench(callees: [b1, b2])
+        try bench.send(.end(nil), .caller, bench.caller)
+        for device in [b1, b2] { #expect(bench.endings(.callee, device) == [.cancelled]) }
+    }
+
+    @Test("that comes again under its id gets the same number, and under another is refused")
+    func again() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1])
+        let first = try bench.send(.end(nil), .callee, b1, id: "e")
+        let again = try bench.send(.end(nil), .callee, b1, id: "e")
+        #expect(again.isOnlyRepeat)
+        #expect(again.acknowledged?.seq == first.acknowledged?.seq)
+        #expect(try bench.send(.end(nil), .callee, b1, id: "f") == [.refuse(.callEnded)])
+        #expect(try bench.send(.end(nil), .caller, bench.caller) == [.refuse(.callEnded)])
+    }
+
+    @Test("of a device that lost the call is acknowledged and has no effect, also after the call is over")
+    func lateDecline() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench.answered(by: b1, others: [b2])
+        let out = try bench.send(.end(nil), .callee, b2)
+        #expect(out.acknowledged?.seq == 0)
+        #expect(out.entries.isEmpty && out.refusal == nil)
+        #expect(bench.session.state == .answered)
+        try bench.send(.end(nil), .caller, bench.caller)
+        let late = try bench.send(.end(nil), .callee, b2)
+        #expect(late.isOnlyRepeat)
+        #expect(try bench.send(.end(nil), .callee, b1) == [.refuse(.callEnded)])
+    }
+
+    @Test("of a device that lost the call is kept, so that a restart does not tell it again")
+    func lateDeclineIsKept() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench.answered(by: b1, others: [b2])
+        #expect(bench.session.owesNews(to: b2, side: .callee))
+        #expect(try bench.send(.end(nil), .callee, b2).contains(.changed))
+        #expect(!bench.session.owesNews(to: b2, side: .callee))
+        #expect(try bench.send(.end(nil), .callee, b2).isOnlyRepeat)
+    }
+
+    @Test("of another device of the caller does not end an answered call")
+    func callersOtherDevice() throws {
+        var bench = try Bench.answered(by: try phone("b1"))
+        #expect(try bench.send(.end(nil), .caller, try phone("a2")).entries.isEmpty)
+        #expect(bench.session.isLive)
+    }
+
+    @Test("names the call that won a glare, and only while it rings")
+    func glare() throws {
+        let winner = try call("a")
+        var bench = try Bench(callees: [try phone("b1")])
+        let ended = bench.give(.lostGlare(to: winner)).ended
+        #expect(ended?.reason == .glare)
+        #expect(ended?.replacedBy == winner)
+        #expect(bench.give(.lostGlare(to: winner)) == [])
+        var answered = try Bench.answered(by: try phone("b1"))
+        #expect(answered.give(.lostGlare(to: winner)) == [])
+        #expect(answered.give(.foundBusy) == [])
+    }
+
+    @Test("for a callee that is in another call reaches the caller alone")
+    func busy() throws {
+        var bench = try Bench(reachesCallee: false)
+        let out = bench.give(.foundBusy)
+        #expect(out.ended?.reason == .busy)
+        #expect(out.entries.map(\.audience) == [.caller])
+        #expect(bench.shown(.callee, try phone("b1")).isEmpty)
+    }
+
+    @Test("comes to a live call that is offered anew, once")
+    func replaced() throws {
+        let b1 = try phone("b1")
+        for start in [try Bench(callees: [b1]), try Bench.answered(by: b1), try Bench.active(with: b1)] {
+            var bench = start
+            #expect(bench.give(.replaced).ended?.reason == .replaced)
+            #expect(bench.give(.replaced) == [])
+        }
+    }
+}
+
+@Suite("Two crossing calls")
+struct GlareTests {
+    @Test("are decided for the callId whose bytes come first, whichever side asks")
+    func winner() throws {
+        for (a, b, winner) in [("a", "b", "a"), ("10-11", "11-10", "10-11"), ("B", "a", "B"), ("9", "10", "10")] {
+            #expect(Glare.winner(try call(a), try call(b)).text == winner)
+            #expect(Glare.winner(try call(b), try call(a)).text == winner)
+        }
+        #expect(Glare.winner(try call("a"), try call("a")).text == "a")
+    }
+}

@@ -1,0 +1,100 @@
+import CallCore
+import Testing
+
+@Suite("A side that is gone")
+struct GraceTests {
+    @Test("disconnects an answered call when its grace is over, not before")
+    func disconnects() throws {
+        let b1 = try phone("b1")
+        for isCaller in [true, false] {
+            var bench = try Bench.active(with: b1)
+            #expect(bench.session.deadline == nil)
+            bench.give(isCaller ? .gone(bench.caller, .caller) : .gone(b1, .callee))
+            #expect(bench.session.deadline == bench.now + .seconds(30))
+            bench.wait(29)
+            #expect(bench.give(.deadlineReached) == [])
+            bench.wait(1)
+            #expect(bench.give(.deadlineReached).ended?.reason == .disconnected)
+        }
+    }
+
+    @Test("and comes back within its grace changes nothing")
+    func comesBack() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        bench.give(.gone(b1, .callee))
+        bench.wait(29)
+        bench.give(.seen(b1, .callee))
+        #expect(bench.session.deadline == nil)
+        bench.wait(60)
+        #expect(bench.give(.deadlineReached) == [])
+    }
+
+    @Test("is gone since the first word of it")
+    func since() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        bench.give(.gone(b1, .callee))
+        let deadline = bench.session.deadline
+        bench.wait(10)
+        bench.give(.gone(b1, .callee))
+        #expect(bench.session.deadline == deadline)
+    }
+
+    @Test("is the earlier of the two")
+    func both() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        bench.give(.gone(b1, .callee))
+        let deadline = bench.session.deadline
+        bench.wait(10)
+        bench.give(.gone(bench.caller, .caller))
+        #expect(bench.session.deadline == deadline)
+        bench.give(.seen(b1, .callee))
+        #expect(bench.session.deadline == bench.now + .seconds(30))
+    }
+
+    @Test("does not end a call that rings, whose moment stays")
+    func ringing() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        let until = bench.session.deadline
+        bench.give(.gone(bench.caller, .caller))
+        #expect(bench.session.deadline == until)
+    }
+
+    @Test("since before the answer has its whole grace from the answer on")
+    func goneBeforeAnswer() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1])
+        bench.give(.gone(bench.caller, .caller))
+        bench.wait(40)
+        try bench.send(.answer(digest: 2), .callee, b1)
+        #expect(bench.session.deadline == bench.now + .seconds(30))
+        #expect(bench.give(.deadlineReached) == [])
+    }
+
+    @Test("on which nobody waits is of no importance: one that lost, one of the caller's others")
+    func others() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench.answered(by: b1, others: [b2])
+        bench.give(.gone(b2, .callee))
+        bench.give(.gone(try phone("a2"), .caller))
+        bench.give(.gone(b1, .caller))
+        #expect(bench.session.deadline == nil)
+    }
+
+    @Test("that was told is told once, and is owed nothing more")
+    func told() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench.answered(by: b1, others: [b2])
+        #expect(bench.session.owesNews(to: b2, side: .callee))
+        #expect(!bench.session.owesNews(to: b1, side: .callee))
+        #expect(bench.give(.told(b2, .callee)) == [.changed])
+        #expect(bench.give(.told(b2, .callee)) == [])
+        #expect(!bench.session.owesNews(to: b2, side: .callee))
+        try bench.send(.end(nil), .caller, bench.caller)
+        #expect(!bench.session.owesNews(to: b2, side: .callee))
+        #expect(bench.session.owesNews(to: b1, side: .callee))
+        #expect(bench.session.owesNews(to: bench.caller, side: .caller))
+    }
+}

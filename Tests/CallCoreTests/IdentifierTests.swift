@@ -1,0 +1,154 @@
+import CallCore
+import Testing
+
+@Suite("An identifier")
+struct IdentifierTests {
+    static let shared = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-")
+
+    @Test("of a user or device may have every character of its alphabet and no other ASCII one")
+    func userAlphabet() {
+        let allowed = Set(Self.shared + ["@", "+"])
+        for byte in UInt8(0)..<128 {
+            let character = Character(UnicodeScalar(byte))
+            #expect((UserID("a\(character)b") != nil) == allowed.contains(character), "byte \(byte)")
+            #expect((DeviceID("a\(character)b") != nil) == allowed.contains(character), "byte \(byte)")
+        }
+    }
+
+    @Test("of a call has neither @ nor +")
+    func callAlphabet() {
+        let allowed = Set(Self.shared)
+        for byte in UInt8(0)..<128 {
+            let character = Character(UnicodeScalar(byte))
+            #expect((CallID("a\(character)b") != nil) == allowed.contains(character), "byte \(byte)")
+        }
+    }
+
+    @Test("holds no letter beyond ASCII", arguments: ["é", "日本", "a\u{301}", "１", "\u{80}", "😀", "ﬀ"])
+    func beyondASCII(_ text: String) {
+        #expect(UserID(text) == nil)
+        #expect(DeviceID(text) == nil)
+        #expect(CallID(text) == nil)
+    }
+
+    @Test("has 1 to 128 bytes")
+    func length() {
+        #expect(UserID("") == nil)
+        #expect(CallID("") == nil)
+        #expect(UserID("x") != nil)
+        #expect(UserID(String(repeating: "x", count: 128)) != nil)
+        #expect(UserID(String(repeating: "x", count: 129)) == nil)
+        #expect(CallID(String(repeating: "x", count: 128)) != nil)
+        #expect(CallID(String(repeating: "x", count: 129)) == nil)
+    }
+
+    @Test("of a signal has 1 to 64 bytes of any characters")
+    func signalID() {
+        #expect(SignalID("") == nil)
+        #expect(SignalID("日本 \n") != nil)
+        #expect(SignalID(String(repeating: "x", count: 64)) != nil)
+        #expect(SignalID(String(repeating: "é", count: 33)) == nil)
+    }
+
+    @Test("is ordered by its bytes")
+    func order() throws {
+        #expect(try call("B") < call("a"))
+        #expect(try call("10-11") < call("9"))
+        #expect(try call("a") < call("aa"))
+        #expect(try !(call("a") < call("a")))
+        #expect(try user("Z") < user("a"))
+    }
+}
+
+@Suite("A pair")
+struct PairTests {
+    @Test("is the same in either order")
+    func order() throws {
+        let pair = Pair(try user("11"), try user("10"))
+        #expect(pair == Pair(try user("10"), try user("11")))
+        #expect(pair.low == (try user("10")))
+        #expect(pair.high == (try user("11")))
+    }
+
+    @Test("holds its two users and nobody else, and knows each one's other")
+    func holding() throws {
+        let pair = Pair(try user("11"), try user("10"))
+        #expect(pair.holds(try user("11")))
+        #expect(pair.holds(try user("10")))
+        #expect(!pair.holds(try user("1")))
+        #expect(pair.other(than: try user("11")) == (try user("10")))
+        #expect(pair.other(than: try user("10")) == (try user("11")))
+    }
+}
+
+@Suite("A phone")
+struct PhoneTests {
+    @Test("without a name is called t- and the 16 hex digits of its token's mark")
+    func unnamed() {
+        let phone = Phone(unnamed: TokenMark(rawValue: 0xAB))
+        #expect(phone.id.text == "t-00000000000000ab")
+        #expect(phone.isUnnamed)
+        #expect(Phone(unnamed: TokenMark(rawValue: .max)).id.text == "t-ffffffffffffffff")
+    }
+
+    @Test("that only looks like one without a name is named")
+    func lookalike() throws {
+        #expect(try !phone("t-00000000000000ab", mark: 1).isUnnamed)
+        #expect(try !phone("t-x", mark: 1).isUnnamed)
+    }
+
+    @Test("without a name is the same as any that came with the same token")
+    func sameToken() throws {
+        let nameless = Phone(unnamed: TokenMark(rawValue: 5))
+        #expect(nameless.isSame(as: try phone("a1", mark: 5)))
+        #expect(try phone("a1", mark: 5).isSame(as: nameless))
+        #expect(!nameless.isSame(as: try phone("a1", mark: 6)))
+    }
+
+    @Test("with a name is another than one of another name, also under one token")
+    func twoNames() throws {
+        #expect(try !phone("a1", mark: 5).isSame(as: phone("a2", mark: 5)))
+        #expect(try phone("a1", mark: 5).isSame(as: phone("a1", mark: 6)))
+    }
+
+    @Test("tells a connection's name and a registration's row from a client's name")
+    func prefixes() throws {
+        #expect(try phone("c-1").isOfConnection)
+        #expect(try phone("d-1").isOfUnnamedRow)
+        #expect(try !phone("iphone").isOfConnection)
+        #expect(try !phone("iphone").isOfUnnamedRow)
+    }
+}
+
+@Suite("A UUID of version 5")
+struct UUIDv5Tests {
+    @Test("is the one that Python makes of the same name in the URL namespace")
+    func known() {
+        // uuid.uuid5(uuid.NAMESPACE_URL, "http://www.example.com/") in Python.
+        #expect(UUIDv5.url("http://www.example.com/") == "fcde3c85-2270-590f-9e7c-ee003d65e0e2")
+        #expect(UUIDv5.url("") == "1b4db7eb-4057-5ddf-91e0-36dec72071f5")
+    }
+
+    @Test("of a long name is made of more than one block")
+    func long() {
+        #expect(UUIDv5.url(String(repeating: "x", count: 200)) == "cd3580b9-d244-586a-8077-74317319b48d")
+    }
+
+    @Test("of a call is its callId in lower case, if that is a UUID and this its first use")
+    func ofCall() throws {
+        let id = try call("6BA7B811-9DAD-11D1-80B4-00C04FD430C8")
+        #expect(UUIDv5.call(id, epoch: 1) == "6ba7b811-9dad-11d1-80b4-00c04fd430c8")
+        #expect(UUIDv5.call(id, epoch: 2) == UUIDv5.url("ringline:\(id.text)/2"))
+        #expect(UUIDv5.call(try call("11-10"), epoch: 1) == UUIDv5.url("ringline:11-10/1"))
+        #expect(UUIDv5.call(try call("11-10"), epoch: 1) != UUIDv5.call(try call("11-10"), epoch: 2))
+    }
+
+    @Test(
+        "is told from what only looks like one",
+        arguments: [
+            "6ba7b811-9dad-11d1-80b4-00c04fd430c", "6ba7b811-9dad-11d1-80b4-00c04fd430cg",
+            "6ba7b8119dad-11d1-80b4-00c04fd430c8-", "6ba7b811_9dad_11d1_80b4_00c04fd430c8", "",
+        ]
+    )
+    func lookalike(_ text: String) { #expect(!UUIDv5.isUUID(text)) }
+}

@@ -1,0 +1,147 @@
+import CallCore
+import Testing
+
+@Suite("A call's log")
+struct LogTests {
+    @Test("begins with the offer and the state, numbered from 1")
+    func beginning() throws {
+        let bench = try Bench(callees: [try phone("b1")])
+        #expect(bench.session.log.map(\.seq) == [1, 2])
+        #expect(bench.session.log.map(\.audience) == [.callee, .caller])
+        #expect(bench.session.lastSeq == 2)
+        #expect(bench.session.state == .ringing)
+        #expect(bench.out.acknowledged?.seq == 1)
+    }
+
+    @Test("begins above numbers that a crash may have lost")
+    func firstSeq() throws {
+        #expect(try Bench(firstSeq: 1_025).session.log.map(\.seq) == [1_025, 1_026])
+    }
+
+    @Test("holds a signal of one id once")
+    func sameID() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        let first = try bench.send(.ice, .caller, bench.caller, id: "x")
+        bench.wait(5)
+        let before = bench.session
+        let again = try bench.send(.ice, .caller, bench.caller, id: "x")
+        #expect(again.isOnlyRepeat)
+        #expect(again.acknowledged?.seq == first.acknowledged?.seq)
+        #expect(bench.session == before)
+        #expect(bench.session.hasTaken(try name("x"), from: bench.caller, on: .caller))
+    }
+
+    @Test("knows the ids of each device apart")
+    func idsPerDevice() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench(callees: [b1, b2])
+        try bench.send(.ringing, .callee, b1, id: "x")
+        #expect(try bench.send(.ringing, .callee, b2, id: "x").acknowledged?.isNew == true)
+    }
+
+    @Test("knows the ids of the two users' devices apart, also where both are named alike")
+    func idsPerUser() throws {
+        let (mine, theirs) = (try phone("iphone", mark: 1), try phone("iphone", mark: 2))
+        let one = try name("1")
+        var bench = try Bench(callees: [theirs], caller: mine, firstID: one)
+        let out = try bench.send(.answer(digest: 2), .callee, theirs, id: "1")
+        #expect(out.acknowledged?.isNew == true)
+        #expect(bench.session.state == .answered)
+    }
+
+    @Test("takes the late decline of a device for that device's, also where the caller's is named alike")
+    func legsPerUser() throws {
+        let (mine, theirs, winner) = (try phone("iphone", mark: 1), try phone("iphone", mark: 2), try phone("ipad"))
+        var bench = try Bench(callees: [theirs, winner], caller: mine)
+        try bench.send(.answer(digest: 2), .callee, winner)
+        try bench.send(.end(nil), .callee, theirs)
+        #expect(bench.session.legs[0].phase == .answered)
+        #expect(bench.session.legs[1].phase == .left)
+        bench.give(.gone(mine, .caller))
+        #expect(bench.session.deadline == bench.now + .seconds(30))
+    }
+
+    @Test("holds a signal once that comes by a socket and by a request of the same token")
+    func sameToken() throws {
+        let (named, nameless) = (try phone("iphone", mark: 5), Phone(unnamed: TokenMark(rawValue: 5)))
+        for (first, second) in [(named, nameless), (nameless, named)] {
+            var bench = try Bench(callees: [first])
+            let taken = try bench.send(.info, .callee, first, id: "x")
+            let again = try bench.send(.info, .callee, second, id: "x")
+            #expect(again.isOnlyRepeat)
+            #expect(again.acknowledged?.seq == taken.acknowledged?.seq)
+        }
+    }
+
+    @Test("refuses what is meant for another epoch, but still knows what it took")
+    func epochs() throws {
+        var bench = try Bench(epoch: 3, callees: [try phone("b1")])
+        #expect(try bench.send(.ice, .caller, bench.caller, id: "x", epoch: 2) == [.refuse(.callEnded)])
+        #expect(try bench.send(.end(nil), .caller, bench.caller, epoch: 4) == [.refuse(.callEnded)])
+        #expect(bench.session.isLive)
+        #expect(try bench.send(.ice, .caller, bench.caller, id: "x", epoch: 3).acknowledged?.isNew == true)
+        #expect(try bench.send(.ice, .caller, bench.caller, id: "x", epoch: 2).isOnlyRepeat)
+    }
+
+    @Test("holds 512 signals; what comes then is refused and changes nothing, but an end and its entries fit")
+    func fullByCount() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        while bench.session.log.count < Limits.logSignals { try bench.send(.ice, .caller, bench.caller) }
+        let before = bench.session
+        for kind in [Signal.Content.ice, .info, .update(.init(hold: true)), .offer(offer(9)), .connected] {
+            #expect(try bench.send(kind, .caller, bench.caller) == [.refuse(.logFull)])
+        }
+        #expect(bench.session == before)
+        let out = try bench.send(.end(nil), .callee, b1)
+        #expect(out.acknowledged?.isNew == true)
+        #expect(out.ended?.reason == .hangup)
+    }
+
+    @Test("holds 512 KiB, to the byte")
+    func fullByBytes() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        try bench.send(.info, .caller, bench.caller, bytes: Limits.logBytes - 100 - 1)
+        #expect(try bench.send(.info, .caller, bench.caller, bytes: 2) == [.refuse(.logFull)])
+        #expect(try bench.send(.info, .caller, bench.caller, bytes: 1).acknowledged?.isNew == true)
+        #expect(try bench.send(.info, .caller, bench.caller, bytes: 1) == [.refuse(.logFull)])
+        #expect(try bench.send(.end(nil), .caller, bench.caller, bytes: 60_000).ended?.reason == .cancelled)
+    }
+
+    @Test("that is full still lets the call time out and disconnect")
+    func fullAndServer() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        while bench.session.log.count < Limits.logSignals { try bench.send(.ice, .caller, bench.caller) }
+        #expect(try bench.letTimePass().ended?.reason == .unanswered)
+    }
+
+    @Test("that is full refuses an answer without taking it")
+    func fullAndAnswer() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1])
+        while bench.session.log.count < Limits.logSignals { try bench.send(.ice, .caller, bench.caller) }
+        #expect(try bench.send(.answer(digest: 2), .callee, b1) == [.refuse(.logFull)])
+        #expect(bench.session.state == .ringing)
+    }
+
+    @Test("takes no more room for one signal under a thousand names than it may have")
+    func manyNames() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        for index in 0..<5_000 {
+            let out = try bench.send(.offer(offer(1)), .caller, bench.caller, id: "n\(index)")
+            #expect(out.acknowledged?.seq == 1)
+        }
+        #expect(bench.session.log.count == 2)
+    }
+
+    @Test("has room for a bounded number of devices")
+    func manyDevices() throws {
+        var bench = try Bench()
+        for index in 0..<200 { bench.give(.notified(try phone("b\(index)"))) }
+        #expect(bench.session.legs.count == Limits.legs)
+        let late = try phone("late")
+        try bench.send(.answer(digest: 2), .callee, late)
+        #expect(bench.session.winner == late)
+        #expect(bench.endings(.callee, late).isEmpty)
+    }
+}

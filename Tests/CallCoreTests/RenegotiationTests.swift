@@ -1,0 +1,126 @@
+import CallCore
+import Testing
+
+@Suite("A renegotiation")
+struct RenegotiationTests {
+    @Test("is offered by either side and answered by the other")
+    func plain() throws {
+        let b1 = try phone("b1")
+        for side in Side.allCases {
+            var bench = try Bench.active(with: b1)
+            let (mine, theirs) = side == .caller ? (bench.caller, b1) : (b1, bench.caller)
+            #expect(try bench.send(.offer(offer(10)), side, mine).acknowledged?.isNew == true)
+            #expect(bench.session.unansweredOffers == [side])
+            #expect(try bench.send(.answer(digest: 11), side, mine) == [.refuse(.alreadyAnswered)])
+            #expect(try bench.send(.answer(digest: 11), side.other, theirs).acknowledged?.isNew == true)
+            #expect(bench.session.unansweredOffers.isEmpty)
+            #expect(bench.session.state == .active)
+        }
+    }
+
+    @Test("offered twice is one, and so is its answer")
+    func twice() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        let first = try bench.send(.offer(offer(10)), .callee, b1)
+        #expect(try bench.send(.offer(offer(10)), .callee, b1).acknowledged?.seq == first.acknowledged?.seq)
+        let answer = try bench.send(.answer(digest: 11), .caller, bench.caller)
+        let again = try bench.send(.answer(digest: 11), .caller, bench.caller)
+        #expect(again.isOnlyRepeat)
+        #expect(again.acknowledged?.seq == answer.acknowledged?.seq)
+    }
+
+    @Test("that crosses the other side's yields where it is the callee's")
+    func polite() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        try bench.send(.offer(offer(10)), .caller, bench.caller)
+        try bench.send(.offer(offer(20)), .callee, b1)
+        #expect(bench.session.unansweredOffers == [.caller, .callee])
+        try bench.send(.answer(digest: 11), .callee, b1)
+        #expect(bench.session.unansweredOffers.isEmpty)
+        #expect(try bench.send(.answer(digest: 21), .caller, bench.caller) == [.refuse(.alreadyAnswered)])
+    }
+
+    @Test("of the caller stays open when the caller answers the crossing one")
+    func impolite() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        try bench.send(.offer(offer(20)), .callee, b1)
+        try bench.send(.offer(offer(10)), .caller, bench.caller)
+        try bench.send(.answer(digest: 21), .caller, bench.caller)
+        #expect(bench.session.unansweredOffers == [.caller])
+        #expect(try bench.send(.answer(digest: 11), .callee, b1).acknowledged?.isNew == true)
+    }
+
+    @Test("of the caller says whether the call has video; the callee's does not")
+    func video() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        try bench.send(.offer(offer(20, hasVideo: true)), .callee, b1)
+        #expect(!bench.session.hasVideo)
+        try bench.send(.offer(offer(10, hasVideo: true)), .caller, bench.caller)
+        #expect(bench.session.hasVideo)
+    }
+
+    @Test("is open to the two devices in the call alone")
+    func foreign() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var bench = try Bench.answered(by: b1, others: [b2])
+        #expect(try bench.send(.offer(offer(10)), .callee, b2) == [.refuse(.alreadyAnswered)])
+        #expect(try bench.send(.offer(offer(10)), .caller, try phone("a2")).refusal != nil)
+        #expect(bench.session.unansweredOffers.isEmpty)
+    }
+
+    @Test("ends with the call")
+    func ended() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        try bench.send(.offer(offer(10)), .caller, bench.caller)
+        try bench.send(.end(nil), .caller, bench.caller)
+        #expect(bench.session.unansweredOffers.isEmpty)
+        #expect(try bench.send(.answer(digest: 11), .callee, b1) == [.refuse(.callEnded)])
+    }
+}
+
+@Suite("An offer under a call's name")
+struct ReplacementTests {
+    private func replaces(_ bench: Bench, _ offer: Offer, _ side: Side, _ phone: Phone) -> Bool {
+        bench.session.isReplaced(by: offer, from: side, phone)
+    }
+
+    @Test("never begins anew while the call rings")
+    func ringing() throws {
+        let bench = try Bench(callees: [try phone("b1")])
+        #expect(!replaces(bench, offer(9, namesCallee: true), .caller, bench.caller))
+        #expect(try !replaces(bench, offer(9, namesCallee: true), .caller, phone("a2")))
+        #expect(try !replaces(bench, offer(9), .callee, phone("b1")))
+    }
+
+    @Test("begins anew once the call has ended")
+    func ended() throws {
+        var bench = try Bench.answered(by: try phone("b1"))
+        try bench.send(.end(nil), .caller, bench.caller)
+        #expect(replaces(bench, offer(1), .caller, bench.caller))
+        #expect(try replaces(bench, offer(9), .callee, phone("b1")))
+    }
+
+    @Test("renegotiates an answered call from its leg and begins anew from another device of the caller")
+    func answered() throws {
+        let bench = try Bench.active(with: try phone("b1"))
+        #expect(!replaces(bench, offer(9, namesCallee: true), .caller, bench.caller))
+        #expect(try replaces(bench, offer(9), .caller, phone("a2")))
+        #expect(try !replaces(bench, offer(1), .caller, phone("a2")), "the same description is the same signal")
+        #expect(try !replaces(bench, offer(9), .callee, phone("b2")))
+    }
+
+    @Test("from a nameless device begins anew only where it names the callee")
+    func nameless() throws {
+        let nameless = Phone(unnamed: TokenMark(rawValue: 5))
+        var bench = try Bench(callees: [try phone("b1")], caller: nameless)
+        try bench.send(.answer(digest: 2), .callee, try phone("b1"))
+        #expect(!replaces(bench, offer(9), .caller, nameless))
+        #expect(replaces(bench, offer(9, namesCallee: true), .caller, nameless))
+        #expect(!replaces(bench, offer(1, namesCallee: true), .caller, nameless))
+    }
+}

@@ -1,0 +1,142 @@
+import CallCore
+import Testing
+
+@Suite("A restored call")
+struct RestoreTests {
+    private func restored(_ bench: Bench, crashes: Int = 0) throws -> Bench {
+        var bench = bench
+        bench.session = try #require(bench.restarted(crashes: crashes))
+        return bench
+    }
+
+    @Test("has the phase, legs, log and media that it had")
+    func same() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        var declined = try Bench(callees: [b1, b2])
+        try declined.send(.end(.busy), .callee, b1)
+        var held = try Bench.active(with: b1)
+        try held.send(.update(.init(hold: true, videoMuted: false)), .caller, held.caller)
+        for before in [try Bench(callees: [b1]), try Bench.answered(by: b1, others: [b2]), held, declined] {
+            let after = try restored(before)
+            #expect(after.session.phase == before.session.phase)
+            #expect(after.session.log == before.session.log)
+            #expect(after.session.legs.map(\.phase) == before.session.legs.map(\.phase))
+            #expect(after.session.callerMedia == before.session.callerMedia)
+            #expect(after.session.ringUntil == before.session.ringUntil)
+            #expect(after.session.winner == before.session.winner)
+        }
+    }
+
+    @Test("still rings until its original moment")
+    func ringing() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        let until = bench.session.deadline
+        bench.wait(10)
+        var after = try restored(bench)
+        #expect(after.session.deadline == until)
+        #expect(try after.letTimePass().ended?.reason == .unanswered)
+    }
+
+    @Test("counts its devices as gone from the restart on")
+    func gone() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        bench.wait(100)
+        var after = try restored(bench)
+        #expect(after.session.deadline == after.now + .seconds(30))
+        after.give(.seen(b1, .callee))
+        after.give(.seen(after.caller, .caller))
+        #expect(after.session.deadline == nil)
+    }
+
+    @Test("never gives a number again, however often the server crashed with entries lost")
+    func numbers() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.answered(by: b1)
+        let durable = bench.session.log.count
+        var shown = Set(bench.session.log.map(\.seq))
+        for crash in 1...5 {
+            // Relayed and shown, but lost with the crash.
+            bench.session = try #require(bench.restarted(crashes: crash, entries: durable))
+            for _ in 0..<400 {
+                let seq = try #require(try bench.send(.ice, .caller, bench.caller).acknowledged?.seq)
+                #expect(shown.insert(seq).inserted, "\(seq) was shown before crash \(crash)")
+            }
+        }
+    }
+
+    @Test("knows what it took before: ids, descriptions, answers")
+    func receipts() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1], firstID: try name("o"))
+        try bench.send(.ice, .caller, bench.caller, id: "i")
+        let answer = try bench.send(.answer(digest: 2), .callee, b1, id: "a")
+        var after = try restored(bench)
+        #expect(try after.send(.offer(offer(1)), .caller, after.caller, id: "o").acknowledged?.seq == 1)
+        #expect(try after.send(.ice, .caller, after.caller, id: "i").acknowledged?.seq == 3)
+        #expect(try after.send(.answer(digest: 2), .callee, b1).acknowledged?.seq == answer.acknowledged?.seq)
+        #expect(try after.send(.answer(digest: 3), .callee, b1) == [.refuse(.alreadyAnswered)])
+    }
+
+    @Test("knows which renegotiations wait for an answer")
+    func renegotiations() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench.active(with: b1)
+        try bench.send(.offer(offer(10)), .callee, b1)
+        #expect(try restored(bench).session.unansweredOffers == [.callee])
+        try bench.send(.offer(offer(20)), .caller, bench.caller)
+        #expect(try restored(bench).session.unansweredOffers == [.caller, .callee])
+        try bench.send(.answer(digest: 21), .callee, b1)
+        #expect(try restored(bench).session.unansweredOffers.isEmpty)
+        #expect(try restored(.answered(by: b1)).session.unansweredOffers.isEmpty)
+    }
+
+    @Test("knows that a device's connected overtook its answer")
+    func connectedEarly() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1])
+        try bench.send(.connected, .callee, b1)
+        var after = try restored(bench)
+        #expect(try after.send(.answer(digest: 2), .callee, b1).changes.map(\.state) == [.answered, .active])
+    }
+
+    @Test("owes the news that it owed")
+    func news() throws {
+        let (b1, b2) = (try phone("b1"), try phone("b2"))
+        let after = try restored(.answered(by: b1, others: [b2]))
+        #expect(after.session.owesNews(to: b2, side: .callee))
+        #expect(!after.session.owesNews(to: b1, side: .callee))
+    }
+
+    @Test("that makes no sense is none")
+    func nonsense() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        var kept = bench
+        kept.session = try #require(bench.restarted())
+        bench.wait(1)
+        let empty = CallSession.Kept(
+            number: bench.session.number,
+            key: bench.session.key,
+            epoch: 1,
+            caller: bench.session.caller,
+            startedAt: bench.now,
+            ringUntil: bench.now,
+            answeredAt: nil,
+            activeAt: nil,
+            ending: nil,
+            legs: [],
+            winner: nil,
+            hasVideo: false,
+            isHidden: false,
+            callerMedia: .init(),
+            calleeMedia: .init()
+        )
+        #expect(CallSession(restoring: empty, log: [], grace: .seconds(30), crashes: 0, at: bench.now) == nil)
+        var foreign = empty
+        foreign.legs = [Leg(phone: bench.caller, side: .callee, phase: .answered)]
+        #expect(CallSession(restoring: foreign, log: [], grace: .seconds(30), crashes: 0, at: bench.now) == nil)
+        foreign.legs = [Leg(phone: bench.caller, side: .caller, phase: .answered)]
+        foreign.caller = try user("12")
+        #expect(CallSession(restoring: foreign, log: [], grace: .seconds(30), crashes: 0, at: bench.now) == nil)
+    }
+}

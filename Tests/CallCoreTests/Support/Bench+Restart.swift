@@ -1,0 +1,36 @@
+import CallCore
+
+extension Bench {
+    /// The call as it is taken up again from what is kept of it.
+    func restarted(crashes: Int = 0, entries: Int? = nil) -> CallSession? {
+        let ending: CallSession.Ending? = if case .ended(let ending, _) = session.phase { ending } else { nil }
+        var legs = session.legs
+        for index in legs.indices {
+            legs[index] = Leg(phone: legs[index].phone, side: legs[index].side, phase: legs[index].phase)
+        }
+        let kept = CallSession.Kept(
+            number: session.number,
+            key: session.key,
+            epoch: session.epoch,
+            caller: session.caller,
+            startedAt: session.startedAt,
+            ringUntil: session.ringUntil,
+            answeredAt: session.answeredAt,
+            activeAt: session.activeAt,
+            ending: ending,
+            legs: legs,
+            winner: session.winner,
+            hasVideo: session.hasVideo,
+            isHidden: session.isHidden,
+            callerMedia: session.callerMedia,
+            calleeMedia: session.calleeMedia
+        )
+        return CallSession(
+            restoring: kept,
+            log: session.log.prefix(entries ?? session.log.count).map { ($0, 10) },
+            grace: session.grace,
+            crashes: crashes,
+            at: now
+        )
+    }
+}

@@ -1,0 +1,162 @@
+import CallCore
+import Testing
+
+/// The test did not set up what it needs.
+struct Missing: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+func user(_ text: String) throws -> UserID {
+    guard let id = UserID(text) else { throw Missing("\(text) is no user id") }
+    return id
+}
+
+func call(_ text: String) throws -> CallID {
+    guard let id = CallID(text) else { throw Missing("\(text) is no call id") }
+    return id
+}
+
+func name(_ text: String) throws -> SignalID {
+    guard let id = SignalID(text) else { throw Missing("\(text) is no signal id") }
+    return id
+}
+
+/// A phone whose token's mark follows from its name, so that two phones never share one by accident.
+func phone(_ text: String, mark: UInt64? = nil) throws -> Phone {
+    let sum = text.utf8.reduce(UInt64(17)) { $0 &* 31 &+ UInt64($1) }
+    guard let id = DeviceID(text) else { throw Missing("\(text) is no device id") }
+    return Phone(id: id, mark: TokenMark(rawValue: mark ?? sum))
+}
+
+func offer(_ digest: UInt64, hasVideo: Bool = false, ringFor: Int64 = 45, namesCallee: Bool = false) -> Offer {
+    Offer(digest: digest, hasVideo: hasVideo, ringFor: .seconds(ringFor), namesCallee: namesCallee)
+}
+
+/// A call from 11 to 10, with a clock, and everything that came out of it.
+struct Bench {
+    typealias Output = CallSession.Output
+
+    var session: CallSession
+    var now = Moment(milliseconds: 1_000_000)
+    let caller: Phone
+    /// Everything that came out since the last ``mark()``.
+    private(set) var out: [Output] = []
+
+    init(
+        callID: String = "c-1",
+        epoch: UInt32 = 1,
+        firstSeq: UInt64 = 1,
+        isHidden: Bool = false,
+        reachesCallee: Bool = true,
+        callees: [Phone] = [],
+        caller: Phone? = nil,
+        first: Offer = offer(1),
+        firstID: SignalID? = nil
+    ) throws {
+        let phone = try caller ?? CallCoreTests.phone("a1")
+        self.caller = phone
+        session = CallSession(
+            number: CallNumber(rawValue: 7),
+            key: CallKey(id: try call(callID), pair: Pair(try user("11"), try user("10"))),
+            epoch: epoch,
+            caller: try user("11"),
+            phone: phone,
+            offer: first,
+            isHidden: isHidden,
+            grace: .seconds(30),
+            firstSeq: firstSeq,
+            at: now
+        )
+        for callee in callees { _ = session.handle(.notified(callee), at: now) }
+        session.begin(
+            with: Signal(.offer(first), id: firstID, byteCount: 100),
+            reachesCallee: reachesCallee && !isHidden,
+            at: now,
+            into: &out
+        )
+    }
+
+    mutating func mark() { out = [] }
+
+    @discardableResult
+    mutating func give(_ input: CallSession.Input) -> [Output] {
+        let outputs = session.handle(input, at: now)
+        out += outputs
+        return outputs
+    }
+
+    @discardableResult
+    mutating func send(
+        _ content: Signal.Content,
+        _ side: Side,
+        _ phone: Phone,
+        id: String? = nil,
+        epoch: UInt32? = nil,
+        bytes: Int = 10
+    ) throws -> [Output] {
+        let name = try id.map { try CallCoreTests.name($0) }
+        return give(.signal(Signal(content, id: name, epoch: epoch, byteCount: bytes), from: side, phone))
+    }
+
+    mutating func wait(_ seconds: Int64) { now = now + .seconds(seconds) }
+
+    /// Lets the time come that the call waits for.
+    @discardableResult
+    mutating func letTimePass() throws -> [Output] {
+        now = try #require(session.deadline)
+        return give(.deadlineReached)
+    }
+
+    /// A call that `phone` has answered.
+    static func answered(by phone: Phone, others: [Phone] = []) throws -> Bench {
+        var bench = try Bench(callees: [phone] + others)
+        try bench.send(.answer(digest: 2), .callee, phone)
+        bench.mark()
+        return bench
+    }
+
+    /// A call in which media flows.
+    static func active(with phone: Phone) throws -> Bench {
+        var bench = try answered(by: phone)
+        try bench.send(.connected, .callee, phone)
+        bench.mark()
+        return bench
+    }
+
+    /// What a device would be shown of the whole log.
+    func shown(_ side: Side, _ phone: Phone) -> [LogEntry] {
+        session.log.filter { session.sees($0, side: side, phone: phone) }
+    }
+
+    /// The reasons of the ends that a device is shown.
+    func endings(_ side: Side, _ phone: Phone) -> [EndReason?] {
+        shown(side, phone).compactMap { entry in
+            guard case .state(let change) = entry.content, change.state == .ended else { return nil }
+            return .some(change.reason)
+        }
+    }
+}
+
+extension [CallSession.Output] {
+    var entries: [LogEntry] { compactMap { if case .append(let entry) = $0 { entry } else { nil } } }
+
+    var refusal: CallSession.Refusal? {
+        compactMap { if case .refuse(let refusal) = $0 { refusal } else { nil } }.first
+    }
+
+    /// The number and newness of the acknowledgement.
+    var acknowledged: (seq: UInt64, isNew: Bool)? {
+        for case .acknowledge(let seq, let isNew) in self { return (seq, isNew) }
+        return nil
+    }
+
+    var changes: [StateChange] {
+        entries.compactMap { if case .state(let change) = $0.content { change } else { nil } }
+    }
+
+    var ended: StateChange? { changes.first { $0.state == .ended } }
+
+    /// Whether a signal was recognised as one that was taken before, and did nothing else.
+    var isOnlyRepeat: Bool { count == 1 && acknowledged?.isNew == false }
+}

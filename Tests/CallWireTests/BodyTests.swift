@@ -1,0 +1,188 @@
+import CallCore
+import CallWire
+import Testing
+
+@Suite("A request's body")
+struct BodyTests {
+    private static let sdp = #""sdp":"v=0\r\n""#
+
+    @Test("names its kind by action, type or signalType", arguments: ["action", "type", "signalType"])
+    func kind(_ name: String) throws {
+        #expect(try body(#"{"callId":"c","\#(name)":"ringing","data":{}}"#).signal.kind == .ringing)
+    }
+
+    @Test("names its kind by action before the others")
+    func precedence() throws {
+        #expect(try body(#"{"type":"x","signalType":"y","action":"end"}"#).signal.kind == .end)
+        #expect(try body(#"{"signalType":"y","type":"end"}"#).signal.kind == .end)
+    }
+
+    @Test("may leave data out, in the shape of a socket's frame")
+    func flat() throws {
+        let message = try body(#"{"callId":"c","action":"ice","candidate":{"a":1},"mine":2,"deviceId":"d","id":"i"}"#)
+        #expect(message.signal.kind == .ice)
+        #expect(message.relayedText == #""candidate":{"a":1},"mine":2"#)
+        #expect(message.device?.text == "d")
+        #expect(message.id?.text == "i")
+    }
+
+    @Test("relays of data what is the app's, byte for byte")
+    func nested() throws {
+        let message = try body(
+            #"{"callId":"c","action":"offer","other":1,"data":{"type":"offer", \#(Self.sdp) ,"x": [1, 2]}}"#
+        )
+        #expect(message.relayedText == #"\#(Self.sdp),"x": [1, 2]"#)
+    }
+
+    @Test("of a kind but info has an object as its data", arguments: [#""x""#, "1", "[]", "true"])
+    func wrongData(_ data: String) {
+        #expect(bodyRefusal(#"{"action":"ringing","callId":"c","data":\#(data)}"#)?.field == "data")
+    }
+
+    @Test("of kind info carries any JSON: in data's data, or as data where that is no object")
+    func info() throws {
+        #expect(try body(#"{"action":"info","callId":"c","data":{"data":{"a":1}}}"#).relayedText == #""data":{"a":1}"#)
+        #expect(try body(#"{"action":"info","callId":"c","data":"text"}"#).relayedText == #""data":"text""#)
+        #expect(try body(#"{"action":"info","callId":"c","data":[1]}"#).relayedText == #""data":[1]"#)
+        #expect(bodyRefusal(#"{"action":"info","callId":"c","data":{"a":1}}"#)?.field == "data")
+        #expect(bodyRefusal(#"{"action":"info","callId":"c"}"#)?.field == "data")
+    }
+
+    @Test("may name the callee in an offer's data")
+    func dataTo() throws {
+        let message = try body(#"{"action":"offer","callId":"c","data":{\#(Self.sdp),"to":10}}"#)
+        #expect(message.to?.text == "10")
+        #expect(message.offer?.namesCallee == true)
+        #expect(try body(#"{"action":"offer","to":12,"data":{\#(Self.sdp),"to":10}}"#).to?.text == "12")
+        #expect(try body(#"{"action":"offer","data":{\#(Self.sdp)}}"#).offer?.namesCallee == false)
+        #expect(bodyRefusal(#"{"action":"offer","data":{\#(Self.sdp),"to":"é"}}"#)?.field == "to")
+    }
+
+    @Test("of an answer does not name the callee by its data: apps write there whatever they like")
+    func answerTo() throws {
+        #expect(try body(#"{"action":"answer","callId":"c","data":{\#(Self.sdp),"from":10,"to":11}}"#).to == nil)
+    }
+
+    @Test("may name an epoch beside data or in it")
+    func epoch() throws {
+        #expect(try body(#"{"action":"end","callId":"c","epoch":2}"#).epoch == 2)
+        #expect(try body(#"{"action":"end","callId":"c","data":{"epoch":3}}"#).epoch == 3)
+        #expect(bodyRefusal(#"{"action":"end","callId":"c","data":{"epoch":0}}"#)?.field == "epoch")
+    }
+
+    @Test("may leave out the callId that the path names, and may not name another")
+    func path() throws {
+        let path = try #require(CallID("11-10"))
+        #expect(try body(#"{"action":"end"}"#, path: path).callID == path)
+        #expect(try body(#"{"action":"end","callId":"11-10"}"#, path: path).callID == path)
+        #expect(bodyRefusal(#"{"action":"end","callId":"10-11"}"#, path: path)?.field == "callId")
+    }
+
+    @Test("names on whose behalf a service speaks at its top level only")
+    func from() throws {
+        #expect(try body(#"{"action":"end","callId":"c","from":12}"#).from?.text == "12")
+        #expect(try body(#"{"action":"end","callId":"c","data":{"from":12}}"#).from == nil)
+        #expect(bodyRefusal(#"{"action":"end","from":{}}"#)?.field == "from")
+    }
+
+    @Test("is refused with the name of what is missing or wrong")
+    func refused() {
+        #expect(bodyRefusal("{}")?.field == "action")
+        #expect(bodyRefusal(#"{"action":"nonsense"}"#)?.code == .unknownType)
+        #expect(bodyRefusal(#"{"action":"join","room":"x"}"#)?.code == .unknownType)
+        #expect(bodyRefusal(#"{"action":1}"#)?.field == "action")
+        #expect(bodyRefusal(#"{"action":"offer","data":{}}"#)?.field == "sdp")
+        #expect(bodyRefusal(#"{"action":"end","deviceId":"é"}"#)?.field == "deviceId")
+        #expect(bodyRefusal(#"{"action":"end","data":{"reason":1,"reason":2}}"#)?.code == .invalidJSON)
+        #expect(bodyRefusal("[]")?.code == .invalidJSON)
+        #expect(bodyRefusal("")?.code == .invalidJSON)
+    }
+
+    @Test("that is not UTF-8 is no JSON")
+    func utf8() {
+        #expect(throws: WireError.json(.notUTF8)) {
+            try SignalMessage(
+                body: bytes(#"{"action":""#) + [0xFF] + bytes(#""}"#),
+                callIDInPath: nil,
+                ringFor: .seconds(1)
+            )
+        }
+    }
+}
+
+@Suite("What is relayed")
+struct RelayTests {
+    private func place() throws -> LogPlace {
+        LogPlace(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2, seq: 7, at: Moment(milliseconds: 5))
+    }
+
+    private func frame(_ message: SignalMessage, offer: RelayedSignal.OfferExtras? = nil) throws -> [UInt8] {
+        RelayedSignal(
+            kind: message.signal.kind,
+            place: try place(),
+            from: try #require(UserID("11")),
+            device: try #require(DeviceID("a1")),
+            id: message.id,
+            offer: offer
+        ).frame(around: message.relayed)
+    }
+
+    @Test(
+        "is byte for byte what came",
+        arguments: [
+            #""candidate":{ "candidate" : "candidate:1 1 UDP 1 1.2.3.4 5 typ host\r\n","sdpMLineIndex":0.0e0}"#,
+            #""candidate":{"x":"\u00e9\uD83D\uDE00\/é"},"mine":[1,  2,{"a":null}],"\u006dine2":"\ud83d\ude00""#,
+            #""candidate":null,"n":-0.0E+00,"e":"""#, #""candidate":{"to":"x","seq":5,"from":1}"#,
+        ]
+    )
+    func identical(_ members: String) throws {
+        let message = try #require(try signal(#"{"type":"ice", \#(members) ,"callId":"c-1"}"#))
+        let whole = text(try frame(message))
+        #expect(
+            whole
+                == #"{"type":"ice","callId":"c-1","room":"p2p:11-10","epoch":2,"seq":7,"ts":5,"from":"11","fromDevice":"a1",\#(members)}"#
+        )
+    }
+
+    @Test("has nothing of the sender's that the server writes itself, however its name is written")
+    func forged() throws {
+        let message = try #require(
+            try signal(
+                #"{"type":"ringing","from":"9","\u0066romDevice":"x","seq":1,"ts":0,"room":"p2p:11-10","epoch":2,"token":"t","callUUID":"u","ringUntil":1,"waiting":true,"keep":1}"#
+            )
+        )
+        #expect(message.relayedText == #""keep":1"#)
+    }
+
+    @Test("of an offer carries what the server computed, once")
+    func offer() throws {
+        let message = try #require(
+            try signal(
+                #"{"type":"offer","id":"i\"","sdp":"v=0\r\n","hasVideo":false,"displayName":"x","callUUID":"forged"}"#
+            )
+        )
+        let extras = RelayedSignal.OfferExtras(
+            hasVideo: true,
+            displayName: "山\"",
+            callUUID: "u",
+            ringUntil: Moment(milliseconds: 9),
+            isWaiting: true
+        )
+        let object = try #require(RelayedObject(try frame(message, offer: extras)))
+        #expect(object.value(of: .hasVideo).map(Array.init) == bytes("true"))
+        #expect(object.value(of: .displayName).map(Array.init) == bytes(#""山\"""#))
+        #expect(object.value(of: .callUUID).map(Array.init) == bytes(#""u""#))
+        #expect(object.value(of: .ringUntil).map(Array.init) == bytes("9"))
+        #expect(object.value(of: .waiting).map(Array.init) == bytes("true"))
+        #expect(object.value(of: .id).map(Array.init) == bytes(#""i\"""#))
+        #expect(object.value(of: .sdp).map(Array.init) == bytes(#""v=0\r\n""#))
+    }
+
+    @Test("leaves out of a fetch's data what the server wrote around it")
+    func ownMembers() throws {
+        let message = try #require(try signal(#"{"type":"ice","id":"i","candidate":{"a":1},"x":1}"#))
+        let object = try #require(RelayedObject(try frame(message)))
+        #expect(String(decoding: object.ownMembers, as: UTF8.self) == #""candidate":{"a":1},"x":1"#)
+        #expect(RelayedObject([]) == nil)
+    }
+}

@@ -1,0 +1,88 @@
+import CallCore
+import Testing
+
+@testable import CallWire
+
+/// Frames with bytes changed, taken out, doubled and moved.
+@Suite("Whatever comes in, the wire")
+struct FuzzTests {
+    private static let seeds = [
+        #"{"type":"offer","id":"1","callId":"c-1","to":10,"sdp":"v=0\r\nm=video 9 RTP/AVP 31\r\n","hasVideo":true,"displayName":"山😀\u00e9","ringTimeout":30}"#,
+        #"{"type":"ice","id":"2","callId":"c-1","candidate":{"candidate":"candidate:1 1 UDP 1 1.2.3.4 5","sdpMid":"0","n":[1.5e+3,-0,{}]}}"#,
+        #"{"type":"sync","calls":{"a":1,"b":{"epoch":2,"seq":3}},"id":"\ud83d\ude00"}"#,
+        #"{"action":"info","callId":"c","data":{"data":[[],{},"\\",null,true,false],"epoch":1},"deviceId":"d"}"#,
+        #"{"type":"end","reason":"busy","epoch":1,"room":"p2p:11-10","x":"\u0000\uDBFF\uDFFF"}"#,
+        #"{"type":"dtmf","digits":"0123456789*#ABCD,","callId":"11-10"}"#,
+    ]
+    private static let spice = Array(#"{}[]",:\u0tfn-+.eE19 "#.utf8) + [0x00, 0x7F, 0x80, 0xFF, 0x0A]
+
+    private static func mutated(_ chance: inout Chance) -> [UInt8] {
+        var text = bytes(seeds[Int.random(in: 0..<seeds.count, using: &chance)])
+        for _ in 0..<Int.random(in: 1...4, using: &chance) where !text.isEmpty {
+            let index = Int.random(in: 0..<text.count, using: &chance)
+            switch Int.random(in: 0..<6, using: &chance) {
+            case 0: text[index] = spice[Int.random(in: 0..<spice.count, using: &chance)]
+            case 1: text.remove(at: index)
+            case 2: text.insert(spice[Int.random(in: 0..<spice.count, using: &chance)], at: index)
+            case 3: text.removeSubrange(index..<min(text.count, index + Int.random(in: 1...9, using: &chance)))
+            case 4: text.insert(contentsOf: text[index..<min(text.count, index + 12)], at: index)
+            default: text.swapAt(index, Int.random(in: 0..<text.count, using: &chance))
+            }
+        }
+        return text
+    }
+
+    @Test("does not crash, and what it takes is relayed as JSON that can be read again", arguments: [1, 2, 3, 4])
+    func mutations(_ seed: UInt64) throws {
+        let call = try #require(CallID("c-1") as CallID?)
+        let user = try #require(UserID("11") as UserID?)
+        let device = try #require(DeviceID("d") as DeviceID?)
+        var chance = Chance(seed: seed)
+        var taken = 0
+        for round in 0..<10_000 {
+            let text = Self.mutated(&chance)
+            // The sockets hand in nothing that is not UTF-8.
+            guard JSONText.isUTF8(text) else { continue }
+            var messages: [SignalMessage] = []
+            if case .signal(let message)? = try? ClientMessage(text, ringFor: .seconds(45)).request {
+                messages.append(message)
+            }
+            if let message = try? SignalMessage(body: text, callIDInPath: nil, ringFor: .seconds(45)) {
+                messages.append(message)
+            }
+            for message in messages {
+                taken += 1
+                let frame = RelayedSignal(
+                    kind: message.signal.kind,
+                    place: LogPlace(
+                        callID: message.callID ?? call,
+                        room: "p2p:11-10",
+                        epoch: 1,
+                        seq: 1,
+                        at: Moment(milliseconds: 1)
+                    ),
+                    from: user,
+                    device: device,
+                    id: message.id
+                ).frame(around: message.relayed)
+                guard RelayedObject(frame) != nil else {
+                    Issue.record("seed \(seed), round \(round): \(String(decoding: text, as: UTF8.self))")
+                    return
+                }
+            }
+        }
+        #expect(taken > 100, "the mutations are too wild to test anything")
+    }
+
+    @Test("agrees with itself: an object's members together are the object again", arguments: [5, 6])
+    func rescan(_ seed: UInt64) throws {
+        var chance = Chance(seed: seed)
+        for round in 0..<10_000 {
+            let text = Self.mutated(&chance)
+            guard let object = try? JSONObject(text) else { continue }
+            let again = bytes("{") + object.copy(leavingOut: []) + bytes("}")
+            let second = try #require(try? JSONObject(again), "seed \(seed), round \(round)")
+            #expect(second.members.map(\.kind) == object.members.map(\.kind), "seed \(seed), round \(round)")
+        }
+    }
+}

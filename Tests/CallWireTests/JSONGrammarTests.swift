@@ -1,0 +1,116 @@
+import Testing
+
+@testable import CallWire
+
+/// Every value stands as a member of an object, as JSONTestSuite's stand in arrays.
+@Suite("JSON text")
+struct JSONGrammarTests {
+    @Test(
+        "of every valid kind is taken",
+        arguments: [
+            "0", "-0", "1", "-1", "10", "1.5", "0.5", "-0.5", "1e5", "1E5", "1e+5", "1E-5", "0e0", "1.0e10", "1e00",
+            "123456789012345678901234567890", "1e400", "-0.0000001", "0.0", "20e1", "\"\"", "\"a\"", "\"é日本😀\"",
+            #""\"""#, #""\\""#, #""\/""#, #""\b\f\n\r\t""#, #""\u0000""#, #""\u00e9""#, #""\uD834\uDD1E""#,
+            #""\uDBFF\uDFFF""#, #""\uD800""#, #""\uDC00""#, #""\u2028""#, "\"\u{2028}\"", "\"\u{7F}\"", #""\\u0000""#,
+            #""\\\"""#, "true", "false", "null", "[]", "[ ]", "[1]", "[1,2]", "[1 , 2]", "[[]]", "[null]", "{}", "{ }",
+            #"{"a":1}"#, #"{"a":1,"a":2}"#, #"{"":0}"#, #"{"a":{"b":[{}]}}"#, " 1 ", "\t1\n\r", "[\n]", "{\r\n}",
+            #"{"\u0061":1}"#, #"[true,false,null,0,"",[],{}]"#,
+        ]
+    )
+    func valid(_ value: String) {
+        let text = bytes(#"{"x":\#(value)}"#)
+        #expect(fault(text) == nil)
+        #expect(fault([0x20, 0x0A] + text + [0x0D, 0x09]) == nil)
+    }
+
+    @Test(
+        "that breaks the grammar is refused",
+        arguments: [
+            "", "01", "-01", "00", "-", "+1", ".5", "-.5", "1.", "1.e1", "1e", "1e+", "1E-", "0x1", "1_0", "1a", "--1",
+            "1 2", "1,", "Infinity", "-Infinity", "NaN", "1e1.5", "１", "\"", "\"a", "'a'", "a", #""\"#, #""\x""#,
+            #""\a""#, #""\u""#, #""\u0""#, #""\u00""#, #""\u000""#, #""\u00g0""#, #""\U0000""#, #""\uD8""#, #""\'""#,
+            #""\0""#, "\"\n\"", "\"\t\"", "\"\u{0}\"", "\"\u{1F}\"", "tru", "True", "TRUE", "truee", "nul", "nil",
+            "undefined", "fals", "[", "]", "[1", "[1,", "[1,]", "[,1]", "[,]", "[1,,2]", "[1 2]", "[1}", "{", "}",
+            #"{"a""#, #"{"a":"#, #"{"a":1"#, #"{"a":1,"#, #"{"a":1,}"#, "{,}", #"{,"a":1}"#, #"{"a",1}"#,
+            #"{"a":1 "b":2}"#,
+            "{a:1}", "{'a':1}", "{1:1}", "{null:1}", #"{"a"::1}"#, #"{"a":1;"b":2}"#, #"{"a":1}}"#, "[[]", "[]]",
+            "/**/1", "1//", "#", "\u{FEFF}1", "\u{A0}1", "\u{0B}1", "\u{0C}1", "\\u0031", "\"a\"\"b\"", "<null>", "*",
+        ]
+    )
+    func invalid(_ value: String) { #expect(fault(bytes(#"{"x":\#(value)}"#)) == .syntax) }
+
+    @Test(
+        "that is a whole value but no object is told from what is no JSON",
+        arguments: ["[]", "1", "\"a\"", "null", "true", " [1,{}] ", "-0", #"[{"a":1}]"#]
+    )
+    func notAnObject(_ text: String) { #expect(fault(bytes(text)) == .notAnObject) }
+
+    @Test(
+        "with anything before or after the object is refused",
+        arguments: [
+            "", " ", "{}{}", "{} {}", "{},", "{}x", "x{}", "{}]", "\u{FEFF}{}", "{}\u{0}", "//\n{}", "{}#", "{",
+        ]
+    )
+    func around(_ text: String) { #expect(fault(bytes(text)) == .syntax) }
+
+    @Test("is refused at every place where it is cut off")
+    func truncated() {
+        let whole = bytes(#"{"type":"ice","n":[1.5e+3,true,null,{"a":"\u00e9\n"}],"z":{}}"#)
+        #expect(fault(whole) == nil)
+        for count in 0..<whole.count { #expect(fault(Array(whole[..<count])) == .syntax, "\(count) bytes") }
+    }
+
+    @Test("is taken to a depth of 32, and no deeper")
+    func depth() {
+        func nested(_ count: Int, _ open: String, _ close: String, _ core: String) -> [UInt8] {
+            bytes(
+                #"{"x":"# + String(repeating: open, count: count) + core + String(repeating: close, count: count) + "}"
+            )
+        }
+        for (open, close) in [("[", "]"), (#"{"a":"#, "}")] {
+            #expect(fault(nested(WireLimits.depth - 1, open, close, "1")) == nil)
+            #expect(fault(nested(WireLimits.depth, open, close, "1")) == .tooDeep)
+            #expect(fault(nested(20_000, open, close, "1")) == .tooDeep)
+        }
+        #expect(fault(bytes(String(repeating: "[", count: 30_000))) == .tooDeep)
+        #expect(fault(bytes(#"{"x":["# + Array(repeating: "[]", count: 10_000).joined(separator: ",") + "]}")) == nil)
+    }
+
+    @Test("that names a field twice is refused, also where one name is written with escapes")
+    func duplicates() {
+        #expect(fault(bytes(#"{"sdp":1,"sdp":2}"#)) == .duplicate("sdp"))
+        #expect(fault(bytes(#"{"sdp":1,"\u0073dp":2}"#)) == .duplicate("sdp"))
+        #expect(fault(bytes(#"{"\u0073\u0064p":1,"x":0,"s\u0064p":2}"#)) == .duplicate("sdp"))
+        #expect(fault(bytes(#"{"callId":null,"callId":"x"}"#)) == .duplicate("callId"))
+        #expect(fault(bytes(#"{"mine":1,"mine":2}"#)) == nil)
+        #expect(fault(bytes(#"{"sdp":1,"SDP":2}"#)) == nil)
+        #expect(fault(bytes(#"{"x":{"sdp":1,"sdp":2}}"#)) == nil)
+    }
+
+    @Test("has every field found by its name, plain or escaped", arguments: Field.allCases)
+    func fields(_ field: Field) throws {
+        let escaped = field.name.utf8.map { "\\u00" + String($0, radix: 16) }.joined()
+        for name in [field.name, escaped] {
+            let object = try JSONObject(bytes(#"{"\#(name)":7,"\#(field.name)x":8}"#))
+            let member = try #require(object[field])
+            #expect(object.integer(member) == 7)
+            #expect(object.members.last?.field != field)
+        }
+    }
+
+    @Test("knows a member that is null from one that is absent only where that is asked")
+    func null() throws {
+        let object = try JSONObject(bytes(#"{"sdp":null}"#))
+        #expect(object[.sdp] == nil)
+        #expect(object.member(.sdp)?.kind == .null)
+        #expect(object.member(.candidate) == nil)
+    }
+
+    @Test("is UTF-8")
+    func utf8() {
+        #expect(JSONText.isUTF8(bytes("aé日😀")))
+        for wrong: [UInt8] in [
+            [0x80], [0xC3], [0xC0, 0xAF], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xFF],
+        ] { #expect(!JSONText.isUTF8(wrong)) }
+    }
+}

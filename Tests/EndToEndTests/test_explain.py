@@ -1,0 +1,188 @@
+"""`ringline explain`: why a call rang or did not, for each of the ways in which it can go.
+
+With RINGLINE_EXPLAIN_DOC=FILE the outputs are written there: the page in the documentation is copied from such a run.
+"""
+
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+import samples
+from conftest import push_options
+from raw_socket import RawSocket
+from ringline_server import binary, clean_environment
+from test_push import pushed, register, token
+
+
+def explain(world, call_id: str, title: str) -> str:
+    """What the command says; repeated until what is being committed has arrived."""
+    command = [str(binary()), "explain", call_id, "--data", str(world.server.data)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+    assert run.returncode == 0, run.stderr
+    document = os.environ.get("RINGLINE_EXPLAIN_DOC")
+    if document:
+        with pathlib.Path(document).open("a") as page:
+            page.write(f"## {title}\n\n```\n$ ringline explain {call_id} --data ./data\n{run.stdout}```\n\n")
+    for secret in ("v=0", "192.0.2.", "candidate:", "a=ice"):
+        assert secret not in run.stdout
+    return run.stdout
+
+
+def until(world, call_id: str, *words: str, title: str, seconds=8) -> str:
+    """The explanation once it holds all these words."""
+    deadline = time.monotonic() + seconds
+    command = [str(binary()), "explain", call_id, "--data", str(world.server.data)]
+    while True:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+        if run.returncode == 0 and all(word in run.stdout for word in words):
+            return explain(world, call_id, title)
+        assert time.monotonic() < deadline, f"{words} not in:\n{run.stdout}{run.stderr}"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def short(apns, make_server, make_world):
+    """A world in which calls ring for a second."""
+    return make_world(make_server(*push_options(apns), "--ring-timeout", "1", "--probe-timeout", "0.3")), apns
+
+
+def test_a_call_that_rang_by_socket(push_world):
+    world, _ = push_world
+    taro, hanako = world.phone("11", "iphone-t", claims={"name": "Taro"}), world.phone("10", "iphone-h")
+    taro.ring(hanako, "c-1")
+    hanako.expect(type="offer")
+    hanako.ask(type="ringing", callId="c-1")
+    hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    taro.ask(type="connected", callId="c-1")
+    taro.ask(type="end", callId="c-1")
+    text = until(world, "c-1", "ended: hangup", title="Rang by socket, answered")
+    assert "10 answered on iphone-h" in text and "rang by its socket" in text
+
+
+def test_a_call_that_rang_by_push(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    taro = world.phone("11", "iphone-t", claims={"name": "Taro"})
+    taro.ring("10", "c-1")
+    pushed(fake, device)
+    hanako = world.phone("10", "iphone-h")
+    hanako.expect(type="offer")
+    hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    taro.expect(type="answer")
+    taro.ask(type="end", callId="c-1")
+    text = until(world, "c-1", "ended: hangup", "push", title="Rang by push")
+    assert "10's iPhone iphone-h was pushed at" in text and "it came back at" in text
+
+
+def test_a_phone_that_never_came_back_after_its_push(short):
+    world, fake = short
+    register(world, deviceId="iphone-h")
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    text = until(world, "c-1", "ended: unanswered", title="Pushed, accepted, and never heard of again")
+    assert "the phone never came back" in text and "Nobody answered within 1.00 s" in text
+
+
+def test_nobody_to_ring(short):
+    world, _ = short
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    text = until(world, "c-1", "ended: unanswered", title="No device")
+    assert "no device registered for pushes: nothing could ring" in text
+
+
+def test_a_push_refused_by_its_topic(short):
+    world, fake = short
+    fake.script(token(1), [{"status": 400, "reason": "DeviceTokenNotForTopic"}])
+    register(world, deviceId="iphone-h")
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    text = until(world, "c-1", "ended: unanswered", title="Push refused: the topic")
+    assert "400 DeviceTokenNotForTopic: the token belongs to another app" in text
+    assert world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"] == token(1), "our fault, no reason to forget it"
+
+
+def test_a_push_refused_by_its_token(short):
+    world, fake = short
+    fake.script(token(1), [{"status": 410, "reason": "Unregistered", "timestamp": int(time.time() * 1000) + 60_000}])
+    register(world, deviceId="iphone-h")
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    text = until(world, "c-1", "ended: unanswered", title="Push refused: the token")
+    assert "410 Unregistered" in text
+    assert world.rest("10").get("/api/me/devices").json() == [], "a dead token is forgotten"
+
+
+def test_a_socket_that_was_dead(short):
+    world, fake = short
+    device = register(world, deviceId="iphone-h")
+    corpse = RawSocket(world.server.port, world.token("10"), path="/ws?device=iphone-h")
+    assert corpse.status == 101
+    began = time.monotonic()
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    assert fake.wait_for_push(device, timeout=5)
+    assert time.monotonic() - began < 0.3 + 0.5, "within the probe timeout and half a second"
+    text = until(world, "c-1", "ended: unanswered", title="The socket was dead: probe failed, then pushed")
+    assert "no answer" in text and "a socket that did not answer its ping was closed first" in text
+
+
+def test_a_blocked_caller(short):
+    world, _ = short
+    world.rest("10").post("/api/blocks", {"userId": "11"})
+    hanako = world.phone("10", "iphone-h")
+    taro = world.phone("11", "iphone-t")
+    taro.ring("10", "c-1")
+    assert taro.expect(type="call", state="ended")["reason"] == "unanswered"
+    assert hanako.fence() == []
+    text = until(world, "c-1", "ended: unanswered", title="Blocked")
+    assert "10 has blocked 11" in text
+
+
+def test_somebody_who_does_not_want_to_be_disturbed(short):
+    world, fake = short
+    register(world, deviceId="iphone-h")
+    world.rest("10").put("/api/me/dnd", {"until": int(time.time() * 1000) + 60_000})
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    text = until(world, "c-1", "ended: unanswered", title="Do not disturb")
+    assert "does not want to be disturbed" in text
+    assert fake.pushes() == []
+
+
+def test_a_caller_who_gave_up_first(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    taro = world.phone("11", "iphone-t")
+    taro.ring("10", "c-1")
+    pushed(fake, device)
+    taro.ask(type="end", callId="c-1")
+    text = until(world, "c-1", "ended: cancelled", "200", title="The caller gave up first")
+    assert "The caller gave up first" in text
+
+
+def test_a_server_that_was_restarted_while_it_rang(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    pushed(fake, device)
+    world.server.kill()
+    world.server.start()
+    hanako = world.phone("10", "iphone-h")
+    hanako.expect(type="offer")
+    hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    hanako.ask(type="end", callId="c-1")
+    text = until(world, "c-1", "ended: hangup", title="The server was restarted while it rang")
+    assert "The server was restarted in between" in text
+
+
+def test_it_reads_the_folder_of_a_stopped_server_too(push_world):
+    world, _ = push_world
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.server.terminate()
+    assert world.server.exit_code() == 0
+    command = [str(binary()), "explain", "c-1", "--data", str(world.server.data)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+    assert run.returncode == 0 and "Verdict: The call is ringing." in run.stdout
+
+
+def test_a_call_that_there_is_not_is_one_line_and_a_failure(world):
+    command = [str(binary()), "explain", "nowhere", "--data", str(world.server.data)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+    assert run.returncode != 0 and len(run.stderr.strip().splitlines()) == 1 and "nowhere" in run.stderr

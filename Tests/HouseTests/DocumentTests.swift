@@ -1,0 +1,76 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import ringline
+
+@Suite("The documents")
+struct DocumentTests {
+    private static let text = Repository.documents
+
+    @Test("name every error code")
+    func errorCodes() {
+        expectNone(missing(WireCode.allCases.map(\.rawValue)), "an error code that no document explains")
+    }
+
+    @Test("name every end reason")
+    func endReasons() {
+        expectNone(missing(EndReason.allCases.map(\.rawValue)), "an end reason that no document explains")
+    }
+
+    @Test("have every setting of the server in a table, with its variable and its default")
+    func settings() {
+        let rows = Self.text.split(separator: "\n").filter { $0.hasPrefix("|") }
+        for setting in Setting.all {
+            let row = rows.first { $0.contains("`--\(setting.name)`") || $0.contains("`--\(setting.name) ") }
+            guard let row else {
+                Issue.record("--\(setting.name): no row of a table begins to explain it")
+                continue
+            }
+            #expect(row.contains(setting.variable), "--\(setting.name): its row names the variable")
+            #expect(row.contains(setting.meaning), "--\(setting.name): its row says what --help says")
+            if let fallback = setting.fallback {
+                #expect(row.contains(fallback), "--\(setting.name): its row names the default")
+            }
+        }
+    }
+
+    @Test("speak of no setting that does not exist")
+    func noForeignSettings() {
+        let known = Set(Setting.all.map(\.variable))
+        let scripts: Set<String> = ["RINGLINE_STRICT", "RINGLINE_BINARY", "RINGLINE_PYTHON", "RINGLINE_CONFIG"]
+        let named = Self.text.matches(of: /\bRINGLINE_[A-Z0-9_]*[A-Z0-9]\b/).map { String($0.0) }
+        expectNone(Set(named).subtracting(known).subtracting(scripts).sorted(), "a variable that nothing reads")
+    }
+
+    @Test("name every metric")
+    func metrics() {
+        expectNone(missing(Self.metrics.sorted()), "a metric that no document explains")
+        #expect(Self.metrics.count >= 10, "the metrics are found in the sources")
+    }
+
+    @Test("speak of no metric that does not exist")
+    func noForeignMetrics() {
+        let suffixes = ["_bucket", "_sum", "_count"]
+        let dashboards = Repository.files.filter { $0.hasPrefix("Deploy/") && $0.hasSuffix(".json") }
+        let text = ([Self.text] + dashboards.map(Repository.text)).joined(separator: "\n")
+        let named = text.matches(of: /\bringline_[a-z_]*[a-z]\b/).map { match in
+            let name = String(match.0)
+            return suffixes.first { name.hasSuffix($0) }.map { String(name.dropLast($0.count)) } ?? name
+        }
+        expectNone(Set(named).subtracting(Self.metrics).sorted(), "a metric that the server does not have")
+    }
+
+    /// The metrics of the server: every string literal in the sources that begins with `ringline_`.
+    private static let metrics = Set(
+        Repository.sources.filter { !["LibWebSockets", "OutboundHTTP"].contains($0.target) }
+            .flatMap(\.lines)
+            .flatMap { $0.matches(of: /"(ringline_[a-z_]+)"/).map { String($0.1) } }
+    )
+
+    /// Which of the words stand nowhere in the documents as code: between backticks (a metric with its labels behind it),
+    /// or quoted as in JSON.
+    private func missing(_ words: [String]) -> [String] {
+        words.filter { word in !["`\(word)`", "`\(word){", "\"\(word)\""].contains { Self.text.contains($0) } }
+    }
+}

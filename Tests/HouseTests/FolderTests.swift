@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+
+@Suite("The repository")
+struct FolderTests {
+    @Test("holds at its top the package, the code, the tests, the deployment, a README and a licence")
+    func topLevel() {
+        let known: Set<String> = ["Package.swift", "Sources", "Tests", "Deploy", "README.md", "LICENSE"]
+        let top = Set(Repository.files.compactMap { $0.split(separator: "/").first.map(String.init) })
+        expectNone(top.subtracting(known).filter { !$0.hasPrefix(".") }.sorted(), "belongs further down")
+        expectNone(known.subtracting(top).sorted(), "is missing")
+    }
+
+    @Test("holds nothing that a build or a run leaves behind")
+    func noLeftovers() {
+        let leftover =
+            /(^|\/)(Package\.resolved|\.build[^\/]*|\.swiftpm|\.venv|__pycache__|node_modules|\.DS_Store|data)(\/|$)|\.(pyc|o|so|db|sqlite3?|db-wal|db-shm|log|orig|rej|bak)$/
+        expectNone(Repository.committed.filter { $0.contains(leftover) }, "does not belong into git")
+    }
+
+    @Test("holds no secret")
+    func noSecrets() {
+        let name = /\.(p8|p12|pem|key|pfx|jks|keystore)$|(^|\/)\.env/
+        expectNone(Repository.committed.filter { $0.contains(name) }, "looks like a key")
+        // A key is a head and a body; the head alone is what code looks for.
+        let key = /-----BEGIN [A-Z ]*PRIVATE KEY-----\s*(\\n)?\s*[A-Za-z0-9+\/=]{40}/
+        expectNone(Repository.committed.filter { Repository.text(of: $0).contains(key) }, "holds a private key")
+    }
+
+    @Test("holds small files only")
+    func noLargeFiles() {
+        let large = Repository.committed.filter { Repository.text(of: $0).utf8.count > 200_000 }
+        expectNone(large, "larger than 200 kB")
+    }
+
+    @Test(
+        "has shell scripts that shellcheck accepts",
+        .enabled(if: Repository.run("shellcheck", ["--version"]).status == 0, "apt-get install shellcheck")
+    )
+    func shellcheck() {
+        let scripts = Repository.files.filter { path in
+            let text = Repository.text(of: path)
+            return text.hasPrefix("#!/usr/bin/env bash") || text.hasPrefix("#!/bin/")
+                || text.hasPrefix("# shellcheck shell")
+        }
+        #expect(scripts.count >= 4)
+        let result = Repository.run("shellcheck", ["--external-sources", "--format=gcc"] + scripts)
+        expectNone(result.status == 0 ? [] : result.output.split(separator: "\n").map(String.init), "shellcheck")
+    }
+
+    @Test("has scripts that can be run as they are")
+    func executable() {
+        for script in ["Deploy/run", "Tests/run", ".ci/run"] {
+            #expect(
+                FileManager.default.isExecutableFile(atPath: Repository.root.appending(path: script).path),
+                "\(script)"
+            )
+        }
+    }
+
+    @Test("puts into the image every Debian package that the server needs")
+    func imagePackages() throws {
+        let list = try #require(Repository.text(of: "Deploy/packages.bash").firstMatch(of: /RUN_PACKAGES=\(([^)]*)\)/))
+        let dockerfile = Repository.text(of: "Deploy/Dockerfile")
+        let last = try #require(dockerfile.ranges(of: "\nFROM ").last)
+        let words = Set(dockerfile[last.upperBound...].split { $0.isWhitespace || $0 == "\\" })
+        expectNone(
+            Set(list.1.split { $0.isWhitespace }).subtracting(words).map(String.init).sorted(),
+            "not in the image"
+        )
+    }
+}

@@ -1,0 +1,95 @@
+import Testing
+
+@Suite("A module")
+struct ImportTests {
+    /// The table of the architecture: who may import what of ours, of C, and of the packages.
+    private static let table: [String: Set<String>] = [
+        "CallCore": [],
+        "CallWire": ["CallCore"],
+        "Switchboard": ["CallCore", "CallWire", "DequeModule", "HeapModule"],
+        "Crypto": ["COpenSSL"],
+        "Identity": ["Crypto"],
+        "SQLite": ["CSQLite"],
+        "SQLiteStore": ["SQLite", "Switchboard", "CallCore", "CallWire", "Logging"],
+        "OutboundHTTP": ["CCurl"],
+        "ApplePush": ["OutboundHTTP", "Crypto", "Switchboard", "CallCore", "CallWire", "Logging"],
+        "LibWebSockets": ["CLibwebsockets"],
+        "Gateway": [
+            "LibWebSockets", "Identity", "Switchboard", "CallWire", "CallCore", "Logging", "DequeModule", "Metrics",
+        ],
+        "CallClient": ["CallWire", "CallCore"],
+        "CallTesting": ["Switchboard", "CallClient", "CallWire", "CallCore"],
+        "ringline": [
+            "Gateway", "Identity", "SQLiteStore", "ApplePush", "Switchboard", "CallWire", "CallCore", "CallClient",
+            // `ringline call` is a client, and has no other WebSocket; keys are read before anything else is made.
+            "LibWebSockets", "Crypto",
+            "ArgumentParser", "Logging", "Metrics",
+        ],
+    ]
+
+    /// What is pure has nothing of the system but the standard library.
+    private static let pure: Set<String> = ["CallCore", "CallWire", "Switchboard"]
+
+    /// What comes with the toolchain.
+    ///
+    /// Everything else of it is either C that we wrap or too large (FoundationNetworking).
+    private static let system: Set<String> = ["Foundation", "Glibc", "Synchronization", "Dispatch"]
+
+    private static let adapters: Set<String> = ["SQLiteStore", "ApplePush", "Gateway"]
+
+    @Test("imports what its line of the table names, and nothing else")
+    func importsFollowTheTable() {
+        let wrong = Repository.sources.flatMap { file in
+            let allowed = (Self.table[file.target] ?? []).union(Self.pure.contains(file.target) ? [] : Self.system)
+            return file.imports.filter { !allowed.contains($0.module) }
+                .map { "\($0.place): \(file.target) imports \($0.module)" }
+        }
+        expectNone(wrong, "not in the table of ImportTests (architecture: Modules)")
+    }
+
+    @Test("has a line in the table, and every line is a module or one to come")
+    func tableIsComplete() {
+        let modules = Set(Repository.sources.map(\.target))
+        expectNone(modules.subtracting(Self.table.keys).sorted(), "a module without a line in the table")
+        let toCome: Set<String> = ["CallClient"]
+        expectNone(Set(Self.table.keys).subtracting(modules).subtracting(toCome).sorted(), "a line without a module")
+    }
+
+    @Test("that is an adapter imports no other adapter")
+    func adaptersAreStrangers() {
+        for (module, imports) in Self.table where Self.adapters.contains(module) {
+            #expect(imports.isDisjoint(with: Self.adapters), "\(module)")
+        }
+    }
+
+    @Test("that is a test's may import what it tests and its tools, never XCTest")
+    func noXCTest() {
+        expectNone(
+            Repository.swift.flatMap(\.imports).filter { $0.module == "XCTest" }.map(\.place),
+            "Swift Testing instead of XCTest"
+        )
+    }
+
+    @Test("hands nothing on that it imports")
+    func nothingIsReexported() {
+        expectNone(
+            Repository.sources.flatMap(\.imports).filter { $0.modifiers.contains("@_exported") }.map(\.place),
+            "an import is not exported"
+        )
+    }
+
+    @Test("depends in Package.swift on what its line names, and on nothing else")
+    func packageFollowsTheTable() {
+        let package = Repository.text(of: "Package.swift")
+        for match in package.matches(of: /library\("(\w+)", \[([^\]]*)\]/) {
+            let products = ["logging": "Logging", "deques": "DequeModule", "heaps": "HeapModule", "metrics": "Metrics"]
+            let names = match.2.split { ", \n\"".contains($0) }.map { products[String($0)] ?? String($0) }
+            expectNone(
+                Set(names).subtracting(Self.table[String(match.1)] ?? []).sorted().map {
+                    "\(match.1) depends on \($0)"
+                },
+                "Package.swift says more than the table"
+            )
+        }
+    }
+}

@@ -1,0 +1,126 @@
+/// A Swift file: its text, and its code alone.
+struct SwiftFile: Sendable {
+    /// From the root of the repository.
+    let path: String
+    /// The lines as they are.
+    let lines: [Substring]
+    /// The same lines with comments and the content of string literals blanked out, so that a word in a sentence is no
+    /// finding.
+    let code: [Substring]
+
+    init(path: String, text: String) {
+        self.path = path
+        lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        code = String(decoding: CodeScanner.blank(Array(text.utf8)), as: UTF8.self)
+            .split(separator: "\n", omittingEmptySubsequences: false)
+    }
+
+    /// The target that the file belongs to: the folder below `Sources` or `Tests`.
+    var target: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
+
+    /// What the file imports, with the line and what stands before `import`.
+    var imports: [(module: String, modifiers: String, place: String)] {
+        numbered.compactMap { number, line in
+            guard
+                let match = line.wholeMatch(
+                    of:
+                        /\s*((?:[@\w()]+\s+)*)import\s+(?:(?:struct|class|enum|func|protocol|var|let|typealias)\s+)?(\w+).*/
+                )
+            else { return nil }
+            return (String(match.2), String(match.1), "\(path):\(number)")
+        }
+    }
+
+    /// The places of code that match.
+    func places(of pattern: Regex<some Any>) -> [String] {
+        numbered.filter { $0.1.contains(pattern) }.map { "\(path):\($0.0)" }
+    }
+
+    private var numbered: [(Int, Substring)] { zip(1..., code).map { ($0, $1) } }
+}
+
+/// Blanks out what is no code: comments, and what stands in string literals (their interpolations too).
+private struct CodeScanner {
+    private var bytes: [UInt8]
+    private var at = 0
+
+    static func blank(_ bytes: [UInt8]) -> [UInt8] {
+        var scanner = CodeScanner(bytes: bytes)
+        while scanner.at < bytes.count { scanner.step() }
+        return scanner.bytes
+    }
+
+    private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    private func starts(_ text: StaticString, at place: Int) -> Bool {
+        text.withUTF8Buffer { bytes.dropFirst(place).starts(with: $0) }
+    }
+
+    private mutating func erase(_ count: Int = 1) {
+        for _ in 0..<count where at < bytes.count {
+            if bytes[at] != UInt8(ascii: "\n") { bytes[at] = UInt8(ascii: " ") }
+            at += 1
+        }
+    }
+
+    private mutating func step() {
+        // Bytes first: these tests run unoptimised over every line of the project.
+        let byte = bytes[at]
+        if byte == UInt8(ascii: "/"), starts("//", at: at) {
+            while at < bytes.count, bytes[at] != UInt8(ascii: "\n") { erase() }
+        } else if byte == UInt8(ascii: "/"), starts("/*", at: at) {
+            comment()
+        } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "#") {
+            literal()
+        } else {
+            at += 1
+        }
+    }
+
+    private mutating func comment() {
+        var depth = 0
+        repeat {
+            if starts("/*", at: at) {
+                depth += 1
+                erase(2)
+            } else if starts("*/", at: at) {
+                depth -= 1
+                erase(2)
+            } else {
+                erase()
+            }
+        } while depth > 0 && at < bytes.count
+    }
+
+    /// `"…"`, `"""…"""`, and both with any number of `#` around them.
+    private mutating func literal() {
+        let hashes = bytes[at...].prefix { $0 == UInt8(ascii: "#") }.count
+        guard bytes.dropFirst(at + hashes).first == UInt8(ascii: "\"") else {
+            at += max(hashes, 1)
+            return
+        }
+        at += hashes
+        let quotes = starts("\"\"\"", at: at) ? 3 : 1
+        at += quotes
+        let closing =
+            [UInt8](repeating: UInt8(ascii: "\""), count: quotes) + Array(repeating: UInt8(ascii: "#"), count: hashes)
+        let escape = [UInt8(ascii: "\\")] + Array(repeating: UInt8(ascii: "#"), count: hashes)
+        var parentheses = 0
+        while at < bytes.count {
+            let byte = bytes[at]
+            if byte == UInt8(ascii: "\""), parentheses == 0, bytes[at...].starts(with: closing) {
+                at += closing.count
+                return
+            }
+            if byte == UInt8(ascii: "\\"), bytes[at...].starts(with: escape) {
+                erase(escape.count)
+                if at < bytes.count, bytes[at] == UInt8(ascii: "(") { parentheses += 1 }
+                erase()
+            } else {
+                if parentheses > 0, byte == UInt8(ascii: "(") { parentheses += 1 }
+                if parentheses > 0, byte == UInt8(ascii: ")") { parentheses -= 1 }
+                erase()
+            }
+        }
+    }
+}

@@ -133,10 +133,7 @@ public final class Switchboard {
             out.append(.note(.unreadable(kept.record.number)))
             return
         }
-        if let older = calls[call.key] {
-            guard older.number < call.number else { return }
-            calls.remove(older)
-        }
+        // Kept calls come oldest first, so that the newest use of a name has it.
         calls.insert(call)
         if call.session.isLive { note(call, "restarted", at: now) }
         wakeLater(call, at: now)

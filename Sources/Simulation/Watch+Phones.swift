@@ -200,7 +200,7 @@ extension Watch {
     // MARK: Pushes
 
     mutating func ordered(_ order: PushOrder, to handset: Int?, at now: Int64) {
-        guard order.kind == .voip, let object = try? JSONObject(order.payload),
+        guard let object = try? JSONObject(order.payload), object.text(of: .type) == "call.incoming",
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
             let device = device(withToken: order.token)
@@ -217,7 +217,7 @@ extension Watch {
 
     private func device(withToken token: String) -> DeviceRecord? {
         for user in devices.keys.sorted() {
-            if let device = devices[user]?.first(where: { $0.voipToken == token }) { return device }
+            if let device = devices[user]?.first(where: { $0.voipToken == token || $0.alertToken == token }) { return device }
         }
         return nil
     }

@@ -15,8 +15,6 @@ struct Watch {
         /// Whether it had ended before the batch that is being looked at.
         var wasEnded = false
         var changedAt: Int64
-        /// The last number before the caller went on with another device; what came before was for the other one.
-        var callerSince: UInt64 = 0
         /// The callee's devices that could be pushed when it began.
         var targets: [(device: DeviceID, token: String)] = []
 
@@ -59,6 +57,9 @@ struct Watch {
     var forgotten: Set<CallName> = []
     /// What each number was shown as, over crashes.
     var shownAs: [CallName: [UInt64: UInt64]] = [:]
+
+    /// The last number before the caller went on with another device; what came before was for the other one.
+    var callerSince: [CallName: UInt64] = [:]
 
     // Rings.
     var offers: [Int: [CallName]] = [:]
@@ -140,7 +141,9 @@ struct Watch {
         if old.answeredAt != nil, record.answeredAt != old.answeredAt {
             fail("I1", "\(mirror.name) was answered twice")
         }
-        if old.legs.first?.phone.id != record.legs.first?.phone.id { mirror.callerSince = mirror.lastSeq }
+        if old.legs.first?.phone.id != record.legs.first?.phone.id {
+            callerSince[mirror.name] = mirror.lastSeq
+        }
         mirror.record = record
         mirror.changedAt = now
         calls[record.number] = mirror
@@ -238,6 +241,7 @@ struct Watch {
         live = []
         recent = []
         devices = [:]
+        winners = [:]
         for device in stored.devices { devices[device.user, default: []].append(device) }
         var kept: Set<CallName> = []
         for call in stored.calls {
@@ -253,6 +257,7 @@ struct Watch {
             recent.append(call.record.number)
             if mirror.isLive { live.append(call.record.number) }
             kept.insert(mirror.name)
+            if let winner = mirror.winner { winners[call.record.number] = winner }
             for one in acknowledgements[mirror.name] ?? [] where one.seq > 0 {
                 guard !call.entries.contains(where: { $0.seq == one.seq }) else { continue }
                 fail(

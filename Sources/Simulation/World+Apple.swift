@@ -14,7 +14,9 @@ extension World {
 
     /// The phone that has, or had, a token.
     private func owner(of token: String) -> Handset? {
-        handsets.first { $0.token == token || $0.oldTokens.contains { $0.token == token } }
+        // An alert token is the VoIP token with an `a` in front.
+        let token = token.hasPrefix("a") ? String(token.dropFirst()) : token
+        return handsets.first { $0.token == token || $0.oldTokens.contains { $0.token == token } }
     }
 
     func pushArrives(_ order: PushOrder, _ run: Int) {

@@ -67,7 +67,7 @@ extension World {
             if one.user == handset.user || one.kind == .end { continue }
             if part == .caller, one.kind == .ice, watch.winners[call.record.number] != one.device { continue }
             if part == .caller, one.kind == .ice, call.isRinging { continue }
-            if part == .caller, one.seq <= call.callerSince { continue }
+            if part == .caller, one.seq <= watch.callerSince[call.name] ?? 0 { continue }
             if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
             // The same description under another name is the same signal.
             if log?.seqs.contains(one.seq) == true { continue }

@@ -98,7 +98,7 @@ extension World {
         guard reachesServer(index) else { return }
         links[index].heardAt = now
         watch.confirm(index, by: handsets[links[index].handset])
-        serve(.ponged(SessionID(rawValue: UInt64(index))), repeatable: network.percent(4))
+        serve(.ponged(SessionID(rawValue: UInt64(index))))
     }
 
     func pinged(_ index: Int) {

@@ -138,10 +138,7 @@ public final class Switchboard {
             out.append(.note(.unreadable(kept.record.number)))
             return
         }
-        if let older = calls[call.key] {
-            guard older.number < call.number else { return }
-            calls.remove(older)
-        }
+        // Kept calls come oldest first, so that the newest use of a name has it.
         calls.insert(call)
         calls.began(call)
         if call.session.isLive { note(call, "restarted", at: now) }

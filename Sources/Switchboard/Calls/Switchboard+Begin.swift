@@ -14,7 +14,8 @@ extension Switchboard {
         let key = CallKey(id: id, pair: Pair(source.user, callee))
         let older = calls[key]
         let epoch = directory.nextEpoch(of: key, after: older?.session.epoch)
-        if let older { forget(older) }
+        // Whoever has not heard of its end yet is still to be told: then it only loses its name, and goes in its time.
+        if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older) }
         lastCallNumber += 1
         let hidden = directory.hides(source.user, from: callee, at: now)
         let isBusy = hidden == nil && isInCall(callee)

@@ -38,7 +38,7 @@ extension Switchboard {
         at now: Moment
     ) -> Driven {
         var result = Driven.nothing
-        var told: [(Phone, Side)] = []
+        var told: [(Session, Side)] = []
         for output in outputs {
             switch output {
             case .append(let entry):
@@ -52,7 +52,9 @@ extension Switchboard {
         }
         // Only now does every entry of the log have its frame.
         if !call.polls.isEmpty { answerPolls(of: call, at: now) }
-        for (phone, side) in told { drive(call, .told(phone, side), at: now) }
+        for (session, side) in told where call.session.owesNews(to: session.phone, side: side) {
+            awaitNews(of: call, side, by: session)
+        }
         if !call.session.isLive { settle(call, at: now) }
         return result
     }
@@ -103,7 +105,7 @@ extension Switchboard {
     }
 
     /// Hands an entry to every session that it concerns, and to whoever polls for it.
-    private func deliver(_ entry: LogEntry, of call: Call, told: inout [(Phone, Side)], at now: Moment) {
+    private func deliver(_ entry: LogEntry, of call: Call, told: inout [(Session, Side)], at now: Moment) {
         guard let frame = call.frames.last else { return }
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
@@ -113,7 +115,7 @@ extension Switchboard {
             where call.session.sees(entry, side: side, phone: session.phone) {
                 metrics.delivered += 1
                 out.append(.send(session.id, frame))
-                if isEnd { told.append((session.phone, side)) }
+                if isEnd { told.append((session, side)) }
                 if isOffer { note(call, "delivered.socket", device: session.phone.id, at: now) }
             }
         }

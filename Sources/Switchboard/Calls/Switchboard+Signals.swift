@@ -64,10 +64,8 @@ extension Switchboard {
     ) -> Result<Receipt, WireError> {
         let call: Call?
         if let id = message.callID {
-            // `to` helps to tell calls of one name apart; a wrong one does not hide the only call there is.
-            call =
-                calls.find(id, for: source.user, with: peer)
-                ?? (message.room == nil ? calls.find(id, for: source.user) : nil)
+            // Whoever names the peer means the call with that peer, and not another one under the same name.
+            call = calls.find(id, for: source.user, with: peer)
         } else if let peer {
             call = calls.live(of: source.user).last {
                 $0.key.pair.holds(peer) && $0.session.side(of: source.user) != nil

@@ -37,7 +37,6 @@ extension Switchboard {
         else {
             showLife(of: phone, of: who.user, in: call, at: now)
             answer(poll, as: id)
-            tellIfEnded(call, phone, side, at: now)
             return
         }
         polls[id] = poll
@@ -90,11 +89,6 @@ extension Switchboard {
         call.polls.removeAll { $0 == id }
         guard let side = call.session.side(of: poll.user) else { return }
         if !isPresent(poll.phone, of: poll.user, in: call) { drive(call, .gone(poll.phone, side), at: now) }
-        tellIfEnded(call, poll.phone, side, at: now)
-    }
-
-    private func tellIfEnded(_ call: Call, _ phone: Phone, _ side: Side, at now: Moment) {
-        if call.session.owesNews(to: phone, side: side) { drive(call, .told(phone, side), at: now) }
     }
 
     /// Answers a fetch with what there is.

@@ -18,6 +18,11 @@ final class Session {
     var probedAt: Moment?
     /// For when the heap holds a timer for it.
     var scheduledAt: Moment?
+    /// How many pings it was sent, and how many of them it has answered.
+    var pings: UInt64 = 0
+    var pongs: UInt64 = 0
+    /// Calls whose end was written to it, each with the number of the ping whose pong will show that it arrived.
+    var news: [(call: CallNumber, side: Side, ping: UInt64)] = []
     /// The group rooms it is present in.
     var rooms: Set<String> = []
     /// What it may still send.

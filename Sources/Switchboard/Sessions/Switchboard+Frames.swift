@@ -105,7 +105,7 @@ extension Switchboard {
             // A place in another epoch's log says nothing about this one.
             let isCurrent = cursor.epoch == nil || cursor.epoch == call.session.epoch
             replay(call, to: session, side, after: isCurrent ? cursor.seq : 0)
-            if call.session.owesNews(to: session.phone, side: side) { drive(call, .told(session.phone, side), at: now) }
+            if call.session.owesNews(to: session.phone, side: side) { awaitNews(of: call, side, by: session) }
         }
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
     }

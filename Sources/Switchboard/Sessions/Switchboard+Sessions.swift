@@ -80,14 +80,14 @@ extension Switchboard {
                 note(call, "delivered.socket", device: session.phone.id, at: now)
                 probe(session, for: call, at: now)
             }
-            if call.session.owesNews(to: session.phone, side: side) { drive(call, .told(session.phone, side), at: now) }
+            if call.session.owesNews(to: session.phone, side: side) { awaitNews(of: call, side, by: session) }
         }
         for number in news[session.user] ?? [] {
             guard let call = calls[number], let side = call.session.side(of: session.user),
                 call.session.owesNews(to: session.phone, side: side)
             else { continue }
             tellEnd(of: call, to: session, side)
-            drive(call, .told(session.phone, side), at: now)
+            awaitNews(of: call, side, by: session)
         }
     }
 
@@ -120,6 +120,24 @@ extension Switchboard {
     func ponged(_ id: SessionID, at now: Moment) {
         guard let session = sessions[id] else { return }
         heard(session, at: now)
+        session.pongs = min(session.pongs + 1, session.pings)
+        while let first = session.news.first, first.ping <= session.pongs {
+            session.news.removeFirst()
+            if let call = calls[first.call] { drive(call, .told(session.phone, first.side), at: now) }
+        }
+    }
+
+    func ping(_ session: Session, at now: Moment) {
+        session.pingedAt = now
+        session.pings += 1
+        out.append(.ping(session.id))
+    }
+
+    /// The end of a call was written to a session: the pong to the next ping will show that it arrived.
+    ///
+    /// Written is not told: the socket may be half open. Until then the device is told again when it comes back.
+    func awaitNews(of call: Call, _ side: Side, by session: Session) {
+        session.news.append((call.number, side, session.pings + 1))
     }
 
     /// A session gave a sign of life.
@@ -162,8 +180,7 @@ extension Switchboard {
             return
         }
         if now >= session.pingedAt + policy.heartbeat {
-            session.pingedAt = now
-            out.append(.ping(session.id))
+            ping(session, at: now)
         }
         scheduleCheckUp(of: session)
     }

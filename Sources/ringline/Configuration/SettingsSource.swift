@@ -117,7 +117,7 @@ enum ConfigurationFile {
 
     static func parse(_ text: String, path: String) throws(Complaint) -> [String: String] {
         var values: [String: String] = [:]
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let line = line.trimmed(controls: true)
             if line.isEmpty || line.hasPrefix("#") { continue }
             guard let mark = line.firstIndex(of: "=") else {

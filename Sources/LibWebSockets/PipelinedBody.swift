@@ -32,9 +32,11 @@ enum PipelinedBody {
     }()
 }
 
-/// Stands in front of the library's function of the same name, see ``PipelinedBody``.
+/// Stands in front of the library's function of the same name, see `PipelinedBody`.
+///
+/// Public because only then is its symbol visible to the library in an optimized build.
 @c(lws_buflist_next_segment_len)
-func clwsBufferedLength(
+public func clwsBufferedLength(
     _ list: UnsafeMutablePointer<OpaquePointer?>?,
     _ bytes: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?
 ) -> Int {

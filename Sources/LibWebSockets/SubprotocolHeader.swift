@@ -7,16 +7,19 @@ internal import CLibwebsockets
 /// of ours, which has been read and decided by then, this answers with the chosen name alone; everything else is copied as
 /// the library does it. Should a library one day be linked so that its calls do not come here, long lists are refused again
 /// and nothing else changes; a test would tell.
+///
+/// Public because only then is its symbol visible to the library in an optimized build.
 @c(lws_hdr_copy)
-func clwsHeaderCopy(
+public func clwsHeaderCopy(
     _ wsi: OpaquePointer?,
     _ to: UnsafeMutablePointer<CChar>?,
     _ room: Int32,
-    _ token: lws_token_indexes
+    _ token: UInt32
 )
     -> Int32
 {
     guard let wsi, let to, room > 0 else { return -1 }
+    let token = lws_token_indexes(rawValue: token)
     to[0] = 0
     if token == WSI_TOKEN_PROTOCOL, let chosen = chosenSubprotocol(of: wsi) {
         let bytes = chosen.utf8CString

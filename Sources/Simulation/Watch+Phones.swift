@@ -217,7 +217,9 @@ extension Watch {
 
     private func device(withToken token: String) -> DeviceRecord? {
         for user in devices.keys.sorted() {
-            if let device = devices[user]?.first(where: { $0.voipToken == token || $0.alertToken == token }) { return device }
+            if let device = devices[user]?.first(where: { $0.voipToken == token || $0.alertToken == token }) {
+                return device
+            }
         }
         return nil
     }

@@ -113,3 +113,18 @@ def test_hundreds_of_half_open_handshakes_do_not_keep_anybody_out(world):
         for plain in idle:
             plain.close()
     alive(world)
+
+
+def test_requests_with_bodies_in_one_packet_are_answered_and_nobody_else_waits(world):
+    """In an optimized build the library once did not find our function, and its loop span for ever."""
+    import socket
+
+    request = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
+    with socket.create_connection(("127.0.0.1", world.server.port), timeout=5) as raw:
+        raw.sendall(request + request)
+        heard = b""
+        while heard.count(b"HTTP/1.1 404") < 2:
+            more = raw.recv(65536)
+            assert more, heard
+            heard += more
+    assert world.rest("11").get("/api/calls").status_code == 200

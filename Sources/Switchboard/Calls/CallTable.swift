@@ -65,7 +65,9 @@ struct CallTable {
 
     /// The name of the offer that began a call.
     private func offerName(of call: Call) -> OfferName? {
-        guard case .signal(.offer, .caller, let phone, let id?, _)? = call.session.log.first?.content else { return nil }
+        guard case .signal(.offer, .caller, let phone, let id?, _)? = call.session.log.first?.content else {
+            return nil
+        }
         return OfferName(user: call.session.caller, device: phone.id, id: id)
     }
 

@@ -110,9 +110,10 @@ extension Switchboard {
         _ named: UserID?,
         at now: Moment
     ) -> Result<Receipt, WireError> {
-        let found = message.callID.map { id in
-            named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? calls.find(id, for: source.user)
-        } ?? begun(by: message, from: source, named)
+        let found =
+            message.callID.map { id in
+                named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? calls.find(id, for: source.user)
+            } ?? begun(by: message, from: source, named)
         if let call = found, let side = call.session.side(of: source.user) {
             let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone, on: side) } ?? false
             if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {

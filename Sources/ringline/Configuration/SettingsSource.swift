@@ -113,7 +113,9 @@ enum ConfigurationFile {
 
     static func parse(_ text: String, path: String) throws(Complaint) -> [String: String] {
         var values: [String: String] = [:]
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        // Swift takes CR LF for one character, which is no LF.
+        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+        for (index, line) in lines.enumerated() {
             let line = line.trimmingCharacters(in: .whitespaces.union(.controlCharacters))
             if line.isEmpty || line.hasPrefix("#") { continue }
             guard let mark = line.firstIndex(of: "=") else {

@@ -50,7 +50,7 @@ struct ServeCommand: ParsableCommand {
     }
 
     /// The flags that were given, by the settings' names.
-    private var flags: [String: [String]] {
+    var flags: [String: [String]] {
         let single: [String: String?] = [
             "listen": listen, "admin-listen": adminListen, "data": data, "jwt-secret-file": jwtSecretFile,
             "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwt-user-claim": jwtUserClaim,

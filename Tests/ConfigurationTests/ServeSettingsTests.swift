@@ -1,0 +1,138 @@
+import ArgumentParser
+import CallCore
+import Switchboard
+import Testing
+
+@testable import ringline
+
+@Suite("The options of serve")
+struct ServeOptionTests {
+    private func options() -> Set<String> {
+        var names: Set<String> = []
+        for word in ServeCommand.helpMessage(columns: 200).split(whereSeparator: { " []<>\n,|".contains($0) })
+        where word.hasPrefix("--") { names.insert(String(word.dropFirst(2))) }
+        return names.subtracting(["config", "help", "version"])
+    }
+
+    @Test("are the settings of the table, all of them and no others")
+    func table() {
+        // The help's own sentences name options too; each is one of the settings.
+        #expect(options() == Set(Setting.all.map(\.name)))
+        #expect(Set(Setting.all.map(\.name)).count == Setting.all.count)
+        #expect(Set(Setting.all.map(\.variable)).count == Setting.all.count)
+    }
+
+    @Test("reach the setting of their name", arguments: Setting.all.map(\.name))
+    func reach(_ name: String) throws {
+        let command = try ServeCommand.parse(["--\(name)", "value-of-it"])
+        #expect(command.flags.filter { !$0.value.isEmpty } == [name: ["value-of-it"]])
+    }
+
+    @Test("that may be repeated are", arguments: Setting.all.filter(\.isRepeatable).map(\.name))
+    func repeated(_ name: String) throws {
+        #expect(try ServeCommand.parse(["--\(name)", "a", "--\(name)", "b"]).flags[name] == ["a", "b"])
+    }
+
+    @Test("have variables in capitals with underscores")
+    func variables() {
+        #expect(Setting.named("apns-key-id")?.variable == "RINGLINE_APNS_KEY_ID")
+        #expect(Setting.named("nonsense") == nil)
+    }
+
+    @Test("that are not known are refused")
+    func unknown() { #expect(throws: (any Error).self) { try ServeCommand.parse(["--nonsense", "x"]) } }
+}
+
+@Suite("The settings of serve")
+struct ServeSettingsTests {
+    private func settings(_ file: [String: String] = [:]) throws -> ServeSettings {
+        try ServeSettings(SettingsSource(file: file))
+    }
+
+    @Test("by default are those of the table and of the protocol")
+    func defaults() throws {
+        let settings = try settings()
+        #expect(settings.listen == ListenAddress("127.0.0.1:8080"))
+        #expect(settings.admin == ListenAddress("127.0.0.1:9090"))
+        #expect(settings.data == "./data" && !settings.isInMemory)
+        #expect(settings.jwtRequireExpiry)
+        #expect(settings.apns == nil && settings.tls == nil && settings.maxConnections == nil)
+        #expect(settings.allowedOrigins.isEmpty)
+        let policy = Policy()
+        #expect(settings.policy.ringFor == policy.ringFor)
+        #expect(settings.policy.probeFor == policy.probeFor)
+        #expect(settings.policy.grace == policy.grace)
+        #expect(settings.policy.whenBusy == .waiting)
+        #expect(settings.policy.apnsEnvironment == nil)
+        #expect(settings.policy.iceServers == Array("[]".utf8))
+        #expect(settings.logLevel == "info" && !settings.logsJSON)
+    }
+
+    @Test("are what was given")
+    func given() throws {
+        let settings = try settings([
+            "admin-listen": "none", "data": ":memory:", "ring-timeout": "20", "probe-timeout": "0.5",
+            "disconnect-grace": "3", "busy-policy": "busy", "apns-environment": "sandbox", "max-connections": "7",
+            "stun-url": "stun:a:1,stun:b:2", "jwt-require-expiry": "false", "log-format": "json", "allow-origin": "*",
+        ])
+        #expect(settings.admin == nil && settings.isInMemory && !settings.jwtRequireExpiry && settings.logsJSON)
+        #expect(settings.policy.ringFor == .seconds(20))
+        #expect(settings.policy.probeFor == .milliseconds(500))
+        #expect(settings.policy.grace == .seconds(3))
+        #expect(settings.policy.whenBusy == .busy)
+        #expect(settings.policy.apnsEnvironment == .sandbox)
+        #expect(settings.policy.iceServers == Array(#"[{"urls":["stun:a:1","stun:b:2"]}]"#.utf8))
+        #expect(settings.maxConnections == 7)
+        #expect(settings.allowedOrigins == ["*"])
+    }
+
+    @Test(
+        "that go together are refused where one is missing",
+        arguments: [
+            ["apns-key-file": "a"], ["apns-key-id": "a", "apns-team-id": "b"],
+            ["apns-key-file": "a", "apns-key-id": "b"],
+            ["tls-cert": "a"], ["tls-key": "a"],
+        ]
+    )
+    func together(_ file: [String: String]) {
+        #expect(complaint { _ = try settings(file) }?.contains("must be given together") == true)
+    }
+
+    @Test("that push have both of Apple's endpoints")
+    func apns() throws {
+        let apns = try settings(["apns-key-file": "k", "apns-key-id": "i", "apns-team-id": "t"]).apns
+        #expect(apns?.sandbox == "https://api.sandbox.push.apple.com")
+        #expect(apns?.production == "https://api.push.apple.com")
+    }
+
+    @Test(
+        "with a wrong value are refused by name",
+        arguments: [
+            "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
+            "apns-environment", "max-connections", "jwt-require-expiry", "log-level", "log-format",
+        ]
+    )
+    func wrong(_ name: String) {
+        let text = complaint { _ = try settings([name: "nonsense"]) }
+        #expect(text?.hasPrefix("config: \(name): must be ") == true)
+        #expect(text?.hasSuffix("not 'nonsense'") == true)
+    }
+
+    @Test("count connections from 1", arguments: ["0", "-1", "1.5", ""])
+    func connections(_ text: String) { #expect(complaint { _ = try settings(["max-connections": text]) } != nil) }
+}
+
+@Suite("A token's --ttl")
+struct TokenTTLTests {
+    @Test(
+        "is a number of seconds, minutes, hours or days",
+        arguments: [("90s", 90), ("30m", 1_800), ("12h", 43_200), ("7d", 604_800), ("90", 90), ("1d", 86_400)]
+    )
+    func forms(_ text: String, _ seconds: Int64) { #expect(TokenCommand.seconds(text) == seconds) }
+
+    @Test(
+        "is refused otherwise",
+        arguments: ["", "h", "0s", "-1h", "1.5h", "1w", "12 h", "h12", "1hh", "99999999999999999999", "9999999999d"]
+    )
+    func refused(_ text: String) { #expect(TokenCommand.seconds(text) == nil) }
+}

@@ -1,0 +1,178 @@
+import Testing
+
+@testable import ringline
+
+/// What a complaint says; `nil` when there is none.
+func complaint(_ body: () throws -> Void) -> String? {
+    do {
+        try body()
+        return nil
+    } catch { return (error as? Complaint)?.description ?? "another error" }
+}
+
+@Suite("A setting")
+struct SettingsSourceTests {
+    @Test("is a flag's before the environment's, that before the file's, that before the default")
+    func precedence() throws {
+        var source = SettingsSource()
+        #expect(try source.value("data") == "./data")
+        source.file["data"] = "/file"
+        #expect(try source.value("data") == "/file")
+        source.environment["RINGLINE_DATA"] = "/environment"
+        #expect(try source.value("data") == "/environment")
+        source.flags["data"] = ["/flag"]
+        #expect(try source.value("data") == "/flag")
+    }
+
+    @Test("that is empty in the environment is not set there")
+    func empty() throws {
+        let source = SettingsSource(environment: ["RINGLINE_DATA": ""], file: ["data": "/file"])
+        #expect(try source.value("data") == "/file")
+        #expect(try SettingsSource(environment: ["RINGLINE_DATA": ""]).value("data") == "./data")
+    }
+
+    @Test("given twice as a flag has the last value, unless it may be repeated")
+    func twice() throws {
+        let source = SettingsSource(flags: ["data": ["/a", "/b"], "stun-url": ["stun:a:1", "stun:b:2"]])
+        #expect(try source.value("data") == "/b")
+        #expect(try source.values("stun-url") == ["stun:a:1", "stun:b:2"])
+    }
+
+    @Test("that may be repeated is separated by commas in environment and file, and only there")
+    func commas() throws {
+        let text = " https://a.example , https://b.example,, "
+        for source in [
+            SettingsSource(environment: ["RINGLINE_ALLOW_ORIGIN": text]), SettingsSource(file: ["allow-origin": text]),
+        ] { #expect(try source.values("allow-origin") == ["https://a.example", "https://b.example"]) }
+        #expect(try SettingsSource(flags: ["allow-origin": ["a,b"]]).values("allow-origin") == ["a,b"])
+        #expect(try SettingsSource(file: ["data": "a,b"]).values("data") == ["a,b"])
+        #expect(try SettingsSource().values("allow-origin").isEmpty)
+    }
+
+    @Test("with a wrong value is refused by the name under which it was given")
+    func origins() {
+        let wrong = "soon"
+        for (source, name) in [
+            (SettingsSource(flags: ["ring-timeout": [wrong]]), "--ring-timeout"),
+            (SettingsSource(environment: ["RINGLINE_RING_TIMEOUT": wrong]), "RINGLINE_RING_TIMEOUT"),
+            (SettingsSource(file: ["ring-timeout": wrong]), "config: ring-timeout"),
+            (
+                SettingsSource(
+                    flags: ["ring-timeout": [wrong]],
+                    environment: ["RINGLINE_RING_TIMEOUT": "5"],
+                    file: ["ring-timeout": "5"]
+                ), "--ring-timeout"
+            ),
+            (
+                SettingsSource(environment: ["RINGLINE_RING_TIMEOUT": wrong], file: ["ring-timeout": "5"]),
+                "RINGLINE_RING_TIMEOUT"
+            ),
+        ] {
+            let text = complaint { _ = try source.milliseconds("ring-timeout") }
+            #expect(text?.hasPrefix("\(name): ") == true)
+            #expect(text?.contains("'soon'") == true)
+        }
+    }
+
+    @Test(
+        "of seconds is any positive number",
+        arguments: [("45", 45_000), ("0.25", 250), ("1e1", 10_000), ("0.0001", 1)]
+    )
+    func seconds(_ text: String, _ milliseconds: Int64) throws {
+        #expect(try SettingsSource(flags: ["ring-timeout": [text]]).milliseconds("ring-timeout") == milliseconds)
+    }
+
+    @Test("of seconds is refused otherwise", arguments: ["", "0", "-1", "nan", "inf", "1s", " 5", "1,5", "1e99"])
+    func wrongSeconds(_ text: String) {
+        #expect(
+            complaint { _ = try SettingsSource(flags: ["ring-timeout": [text]]).milliseconds("ring-timeout") } != nil
+        )
+    }
+
+    @Test("with choices is one of them, exactly")
+    func choices() {
+        for text in ["busy ", "Busy", "", "other"] {
+            let source = SettingsSource(flags: ["busy-policy": [text]])
+            let said = complaint { _ = try source.choice("busy-policy", of: ["waiting", "busy"]) }
+            #expect(said == "--busy-policy: must be waiting, busy, not '\(text)'")
+        }
+    }
+
+    @Test("that does not exist is a mistake")
+    func unknown() { #expect(complaint { _ = try SettingsSource().value("nonsense") } != nil) }
+}
+
+@Suite("An address to listen on")
+struct ListenAddressTests {
+    @Test(
+        "is host and port, an IPv6 host in brackets",
+        arguments: [
+            ("127.0.0.1:8080", "127.0.0.1", 8080), ("0.0.0.0:0", "0.0.0.0", 0),
+            ("localhost:65535", "localhost", 65_535),
+            ("[::1]:8080", "::1", 8080), ("[::]:1", "::", 1), ("[fe80::1%eth0]:80", "fe80::1%eth0", 80),
+        ]
+    )
+    func forms(_ text: String, _ host: String, _ port: Int) {
+        #expect(ListenAddress(text)?.host == host)
+        #expect(ListenAddress(text)?.port == port)
+    }
+
+    @Test(
+        "is refused otherwise",
+        arguments: [
+            "", ":", ":80", "host", "host:", "80", "host:65536", "host:-1", "host:x", "::1:80", "[::1]", "[]:80",
+            "host:80 ", "host:8 0", "[::1:80",
+        ]
+    )
+    func refused(_ text: String) { #expect(ListenAddress(text) == nil) }
+}
+
+@Suite("A configuration file")
+struct ConfigurationFileTests {
+    private func parse(_ text: String) throws -> [String: String] { try ConfigurationFile.parse(text, path: "x.conf") }
+
+    @Test("holds a name and a value a line, comments, empty lines and quotes")
+    func syntax() throws {
+        let text = """
+            # where
+            listen = 0.0.0.0:80
+
+              data="/var/lib/ring line"
+            jwt-issuer = https://a.example/?a=b#c
+            \tjwt-audience\t=\t"x
+            stun-url =
+            log-level = "info"
+            """
+        #expect(
+            try parse(text) == [
+                "listen": "0.0.0.0:80", "data": "/var/lib/ring line", "jwt-issuer": "https://a.example/?a=b#c",
+                "jwt-audience": "\"x", "stun-url": "", "log-level": "info",
+            ]
+        )
+        #expect(try parse("").isEmpty)
+    }
+
+    @Test("may end its lines as Windows does")
+    func windows() throws {
+        #expect(
+            try parse("# x\r\nlisten = 0.0.0.0:80\r\n\r\ndata = \"d\"\r\n") == ["listen": "0.0.0.0:80", "data": "d"]
+        )
+        #expect(complaint { _ = try parse("listen = a:1\r\nnonsense\r\n") }?.contains("line 2") == true)
+    }
+
+    @Test("is refused with file, line and what is wrong")
+    func wrong() {
+        #expect(
+            complaint { _ = try parse("\n\nlisten 0.0.0.0:80") } == "config: x.conf, line 3: must be 'name = value'"
+        )
+        #expect(complaint { _ = try parse("# a\nlisen = b") } == "config: x.conf, line 2: there is no setting 'lisen'")
+        #expect(complaint { _ = try parse("= b") } == "config: x.conf, line 1: there is no setting ''")
+    }
+
+    @Test("that is not there is named")
+    func missing() {
+        #expect(
+            complaint { _ = try ConfigurationFile.read("/nowhere/x.conf") } == "config: /nowhere/x.conf cannot be read"
+        )
+    }
+}

@@ -110,11 +110,12 @@ extension CallClient {
         var wished = push.uuid
         if wished == nil, let callID = push.callID { wished = CallUUID(call: callID, epoch: push.epoch ?? 1) }
         // A broken push names nothing: its report has a UUID of its own.
-        let isBroken = push.callID == nil || push.from == nil || push.from == configuration.user
+        let isBroken =
+            !push.isIncomingCall || push.callID == nil || push.from == nil || push.from == configuration.user
         let uuid = isBroken ? made(at: now) : unused(wished ?? made(at: now), at: now)
         out.append(.reportIncoming(uuid, push.caller))
         out.append(.reportEnded(uuid, ReportedEnd(reason)))
-        guard let callID = push.callID, let peer = push.from, !isBroken, push.isIncomingCall, uuid == wished else {
+        guard let callID = push.callID, let peer = push.from, !isBroken, uuid == wished else {
             return
         }
         // Remembered, so that the socket does not ring for it, nor the next push use its UUID.

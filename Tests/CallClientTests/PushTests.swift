@@ -105,4 +105,21 @@ struct PushTests {
         }
         #expect(outputs.isEmpty && posts < 5)
     }
+
+    @Test("for a call that is hushed is reported, and ends nothing else where there is no room or no time for it")
+    func hushed() {
+        var bench = Bench { $0.maximumCallGroups = 1 }
+        bench.start("n")
+        _ = bench.offered(call: "z")
+        // The call that is made loses to a third one, and goes on as that.
+        _ = bench.offered(call: "a")
+        #expect(bench.client.calls.filter(\.isLive).map(\.callID).contains(Bench.call("a")))
+        let repeated = bench.take(.pushed(Bench.push(call: "z", at: bench.now)))
+        #expect(repeated.contains { if case .reportRepeated(Bench.ownUUID, _) = $0 { true } else { false } })
+        bench.take(.end(Bench.ownUUID))
+        bench.wait(.seconds(51))
+        let late = bench.take(.pushed(Bench.push(call: "z", at: bench.now)))
+        #expect(late.reported == [Bench.uuid("z")] && late.ends == [.unanswered])
+        #expect(bench.client.calls.allSatisfy { !$0.isLive || $0.phase.name == .shadowed })
+    }
 }

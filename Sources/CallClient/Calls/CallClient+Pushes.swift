@@ -29,7 +29,7 @@ extension CallClient {
         case .connecting, .active: return call.side == .caller ? .answered : .incoming
         case .ended(let reason, _): return .ended(reason)
         case .shadowed:
-            let own = calls.last { $0.peer == call.peer && ($0.isCalling || $0.isAnswered) }
+            let own = calls.last { $0.peer == call.peer && $0.isShown && !$0.isWaitingForUs }
             return own.map { .shadowed(by: $0.uuid) } ?? .incoming
         }
     }
@@ -82,6 +82,8 @@ extension CallClient {
             calls[shown].isReported = true
             out.append(.reportIncoming(uuid, calls[shown].caller))
             ring(shown, at: now)
+            // There may be no room for it, or no time left.
+            guard calls[shown].isLive else { return }
         }
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
             guard calls[index].side == .callee else { return }

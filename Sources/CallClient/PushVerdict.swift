@@ -101,9 +101,11 @@ public enum PushVerdict: Equatable, Sendable {
                 }
             case .older: return .reportThenEnd(.replaced)
             case .newer:
-                if case .ended = known.standing { break }
+                switch known.standing {
+                case .ended, .shadowed: break
                 // It makes room for the one that takes its name.
-                isFull = false
+                case .incoming, .calling, .answered: isFull = false
+                }
             }
         }
         if isLate(push, local, at: now) { return .reportThenEnd(.unanswered) }

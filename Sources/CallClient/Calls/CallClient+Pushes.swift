@@ -29,7 +29,7 @@ extension CallClient {
         case .connecting, .active: return call.side == .caller ? .answered : .incoming
         case .ended(let reason, _): return .ended(reason)
         case .shadowed:
-            let own = calls.last { $0.peer == call.peer && ($0.isCalling || $0.isAnswered) }
+            let own = calls.last { $0.peer == call.peer && $0.isShown && !$0.isWaitingForUs }
             return own.map { .shadowed(by: $0.uuid) } ?? .incoming
         }
     }
@@ -82,6 +82,8 @@ extension CallClient {
             calls[shown].isReported = true
             out.append(.reportIncoming(uuid, calls[shown].caller))
             ring(shown, at: now)
+            // There may be no room for it, or no time left.
+            guard calls[shown].isLive else { return }
         }
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
             guard calls[index].side == .callee else { return }
@@ -110,11 +112,12 @@ extension CallClient {
         var wished = push.uuid
         if wished == nil, let callID = push.callID { wished = CallUUID(call: callID, epoch: push.epoch ?? 1) }
         // A broken push names nothing: its report has a UUID of its own.
-        let isBroken = push.callID == nil || push.from == nil || push.from == configuration.user
+        let isBroken =
+            !push.isIncomingCall || push.callID == nil || push.from == nil || push.from == configuration.user
         let uuid = isBroken ? made(at: now) : unused(wished ?? made(at: now), at: now)
         out.append(.reportIncoming(uuid, push.caller))
         out.append(.reportEnded(uuid, ReportedEnd(reason)))
-        guard let callID = push.callID, let peer = push.from, !isBroken, push.isIncomingCall, uuid == wished else {
+        guard let callID = push.callID, let peer = push.from, !isBroken, uuid == wished else {
             return
         }
         // Remembered, so that the socket does not ring for it, nor the next push use its UUID.

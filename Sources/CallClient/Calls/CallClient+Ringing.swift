@@ -102,6 +102,10 @@ extension CallClient {
             finish(index, .unanswered, reports: true, at: now)
             return
         }
+        if !calls[index].isShown, shownCount >= configuration.capacity {
+            giveUp(index, .busy, at: now)
+            return
+        }
         calls[index].phase = .ringing(until: until)
         if !calls[index].isReported {
             calls[index].isReported = true

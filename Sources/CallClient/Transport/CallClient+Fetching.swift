@@ -114,7 +114,12 @@ extension CallClient {
         case .shadowed:
             // The server has taken our call, and this one rings all the same: they do not cross for it.
             let own = calls.firstIndex { $0.peer == calls[index].peer && $0.isCalling }
-            if own.map({ !hasUnacknowledged($0, .beginning) && calls[$0].epoch != nil }) ?? true {
+            guard own.map({ !hasUnacknowledged($0, .beginning) && calls[$0].epoch != nil }) ?? true else { return }
+            if let own, shownCount >= configuration.capacity {
+                // There is room for one, and only this one can come about.
+                giveUp(own, .glare, at: now)
+                if calls[index].phase.name == .ringing { answer(calls[index].uuid, at: now) }
+            } else {
                 ring(index, at: now)
             }
         case .answering where calls[index].negotiation.state == .stable && calls[index].negotiation.remoteOffer == nil:

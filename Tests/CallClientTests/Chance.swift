@@ -1,0 +1,40 @@
+import CallClient
+import CallCore
+
+/// Chance from a seed (SplitMix64), so that a failure can be had again.
+struct Chance: RandomNumberGenerator {
+    private var state: UInt64
+
+    /// The seed is mixed once: seeds side by side must not be one sequence shifted.
+    init(seed: UInt64) {
+        state = seed &* 0xD6E8_FEB8_6659_FD93 &+ 1
+        state = next() ^ seed &<< 32
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+
+    mutating func one(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
+
+    mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &self)] }
+
+    /// A push: right, or broken in some of its values.
+    mutating func push(at now: Moment) -> [String: PushValue] {
+        let sent = Moment(milliseconds: now.milliseconds - Int64.random(in: -5_000..<60_000, using: &self))
+        let call = pick(["c1", "c2", "m", "11-10"])
+        var push = Bench.push(call: call, epoch: one(in: 4) ? nil : Int64.random(in: 1...3, using: &self), at: sent)
+        if one(in: 3) { push["offer"] = .string("v=0 offer") }
+        guard one(in: 2) else { return push }
+        let broken: [PushValue] = [
+            .null, .other, .bool(true), .double(.nan), .double(1e300), .int(.min), .int(.max), .int(-1), .string(""),
+            .string("\u{0}"), .string("10"), .string("p2p:"), .string(String(repeating: "x", count: 500)),
+        ]
+        for name in push.keys.sorted() where one(in: 4) { push[name] = one(in: 2) ? nil : pick(broken) }
+        return push
+    }
+}

@@ -1,0 +1,125 @@
+import CallClient
+import CallCore
+import CallWire
+import Testing
+
+@Suite("What the server writes")
+struct DecodingTests {
+    private let place = LogPlace(
+        callID: Bench.call("c1"),
+        room: "p2p:11-10",
+        epoch: 2,
+        seq: 7,
+        at: Moment(milliseconds: 1_234)
+    )
+
+    private func read(_ frame: [UInt8]) -> Incoming { Incoming(Array(frame.dropFirst(WireLimits.headroom))) }
+
+    @Test("is read again: an offer with what the server adds")
+    func offer() {
+        let until = Moment(milliseconds: 99)
+        let signal = RelayedSignal(
+            kind: .offer,
+            place: place,
+            from: Bench.user("11"),
+            device: Bench.device("peer"),
+            id: SignalID("x"),
+            offer: .init(
+                hasVideo: true,
+                displayName: "山田",
+                callUUID: Bench.uuid().text,
+                ringUntil: until,
+                isWaiting: true
+            )
+        )
+        guard
+            case .signal(let envelope, .offer(let offer)) = read(
+                signal.frame(around: Array(#""sdp":"v=0\r\n","round":3"#.utf8))
+            )
+        else {
+            Issue.record("is no offer")
+            return
+        }
+        #expect(envelope.epoch == 2 && envelope.seq == 7 && envelope.at == place.at && envelope.room == "p2p:11-10")
+        #expect(envelope.from == Bench.user("11") && envelope.fromDevice == Bench.device("peer"))
+        #expect(
+            offer
+                == IncomingOffer(
+                    sdp: "v=0\r\n",
+                    round: 3,
+                    hasVideo: true,
+                    displayName: "山田",
+                    callUUID: Bench.uuid(),
+                    ringUntil: until,
+                    isWaiting: true
+                )
+        )
+    }
+
+    @Test("is read again: changes of state, acks and errors")
+    func others() {
+        let change = StateChange(.ended, reason: .glare, replacedBy: Bench.call("a"))
+        let frame = ServerFrame.call(change, callee: Bench.user("10"), at: place)
+        guard case .call(_, let event) = read(frame) else {
+            Issue.record("is no event")
+            return
+        }
+        #expect(event == .init(.ended, reason: .glare, replacedBy: Bench.call("a")))
+        let id = Bench.made(SignalID("x\"y"))
+        let ack = ServerFrame.ack(id: id, callID: place.callID, epoch: 2, seq: 7, outcome: change)
+        #expect(
+            read(ack)
+                == .ack(
+                    id,
+                    Acceptance(
+                        callID: place.callID,
+                        epoch: 2,
+                        seq: 7,
+                        state: .ended,
+                        reason: .glare,
+                        replacedBy: Bench.call("a")
+                    )
+                )
+        )
+        #expect(read(ServerFrame.error(WireError(.logFull, "m"), id: id)) == .error(id, code: "log_full"))
+    }
+
+    @Test("is read out of a log too, whatever stands in strings and beside objects")
+    func log() throws {
+        let text = """
+            {"callId":"c1","epoch":1,"room":"p2p:11-10","state":"ringing","reason":null,"signals":[7,"{",[{}],
+            {"type":"ice","callId":"c1","epoch":1,"seq":2,"from":"11","fromDevice":"d","candidate":{"a":"}\\\\\\"]"}},
+            {"type":"ice","callId":"c1","epoch":1,"seq":3,"from":11,"fromDevice":"d","candidate":null}],"next":3}
+            """
+        let call = try FetchedCall.reply(status: 200, body: Array(text.utf8)).get()
+        #expect(call.signals.count == 2 && call.next == 3 && call.reason == nil)
+        guard case .signal(_, .ice(let candidate, nil)) = call.signals[0] else { throw Unexpected() }
+        #expect(candidate == #"{"a":"}\\\"]"}"#)
+        guard case .signal(let envelope, .ice(nil, nil)) = call.signals[1] else { throw Unexpected() }
+        #expect(envelope.from == Bench.user("11"))
+    }
+
+    @Test("as an answer is a failure with its code, or with its status when a proxy wrote it")
+    func failures() {
+        let problem = Array(#"{"code":"call_ended","message":"m"}"#.utf8)
+        #expect(Acceptance.reply(status: 409, body: problem) == .failure(.refused(code: "call_ended")))
+        #expect(Acceptance.reply(status: 404, body: Array("<html>".utf8)) == .failure(.refused(code: "not_found")))
+        #expect(Acceptance.reply(status: 502, body: []) == .failure(.unreachable))
+        #expect(FetchedCall.reply(status: 200, body: Array("{}".utf8)) == .failure(.unreachable))
+    }
+
+    @Test("broken at any byte never traps")
+    func broken() {
+        let frame = Array(
+            #"{"type":"offer","callId":"c1","epoch":1,"seq":1,"from":"11","fromDevice":"d","sdp":"v=0\u00e9"}"#.utf8
+        )
+        for index in frame.indices {
+            _ = Incoming(Array(frame[..<index]))
+            for byte in [0, 0x22, 0x5C, 0x7B, 0x7D, 0xFF] as [UInt8] {
+                var other = frame
+                other[index] = byte
+                _ = Incoming(other)
+            }
+        }
+    }
+}

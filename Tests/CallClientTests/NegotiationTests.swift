@@ -1,0 +1,116 @@
+import CallClient
+import CallCore
+import Testing
+
+@Suite("Descriptions and candidates")
+struct NegotiationTests {
+    private let one = #"{"candidate":"1"}"#
+    private let two = #"{"candidate":"2"}"#
+
+    @Test("a candidate that comes before its description waits for it (I5)")
+    func early() {
+        var bench = Bench()
+        bench.start()
+        _ = bench.event(.init(.ringing))
+        #expect(bench.signal(.ice(one, round: nil)).isEmpty)
+        let outputs = bench.signal(.answer(sdp: "v=0 answer", round: nil))
+        #expect(
+            outputs.prefix(2) == [
+                .setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 answer"),
+                .addRemoteCandidate(Bench.ownUUID, one),
+            ]
+        )
+        #expect(bench.signal(.ice(nil, round: nil)) == [.addRemoteCandidate(Bench.ownUUID, nil)])
+    }
+
+    @Test("candidates of a ringing call wait until it is answered; those of a replaced offer are dropped")
+    func ringing() {
+        var bench = Bench()
+        _ = bench.offered(sdp: "v=0 first")
+        _ = bench.signal(.ice(one, round: nil))
+        _ = bench.offered(sdp: "v=0 second")
+        _ = bench.signal(.ice(two, round: nil))
+        let outputs = bench.take(.answer(Bench.uuid()))
+        #expect(
+            outputs == [
+                .setRemoteDescription(Bench.uuid(), .offer, sdp: "v=0 second"),
+                .addRemoteCandidate(Bench.uuid(), two), .makeAnswer(Bench.uuid(), round: 1),
+            ]
+        )
+    }
+
+    @Test("a candidate of the next description waits for that one, also after a renegotiation")
+    func nextRound() {
+        var bench = Bench()
+        _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)))
+        bench.take(.answer(Bench.uuid()))
+        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
+        #expect(bench.signal(.ice(two, round: 2)).isEmpty)
+        #expect(bench.signal(.ice(one, round: 1)) == [.addRemoteCandidate(Bench.uuid(), one)])
+        let outputs = bench.signal(.offer(IncomingOffer(sdp: "v=0 second", round: 2)))
+        #expect(outputs.contains(.addRemoteCandidate(Bench.uuid(), two)))
+        #expect(bench.signal(.ice(one, round: 1)).isEmpty)
+    }
+
+    @Test("our candidates are sent behind our description")
+    func ours() {
+        var bench = Bench()
+        _ = bench.offered()
+        bench.acknowledgeAll()
+        bench.take(.answer(Bench.uuid()))
+        #expect(bench.take(.localCandidate(Bench.uuid(), round: 1, one)).sent.isEmpty)
+        let outputs = bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
+        #expect(outputs.sent == [.answer, .ice])
+        #expect(bench.take(.localCandidate(Bench.uuid(), round: 7, two)).isEmpty)
+    }
+
+    @Test("the callee is polite: it rolls back, answers, and offers again afterwards")
+    func polite() {
+        var bench = Bench.talking()
+        bench.take(.renegotiate(Bench.uuid(), hasVideo: true))
+        bench.take(.localDescription(Bench.uuid(), round: 2, .offer, sdp: "v=0 ours"))
+        let outputs = bench.offered(sdp: "v=0 theirs")
+        #expect(outputs.starts(with: [.rollback(Bench.uuid())]))
+        #expect(outputs.contains(.makeAnswer(Bench.uuid(), round: 3)))
+        let made = bench.take(.localDescription(Bench.uuid(), round: 3, .answer, sdp: "v=0 answer"))
+        #expect(made.sent == [.answer])
+        #expect(made.contains { if case .makeOffer(_, 4, true, _) = $0 { true } else { false } })
+    }
+
+    @Test("the caller is impolite: it ignores the offer that crosses its own, with its candidates")
+    func impolite() {
+        var bench = Bench.called()
+        bench.take(.renegotiate(Bench.ownUUID, hasVideo: true))
+        #expect(bench.offered(sdp: "v=0 theirs").isEmpty)
+        bench.take(.localDescription(Bench.ownUUID, round: 2, .offer, sdp: "v=0 ours"))
+        #expect(bench.signal(.ice(one, round: nil)).isEmpty)
+        let outputs = bench.signal(.answer(sdp: "v=0 answer 2", round: nil))
+        #expect(outputs == [.setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 answer 2")])
+        #expect(bench.signal(.ice(two, round: nil)) == [.addRemoteCandidate(Bench.ownUUID, two)])
+    }
+
+    @Test("what the engine made for an exchange that was withdrawn is not sent")
+    func stale() {
+        var bench = Bench.talking()
+        bench.take(.renegotiate(Bench.uuid()))
+        _ = bench.offered(sdp: "v=0 theirs")
+        #expect(bench.take(.localDescription(Bench.uuid(), round: 2, .offer, sdp: "v=0 ours")).isEmpty)
+        #expect(bench.take(.localCandidate(Bench.uuid(), round: 2, one)).isEmpty)
+    }
+
+    @Test("two cores that renegotiate at once agree, whichever offer is first in the log", arguments: [true, false])
+    func crossing(_ callerFirst: Bool) throws {
+        var caller = Bench.called()
+        var callee = Bench.talking()
+        caller.take(.renegotiate(Bench.ownUUID))
+        caller.take(.localDescription(Bench.ownUUID, round: 2, .offer, sdp: "v=0 of caller"))
+        callee.take(.renegotiate(Bench.uuid()))
+        callee.take(.localDescription(Bench.uuid(), round: 2, .offer, sdp: "v=0 of callee"))
+        #expect(caller.offered(sdp: "v=0 of callee").isEmpty)
+        #expect(callee.offered(sdp: "v=0 of caller").contains(.makeAnswer(Bench.uuid(), round: 3)))
+        let made = callee.take(.localDescription(Bench.uuid(), round: 3, .answer, sdp: "v=0 yes"))
+        #expect(made.sent.contains(.answer))
+        let set = caller.signal(.answer(sdp: "v=0 yes", round: 3))
+        #expect(set == [.setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 yes")])
+    }
+}

@@ -1,0 +1,125 @@
+import CallClient
+import CallCore
+import Testing
+
+@Suite("A VoIP push")
+struct PushTests {
+    @Test("yields a report in the same turn, whatever it holds", arguments: 0..<400)
+    func total(_ seed: UInt64) {
+        var chance = Chance(seed: seed)
+        var bench = seed % 3 == 0 ? Bench.talking { $0.maximumCallGroups = 1 } : Bench(isOpen: seed % 2 == 0)
+        if seed % 5 == 0 { bench.start(["a", "z"].randomElement(using: &chance) ?? "a") }
+        for _ in 0..<20 {
+            let push = chance.push(at: bench.now)
+            let verdict = PushVerdict.of(push, bench.client.local, at: bench.now)
+            let outputs = bench.take(.pushed(push))
+            let reports = outputs.filter {
+                switch $0 {
+                case .reportIncoming, .reportRepeated: true
+                default: false
+                }
+            }
+            #expect(reports.count == 1, "seed \(seed), \(verdict)")
+            if case .reportThenEnd = verdict { #expect(outputs.ends.count == 1) }
+            bench.wait(.milliseconds(Int64.random(in: 0..<30_000, using: &chance)))
+        }
+    }
+
+    @Test("without anything in it is reported and ended")
+    func empty() {
+        var bench = Bench()
+        let outputs = bench.take(.pushed([:]))
+        #expect(outputs.reported.count == 1 && outputs.ends == [.failed])
+    }
+
+    @Test("that comes after ringing has stopped is reported and ended at once, and asks the server nothing")
+    func late() {
+        var bench = Bench()
+        let push = Bench.push(at: bench.now)
+        bench.wait(.milliseconds(45_001))
+        let outputs = bench.take(.pushed(push))
+        #expect(outputs.reported == [Bench.uuid()] && outputs.ends == [.unanswered])
+        #expect(outputs.sent.isEmpty)
+    }
+
+    @Test("for a call that is over is reported and ended as the call did, under a UUID of its own")
+    func over() {
+        var bench = Bench()
+        _ = bench.offered()
+        _ = bench.event(.init(.ended, reason: .answeredElsewhere))
+        let outputs = bench.take(.pushed(Bench.push(at: bench.now)))
+        #expect(outputs.ends == [.answeredElsewhere])
+        #expect(outputs.reported.count == 1 && outputs.reported != [Bench.uuid()])
+    }
+
+    @Test("for a call that turns out to be over ends the ring with the server's reason")
+    func turnsOut() throws {
+        var bench = Bench(isOpen: false)
+        let number = try #require(bench.take(.pushed(Bench.push(at: bench.now))).compactMap(\.fetched).first)
+        let log = FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .ended, reason: .answeredElsewhere)
+        #expect(bench.take(.fetched(number, .success(log))).ends == [.answeredElsewhere])
+        #expect(bench.client.deadline == nil || bench.phase == .ended)
+    }
+
+    @Test("of a later epoch than the call that goes on rings for the new one")
+    func later() {
+        var bench = Bench.talking { $0.maximumCallGroups = 1 }
+        let outputs = bench.take(.pushed(Bench.push(epoch: 2, at: bench.now)))
+        #expect(outputs.ends == [.remoteEnded] && outputs.reported == [Bench.uuid("c1", epoch: 2)])
+    }
+
+    @Test("wakes an app whose token has expired: its capability fetches and tells, an answer waits for a token")
+    func capability() throws {
+        var bench = Bench(isOpen: false)
+        bench.take(.tokenExpired)
+        let outputs = bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
+        let act = CallClient.Authorization.capability("capability")
+        #expect(
+            outputs.contains { if case .post(let signal, act) = $0 { signal.kind == .ringing } else { false } }
+        )
+        #expect(outputs.contains { if case .fetch(_, _, _, act) = $0 { true } else { false } })
+        let ringing = try #require(outputs.compactMap(\.posted).first)
+        bench.take(.posted(ringing.id, .success(Acceptance(epoch: 1, state: .ringing))))
+        bench.take(.answer(Bench.uuid()))
+        #expect(bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0")).posted.isEmpty)
+        #expect(bench.take(.tokenRenewed).posted == [.answer])
+    }
+
+    @Test("whose capability is refused too is not tried without end")
+    func refusedCapability() {
+        var bench = Bench(isOpen: false)
+        var outputs = bench.take(.pushed(Bench.push(at: bench.now)))
+        var posts = 0
+        for _ in 0..<50 {
+            var next: [CallClient.Output] = []
+            for output in outputs {
+                if let signal = output.posted {
+                    posts += 1
+                    next += bench.take(.posted(signal.id, .failure(.refused(code: "unauthenticated"))))
+                }
+                if let number = output.fetched {
+                    next += bench.take(.fetched(number, .failure(.refused(code: "unauthenticated"))))
+                }
+            }
+            outputs = next
+        }
+        #expect(outputs.isEmpty && posts < 5)
+    }
+
+    @Test("for a call that is hushed is reported, and ends nothing else where there is no room or no time for it")
+    func hushed() {
+        var bench = Bench { $0.maximumCallGroups = 1 }
+        bench.start("n")
+        _ = bench.offered(call: "z")
+        // The call that is made loses to a third one, and goes on as that.
+        _ = bench.offered(call: "a")
+        #expect(bench.client.calls.filter(\.isLive).map(\.callID).contains(Bench.call("a")))
+        let repeated = bench.take(.pushed(Bench.push(call: "z", at: bench.now)))
+        #expect(repeated.contains { if case .reportRepeated(Bench.ownUUID, _) = $0 { true } else { false } })
+        bench.take(.end(Bench.ownUUID))
+        bench.wait(.seconds(51))
+        let late = bench.take(.pushed(Bench.push(call: "z", at: bench.now)))
+        #expect(late.reported == [Bench.uuid("z")] && late.ends == [.unanswered])
+        #expect(bench.client.calls.allSatisfy { !$0.isLive || $0.phase.name == .shadowed })
+    }
+}

@@ -1,0 +1,293 @@
+import CallClient
+import CallCore
+import Testing
+
+@Suite("Whatever comes in")
+struct RandomInputTests {
+    @Test("never traps, and what must hold holds after every input", arguments: 0..<40)
+    func random(_ block: UInt64) {
+        for seed in block * 10..<(block + 1) * 10 {
+            var world = RandomWorld(seed: seed)
+            for step in 0..<200 {
+                if let fault = world.step() {
+                    Issue.record("seed \(seed), step \(step): \(fault)")
+                    return
+                }
+            }
+        }
+    }
+}
+
+/// A server, an engine and a user that know no manners, and what must hold in spite of them.
+private struct RandomWorld {
+    var chance: Chance
+    var client: CallClient
+    var now = Moment(milliseconds: 5_000_000)
+
+    var reported: Set<CallUUID> = []
+    var shown: Set<CallUUID> = []
+    var described: Set<CallUUID> = []
+    var sounding: Set<CallUUID> = []
+    var posts: [SignalID] = []
+    var fetches: [FetchNumber] = []
+    var sent: [SignalID] = []
+    var rounds: [CallUUID: UInt32] = [:]
+    var isOpen = false
+    var sentDescriptions: Set<String> = []
+
+    private let names = ["c1", "c2", "m", "11-10"]
+    private let peers = ["11", "12"]
+
+    init(seed: UInt64) {
+        chance = Chance(seed: seed)
+        var configuration = CallClient.Configuration(
+            user: Bench.user("10"),
+            device: Bench.device("phone"),
+            namePrefix: "s\(seed)"
+        )
+        configuration.maximumCallGroups = Int.random(in: 1...3, using: &chance)
+        client = CallClient(configuration)
+    }
+
+    /// One input, and what is wrong afterwards.
+    mutating func step() -> String? {
+        if chance.one(in: 3) { now = now + .milliseconds(Int64.random(in: 0..<20_000, using: &chance)) }
+        let input = chance.one(in: 3) ? due() : any()
+        if input == .socketOpened { isOpen = true }
+        if input == .socketClosed { isOpen = false }
+        if input == .providerReset { shown = [] }
+        if case .end(let uuid, _) = input { shown.remove(uuid) }
+        if case .startCall(let wish) = input, !client.calls.contains(where: { $0.uuid == wish.uuid }) {
+            shown.insert(wish.uuid)
+        }
+        let outputs = client.handle(input, at: now)
+        if let fault = check(outputs, after: input) { return "\(input): \(fault)" }
+        return checkState(after: input).map { "\($0) after \(input): \(outputs)" }
+    }
+
+    private mutating func check(_ outputs: [CallClient.Output], after input: CallClient.Input) -> String? {
+        var reports = 0
+        for output in outputs {
+            switch output {
+            case .reportIncoming(let uuid, _):
+                reports += 1
+                guard reported.insert(uuid).inserted else { return "reported twice" }
+                shown.insert(uuid)
+            case .reportRepeated(let uuid, _):
+                reports += 1
+                guard shown.contains(uuid) else { return "repeated what is not shown" }
+            case .reportEnded(let uuid, _):
+                guard shown.remove(uuid) != nil else { return "ended what is not shown" }
+            case .reportConnecting(let uuid), .reportConnected(let uuid), .update(let uuid, _):
+                guard shown.contains(uuid) else { return "told of what is not shown" }
+            case .refused(let uuid, _):
+                if case .startCall(let wish) = input, wish.uuid == uuid,
+                    !client.calls.contains(where: { $0.uuid == uuid })
+                {
+                    shown.remove(uuid)
+                }
+            case .setRemoteDescription(let uuid, _, _): described.insert(uuid)
+            case .addRemoteCandidate(let uuid, _):
+                guard described.contains(uuid) else { return "a candidate before its description (I5)" }
+            case .startAudio(let uuid):
+                guard client.isAudioSessionActive, client.calls.contains(where: { $0.uuid == uuid && $0.isAnswered })
+                else { return "sound without session or answer" }
+                guard sounding.insert(uuid).inserted else { return "sound started twice" }
+            case .stopAudio(let uuid): guard sounding.remove(uuid) != nil else { return "sound stopped twice" }
+            case .closeMedia(let uuid): if sounding.contains(uuid) { return "closed while sounding" }
+            case .makeOffer(let uuid, let round, _, _), .makeAnswer(let uuid, let round):
+                guard round > rounds[uuid] ?? 0 else { return "a round twice" }
+                rounds[uuid] = round
+            case .send(let signal):
+                guard isOpen else { return "sent without a socket" }
+                if let fault = check(signal) { return fault }
+                sent.append(signal.id)
+            case .post(let signal, _):
+                guard !posts.contains(signal.id) else { return "posted twice at a time" }
+                if let fault = check(signal) { return fault }
+                posts.append(signal.id)
+            case .fetch(let number, _, _, _): fetches.append(number)
+            case .peerRinging, .peerMedia, .receivedDTMF, .receivedInfo, .rollback, .holdMedia, .muteMedia, .connect,
+                .renewToken:
+                break
+            }
+        }
+        if case .pushed = input, reports != 1 { return "\(reports) reports for a push" }
+        return nil
+    }
+
+    /// Our own candidates, too, never go out before their description, and all but a beginning names its epoch.
+    private mutating func check(_ signal: OutgoingSignal) -> String? {
+        func name(_ round: UInt32) -> String { "\(signal.callID.text)/\(signal.epoch ?? 0)/\(round)" }
+        switch signal.content {
+        case .offer(_, _, _, let beginning?):
+            _ = beginning
+            return signal.epoch == nil ? nil : "a beginning with an epoch"
+        case .offer(_, let round, _, nil), .answer(_, let round): sentDescriptions.insert(name(round))
+        case .ice(_, let round):
+            // The first description of a caller has no epoch yet, so it is not among these.
+            if round > 1, !sentDescriptions.contains(name(round)) {
+                return "a candidate of ours before its description"
+            }
+        case .ringing, .connected, .update, .dtmf, .info, .end: break
+        }
+        return signal.epoch == nil ? "no epoch" : nil
+    }
+
+    private func checkState(after input: CallClient.Input) -> String? {
+        let live = client.calls.filter(\.isLive)
+        let visible = live.filter { $0.phase.name != .shadowed }
+        if visible.count > client.configuration.capacity { return "more calls than there may be" }
+        if Set(live.map(\.uuid)).count != live.count { return "one UUID for two calls" }
+        if client.calls.count - live.count > ClientLimits.endedCalls { return "too many ended calls are kept" }
+        if client.unacknowledgedCount > 2_000 { return "the outbox grows" }
+        for call in live where call.isAudioOn != sounding.contains(call.uuid) { return "sound is not as it is told" }
+        if input == .deadlineReached, let deadline = client.deadline, deadline <= now { return "time stands still" }
+        for call in visible where !shown.contains(call.uuid) { return "a call that the system does not show" }
+        return nil
+    }
+
+    /// Something that is waited for: an ack, an answer to a request, a description.
+    private mutating func due() -> CallClient.Input {
+        switch Int.random(in: 0..<6, using: &chance) {
+        case 0 where !posts.isEmpty:
+            return .posted(posts.remove(at: Int.random(in: 0..<posts.count, using: &chance)), outcome())
+        case 1 where !fetches.isEmpty:
+            let number = fetches.remove(at: Int.random(in: 0..<fetches.count, using: &chance))
+            return .fetched(number, chance.one(in: 3) ? .failure(failure()) : .success(log()))
+        case 2 where !sent.isEmpty:
+            let id = chance.pick(Array(sent.suffix(20)))
+            if chance.one(in: 4) { return .received(.error(id, code: code())) }
+            return .received(.ack(id, acceptance()))
+        case 3:
+            let uuid = uuid()
+            return .localDescription(uuid, round: rounds[uuid] ?? 1, chance.one(in: 2) ? .offer : .answer, sdp: "v=0 l")
+        case 4: return .answer(uuid())
+        default: return .deadlineReached
+        }
+    }
+
+    private mutating func any() -> CallClient.Input {
+        switch Int.random(in: 0..<20, using: &chance) {
+        case 0:
+            return .startCall(
+                CallClient.StartCall(
+                    uuid: made(),
+                    callID: Bench.call(chance.pick(names)),
+                    to: Bench.user(chance.pick(peers + ["10"])),
+                    hasVideo: chance.one(in: 2)
+                )
+            )
+        case 1: return .end(uuid(), chance.one(in: 2) ? nil : chance.pick(EndReason.allCases))
+        case 2: return .setHeld(uuid(), chance.one(in: 2))
+        case 3: return .setMuted(uuid(), audio: chance.one(in: 2), video: chance.one(in: 2) ? nil : true)
+        case 4: return chance.one(in: 2) ? .playDTMF(uuid(), "1") : .sendInfo(uuid(), "{}")
+        case 5: return .renegotiate(uuid(), hasVideo: true, restartsICE: chance.one(in: 2))
+        case 6: return chance.one(in: 3) ? .audioDeactivated : .audioActivated
+        case 7: return chance.one(in: 8) ? .providerReset : .mediaConnected(uuid())
+        case 8: return chance.one(in: 4) ? .mediaFailed(uuid()) : .mediaConnected(uuid())
+        case 9: return .localCandidate(uuid(), round: UInt32.random(in: 0...4, using: &chance), "{}")
+        case 10: return chance.one(in: 3) ? .socketClosed : .socketOpened
+        case 11: return chance.one(in: 2) ? .tokenExpired : .tokenRenewed
+        case 12, 13: return .pushed(chance.push(at: now))
+        default: return .received(object())
+        }
+    }
+
+    private mutating func made() -> CallUUID {
+        let digits = String(UInt32.random(in: 0...UInt32.max, using: &chance), radix: 16)
+        let padded = String(repeating: "0", count: 8 - digits.count) + digits
+        return Bench.made(CallUUID("\(padded)-0000-4000-8000-000000000000"))
+    }
+
+    private mutating func uuid() -> CallUUID {
+        let known = client.calls.suffix(6).map(\.uuid)
+        return known.isEmpty || chance.one(in: 10) ? made() : chance.pick(known)
+    }
+
+    private mutating func code() -> String {
+        chance.pick([
+            "call_ended", "already_answered", "call_exists", "rate_limited", "not_found", "forbidden", "token_expired",
+            "store_unavailable", "invalid_sdp", "log_full", "whatever",
+        ])
+    }
+
+    private mutating func failure() -> RequestFailure {
+        chance.one(in: 2) ? .unreachable : .refused(code: code())
+    }
+
+    private mutating func acceptance() -> Acceptance {
+        Acceptance(
+            callID: Bench.call(chance.pick(names)),
+            epoch: chance.one(in: 8) ? nil : UInt32.random(in: 1...4, using: &chance),
+            seq: 1,
+            state: chance.one(in: 2) ? nil : chance.pick(CallState.allCases),
+            reason: chance.one(in: 2) ? nil : chance.pick(EndReason.allCases),
+            replacedBy: chance.one(in: 2) ? nil : Bench.call(chance.pick(names))
+        )
+    }
+
+    private mutating func outcome() -> Result<Acceptance, RequestFailure> {
+        chance.one(in: 3) ? .failure(failure()) : .success(acceptance())
+    }
+
+    private mutating func log() -> FetchedCall {
+        FetchedCall(
+            callID: Bench.call(chance.pick(names)),
+            epoch: UInt32.random(in: 1...4, using: &chance),
+            state: chance.pick(CallState.allCases),
+            reason: chance.one(in: 2) ? nil : chance.pick(EndReason.allCases),
+            replacedBy: chance.one(in: 3) ? Bench.call(chance.pick(names)) : nil,
+            signals: (0..<Int.random(in: 0..<5, using: &chance)).map { _ in object() },
+            ringUntil: chance.one(in: 2) ? nil : now + .seconds(20)
+        )
+    }
+
+    private mutating func object() -> Incoming {
+        let known = chance.one(in: 3) ? nil : client.calls.randomElement(using: &chance)
+        let envelope = Incoming.Envelope(
+            callID: known?.callID ?? Bench.call(chance.pick(names)),
+            epoch: known?.epoch ?? UInt32.random(in: 1...4, using: &chance),
+            seq: (known?.seq ?? 0) + UInt64.random(in: 0...3, using: &chance),
+            at: chance.one(in: 4) ? nil : now + .milliseconds(Int64.random(in: -90_000...90_000, using: &chance)),
+            room: chance.one(in: 6) ? nil : "p2p:\(known?.peer.text ?? "11")-10",
+            from: chance.one(in: 10) ? nil : known?.peer ?? Bench.user(chance.pick(peers)),
+            fromDevice: Bench.device(chance.pick(["peer", "other"])),
+            id: chance.one(in: 2) ? nil : SignalID("id\(Int.random(in: 0..<50, using: &chance))")
+        )
+        guard !chance.one(in: 4) else {
+            return .call(
+                envelope,
+                Incoming.StateEvent(
+                    chance.pick(CallState.allCases),
+                    reason: chance.one(in: 2) ? nil : chance.pick(EndReason.allCases),
+                    answeredBy: chance.one(in: 2) ? nil : Bench.device(chance.pick(["phone", "other"])),
+                    replacedBy: chance.one(in: 2) ? nil : Bench.call(chance.pick(names))
+                )
+            )
+        }
+        return .signal(envelope, content())
+    }
+
+    private mutating func content() -> Incoming.Content {
+        let round = chance.one(in: 2) ? nil : UInt32.random(in: 0...3, using: &chance)
+        switch Int.random(in: 0..<10, using: &chance) {
+        case 0, 1, 2:
+            return .offer(
+                IncomingOffer(
+                    sdp: "v=0 \(Int.random(in: 0..<4, using: &chance))",
+                    round: round,
+                    ringUntil: chance.one(in: 3)
+                        ? nil : now + .seconds(Int64.random(in: -100...200, using: &chance)),
+                    isWaiting: chance.one(in: 3)
+                )
+            )
+        case 3: return .ringing
+        case 4: return .answer(sdp: "v=0 \(Int.random(in: 0..<4, using: &chance))", round: round)
+        case 5, 6: return .ice(chance.one(in: 3) ? nil : "{}", round: round)
+        case 7: return .update(MediaUpdate(hold: chance.one(in: 2)))
+        case 8: return chance.one(in: 2) ? .connected : .dtmf("1")
+        default: return .end(chance.one(in: 2) ? nil : chance.pick(EndReason.allCases))
+        }
+    }
+}

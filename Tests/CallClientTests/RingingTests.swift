@@ -1,0 +1,182 @@
+import CallClient
+import CallCore
+import Testing
+
+@Suite("A call that comes in")
+struct RingingTests {
+    @Test("by the socket is reported once and the caller is told")
+    func socket() {
+        var bench = Bench()
+        let outputs = bench.offered()
+        #expect(outputs.reported == [Bench.uuid()])
+        #expect(outputs.sent == [.ringing])
+        #expect(bench.offered(epoch: 1).reported.isEmpty)
+    }
+
+    @Test("by push and by socket rings once, in either order")
+    func both() {
+        var first = Bench()
+        _ = first.take(.pushed(Bench.push(at: first.now)))
+        #expect(first.offered().reported.isEmpty)
+        var second = Bench()
+        _ = second.offered()
+        let outputs = second.take(.pushed(Bench.push(at: second.now)))
+        #expect(outputs.reported.isEmpty)
+        #expect(outputs.contains { if case .reportRepeated(Bench.uuid(), _) = $0 { true } else { false } })
+    }
+
+    @Test("by a push without a UUID has the UUID that both ends compute")
+    func computed() {
+        var bench = Bench()
+        let push = Bench.push(epoch: 3, at: bench.now, ["callUUID": .null])
+        #expect(bench.take(.pushed(push)).reported == [Bench.uuid("c1", epoch: 3)])
+    }
+
+    @Test("and is answered before its offer is there: the log is fetched, then it is answered")
+    func earlyAnswer() {
+        var bench = Bench(isOpen: false)
+        let pushed = bench.take(.pushed(Bench.push(at: bench.now)))
+        let number = pushed.compactMap(\.fetched).first
+        #expect(number != nil)
+        #expect(!bench.take(.answer(Bench.uuid())).contains { $0.isMakeAnswer })
+        guard let number else { return }
+        let envelope = Incoming.Envelope(
+            callID: Bench.call("c1"),
+            epoch: 1,
+            seq: 1,
+            from: Bench.user("11"),
+            fromDevice: Bench.device("peer")
+        )
+        let log = FetchedCall(
+            callID: Bench.call("c1"),
+            epoch: 1,
+            state: .ringing,
+            signals: [.signal(envelope, .offer(IncomingOffer(sdp: "v=0 offer")))],
+            next: 1
+        )
+        let outputs = bench.take(.fetched(number, .success(log)))
+        #expect(
+            outputs.prefix(2) == [
+                .setRemoteDescription(Bench.uuid(), .offer, sdp: "v=0 offer"), .makeAnswer(Bench.uuid(), round: 1),
+            ]
+        )
+    }
+
+    @Test("is answered out of the push's own copy of the offer, which the log's copy does not repeat")
+    func pushedOffer() {
+        var bench = Bench()
+        bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
+        #expect(bench.take(.answer(Bench.uuid())).contains(.makeAnswer(Bench.uuid(), round: 1)))
+        #expect(!bench.offered().contains { $0.isMakeAnswer })
+    }
+
+    @Test("stops by its own timer with no message at all")
+    func timer() {
+        var bench = Bench()
+        _ = bench.offered(rings: .seconds(20))
+        #expect(bench.pass(.milliseconds(24_999)).ends.isEmpty)
+        #expect(bench.pass(.milliseconds(1)).ends == [.unanswered])
+        #expect(bench.phase == .ended)
+    }
+
+    @Test("stops by its own timer also where this device's clock is far behind")
+    func slowClock() {
+        var bench = Bench(isOpen: false)
+        let server = bench.now + .seconds(600)
+        bench.take(.pushed(Bench.push(at: server, rings: .seconds(20))))
+        #expect(bench.pass(.seconds(25)).ends == [.unanswered])
+    }
+
+    @Test("is not taken for late by a clock that is known to be ahead")
+    func fastClock() {
+        var bench = Bench { $0.clockSkew = .seconds(300) }
+        let server = Moment(milliseconds: bench.now.milliseconds - 300_000)
+        let outputs = bench.take(.pushed(Bench.push(at: server)))
+        #expect(outputs.reported.count == 1 && outputs.ends.isEmpty)
+    }
+
+    @Test(
+        "and ends elsewhere is reported so",
+        arguments: [
+            (EndReason.answeredElsewhere, ReportedEnd.answeredElsewhere), (.declinedElsewhere, .declinedElsewhere),
+            (.cancelled, .remoteEnded), (.unanswered, .unanswered), (.failed, .failed), (.disconnected, .failed),
+            (.busy, .remoteEnded), (.replaced, .remoteEnded), (.hangup, .remoteEnded), (.declined, .remoteEnded),
+        ]
+    )
+    func elsewhere(_ reason: EndReason, _ reported: ReportedEnd) {
+        var bench = Bench()
+        _ = bench.offered()
+        #expect(bench.event(.init(.ended, reason: reason)).ends == [reported])
+        #expect(bench.event(.init(.ended, reason: reason)).isEmpty)
+    }
+
+    @Test("and that another device wins with its answer ends here as answered elsewhere")
+    func lostAnswer() throws {
+        var bench = Bench()
+        _ = bench.offered()
+        bench.take(.answer(Bench.uuid()))
+        let sent = bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
+        let answer = try #require(sent.compactMap(\.sent).first { $0.kind == .answer })
+        let outputs = bench.take(.received(.error(answer.id, code: "already_answered")))
+        #expect(outputs.ends == [.answeredElsewhere])
+        #expect(outputs.contains(.closeMedia(Bench.uuid())))
+    }
+
+    @Test("while there are as many as there may be is refused as busy and shows nothing")
+    func busy() throws {
+        var bench = Bench.talking { $0.maximumCallGroups = 1 }
+        let outputs = bench.offered(call: "c2", from: "12", isWaiting: true)
+        #expect(outputs.reported.isEmpty)
+        let end = try #require(outputs.compactMap(\.sent).first)
+        #expect(end.content == .end(.busy))
+    }
+
+    @Test("by push while there are as many as there may be is reported, ended, and refused as busy")
+    func busyPush() {
+        var bench = Bench.talking { $0.maximumCallGroups = 1 }
+        let push = Bench.push(call: "c2", at: bench.now, ["fromUserId": .string("12"), "handle": .string("12")])
+        let outputs = bench.take(.pushed(push))
+        #expect(outputs.reported == [Bench.uuid("c2")] && outputs.ends == [.remoteEnded])
+        #expect(outputs.sent == [.end])
+    }
+
+    @Test("beside another holds that one when it is answered")
+    func holds() {
+        var bench = Bench.talking()
+        _ = bench.take(.audioActivated)
+        #expect(bench.offered(call: "c2", from: "12", isWaiting: true).reported == [Bench.uuid("c2")])
+        let outputs = bench.take(.answer(Bench.uuid("c2")))
+        #expect(outputs.contains(.holdMedia(Bench.uuid(), true)) && outputs.contains(.stopAudio(Bench.uuid())))
+        #expect(outputs.sent == [.update])
+    }
+
+    @Test("under a name that was used before is a new call, and nothing of the old one touches it")
+    func nextEpoch() {
+        var bench = Bench()
+        _ = bench.offered(epoch: 1)
+        _ = bench.event(.init(.ended, reason: .cancelled))
+        #expect(bench.offered(epoch: 2).reported == [Bench.uuid("c1", epoch: 2)])
+        #expect(bench.event(.init(.ended, reason: .cancelled), epoch: 1).isEmpty)
+        #expect(bench.signal(.end(.cancelled), epoch: 1).isEmpty)
+        #expect(bench.phase == .ringing)
+    }
+
+    @Test("under the name of one that goes on replaces it")
+    func replaced() {
+        var bench = Bench.talking()
+        let outputs = bench.offered(epoch: 2)
+        #expect(outputs.ends == [.remoteEnded] && outputs.reported == [Bench.uuid("c1", epoch: 2)])
+    }
+
+    @Test("out of an earlier run of the app is ended on the server")
+    func orphan() {
+        var bench = Bench()
+        let outputs = bench.event(.init(.active, answeredBy: Bench.device("phone")))
+        #expect(outputs.sent == [.end])
+        #expect(outputs.reported.isEmpty)
+    }
+}
+
+extension CallClient.Output {
+    var isMakeAnswer: Bool { if case .makeAnswer = self { true } else { false } }
+}

@@ -15,12 +15,12 @@ struct RestartTests {
         let again = world.restarted(after: 5)
         let caller = try again.open("11", "a1")
         #expect(again.taken(caller).states == ["ringing"])
-        #expect(again.pushes.isEmpty)
+        #expect(again.pushes.isEmpty, "the phone has a moment to come back by itself")
         again.wait(.milliseconds(29_999))
         #expect(again.taken(caller).states.isEmpty)
         again.wait(.milliseconds(1))
         #expect(again.taken(caller).states == ["ended unanswered"])
-        #expect(again.pushes.isEmpty)
+        #expect(again.pushes.count == 1, "nobody knows what became of the push before: deliver or push, never neither")
     }
 
     @Test("a call whose moment has passed meanwhile ends at once")
@@ -96,7 +96,7 @@ struct RestartTests {
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
         let again = talk.world.restarted()
         #expect(again.taken(try again.open("10", "b1")).states == ["ended cancelled"])
-        #expect(again.taken(try again.open("11", "a1")).types == ["welcome"], "the caller was told")
+        #expect(again.taken(try again.open("11", "a1")).states == ["ended cancelled"], "it has not shown that it heard")
     }
 
     @Test("that followed a crash new logs begin above any number that was lost, for a while")

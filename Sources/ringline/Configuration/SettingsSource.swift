@@ -1,5 +1,6 @@
 import ArgumentParser
-import Foundation
+import FoundationEssentials
+import Glibc
 
 /// What is wrong with the configuration or the surroundings, in one line for stderr.
 struct Complaint: Error, CustomStringConvertible {
@@ -14,7 +15,10 @@ struct Complaint: Error, CustomStringConvertible {
     }
 
     /// Says it on stderr.
-    func show() { FileHandle.standardError.write(Data("ringline: \(description)\n".utf8)) }
+    func show() {
+        // One write, so that lines of several threads do not mix.
+        _ = Array("ringline: \(description)\n".utf8).withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
+    }
 }
 
 /// Where settings come from: flags before environment, environment before file, file before the default.
@@ -34,7 +38,7 @@ struct SettingsSource {
         let text = environment[setting.variable].flatMap { $0.isEmpty ? nil : $0 } ?? file[name]
         guard let text else { return setting.fallback.map { [$0] } ?? [] }
         guard setting.isRepeatable else { return [text] }
-        return text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        return text.split(separator: ",").map { $0.trimmed() }.filter { !$0.isEmpty }
     }
 
     /// By what name whoever gave a setting knows it.
@@ -113,16 +117,14 @@ enum ConfigurationFile {
 
     static func parse(_ text: String, path: String) throws(Complaint) -> [String: String] {
         var values: [String: String] = [:]
-        // Swift takes CR LF for one character, which is no LF.
-        let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
-        for (index, line) in lines.enumerated() {
-            let line = line.trimmingCharacters(in: .whitespaces.union(.controlCharacters))
+        for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let line = line.trimmed(controls: true)
             if line.isEmpty || line.hasPrefix("#") { continue }
             guard let mark = line.firstIndex(of: "=") else {
                 throw Complaint("config: \(path), line \(index + 1): must be 'name = value'")
             }
-            let name = line[..<mark].trimmingCharacters(in: .whitespaces)
-            var value = line[line.index(after: mark)...].trimmingCharacters(in: .whitespaces)
+            let name = line[..<mark].trimmed()
+            var value = line[line.index(after: mark)...].trimmed()
             if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
                 value = String(value.dropFirst().dropLast())
             }
@@ -132,5 +134,26 @@ enum ConfigurationFile {
             values[name] = value
         }
         return values
+    }
+}
+
+extension StringProtocol {
+    /// Without the blanks and tabs at both ends; and, where wanted, without control and invisible characters there.
+    fileprivate func trimmed(controls: Bool = false) -> String {
+        func isWanted(_ scalar: Unicode.Scalar) -> Bool {
+            switch scalar.properties.generalCategory {
+            case .spaceSeparator: false
+            case .control: !(controls || scalar == "\t")
+            case .format: !controls
+            default: true
+            }
+        }
+        guard let first = unicodeScalars.firstIndex(where: isWanted),
+            let last = unicodeScalars.lastIndex(where: isWanted)
+        else { return "" }
+        // By scalars: a character would take what is joined to it along.
+        var kept = String.UnicodeScalarView()
+        kept.append(contentsOf: unicodeScalars[first...last])
+        return String(kept)
     }
 }

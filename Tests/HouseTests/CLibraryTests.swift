@@ -53,4 +53,17 @@ struct CLibraryTests {
             expectNone(unexplained.filter { !$0.contains("clws_epoll_") }, "a shim says why it exists")
         }
     }
+
+    @Test("is stood in front of by functions that an optimised build shows to the dynamic linker")
+    func standInsAreVisible() {
+        let standIns = Repository.sources.flatMap { file in
+            file.lines.indices.dropLast().filter { file.lines[$0].hasPrefix("@c(lws_") }
+                .map { (place: "\(file.path):\($0 + 1)", next: file.lines[$0 + 1]) }
+        }
+        #expect(!standIns.isEmpty)
+        expectNone(
+            standIns.filter { !$0.next.hasPrefix("package func") && !$0.next.hasPrefix("public func") }.map(\.place),
+            "what is internal is hidden in a release, and the library goes on calling its own"
+        )
+    }
 }

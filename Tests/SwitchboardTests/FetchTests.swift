@@ -65,6 +65,15 @@ struct FetchTests {
         #expect(!reply.text.contains(#""action":"call""#))
     }
 
+    @Test("of a ringing call by a device without a name makes none: it may be looking on for its user")
+    func looksOn() throws {
+        let talk = try Talk()
+        _ = try talk.world.fetched(try who("10", token: 9), "c-1")
+        #expect(talk.world.board.calls[CallNumber(rawValue: 1)]?.session.legs.count == 2)
+        talk.world.send(talk.callee, World.answer("c-1"))
+        #expect(try talk.world.fetched(try who("10", token: 9), "c-1")["state"] == "answered")
+    }
+
     @Test("of a ringing call by a named device makes it one that is rung")
     func rings() throws {
         let talk = try Talk()

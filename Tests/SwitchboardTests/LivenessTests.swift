@@ -148,6 +148,18 @@ struct TimeTests {
         #expect(ended == 1)
     }
 
+    @Test("that is set back takes nothing from what may still be sent")
+    func setBack() {
+        var bucket = TokenBucket(perSecond: 1, burst: 3, at: World.start + .seconds(100))
+        #expect(bucket.take(at: World.start))
+        #expect(bucket.take(at: World.start))
+        #expect(bucket.take(at: World.start))
+        #expect(!bucket.take(at: World.start))
+        #expect(bucket.secondsUntilNext == 1)
+        #expect(bucket.take(at: World.start + .seconds(1)))
+        #expect(!bucket.take(at: World.start + .seconds(1)))
+    }
+
     @Test("that goes by without anything happening leaves no more behind than it found")
     func idle() throws {
         let world = World()

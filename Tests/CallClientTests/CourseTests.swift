@@ -28,6 +28,8 @@ struct CourseTests {
         #expect(bench.signal(.dtmf("1"), seq: 1_080, id: "a").isEmpty)
         #expect(bench.signal(.dtmf("1"), seq: 1_081, device: "other", id: "a").count == 1)
         #expect(bench.signal(.dtmf("2"), seq: 60, id: "b").isEmpty)
+        #expect(bench.signal(.dtmf("3"), seq: 2_000).count == 1)
+        #expect(bench.signal(.dtmf("3"), seq: 2_000).isEmpty)
     }
 
     @Test("sound starts only when the session is active and the call is answered, whichever comes first")

@@ -29,6 +29,8 @@ struct TransportTests {
         bench.take(.socketClosed)
         let again = bench.take(.socketOpened).compactMap(\.sent)
         #expect(again == first && again.map(\.kind) == [.ringing, .answer, .ice])
+        // A socket that takes the place of one whose end was not noticed.
+        #expect(bench.take(.socketOpened).compactMap(\.sent) == first)
         bench.acknowledgeAll()
         bench.take(.socketClosed)
         #expect(bench.take(.socketOpened).sent.isEmpty)

@@ -85,8 +85,9 @@ let package = Package(
         // The kit for apps: the call session from one device's point of view.
         library("CallClient", ["CallWire", "CallCore"], pure),
 
-        // The test world: the contract suites of the ports.
+        // The test world: simulated networks, phones and pushes, and the contract suites of the ports.
         library("CallTesting", ["Switchboard", "CallCore", "CallWire"]),
+        library("Simulation", ["Switchboard", "CallClient", "CallCore", "CallWire"], pure),
         tests("CallCoreTests", ["CallCore", "CallTesting"]),
         tests("CallWireTests", ["CallWire", "CallCore"]),
         tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting"]),
@@ -96,6 +97,7 @@ let package = Package(
         tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
         tests("LibWebSocketsTests", ["LibWebSockets"]),
         tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
+        tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
         tests("ConfigurationTests", ["ringline"]),
         tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
     ],

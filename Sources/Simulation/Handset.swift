@@ -1,0 +1,121 @@
+import CallCore
+import Switchboard
+
+/// One phone of a user: power, network, token, and the app on it.
+final class Handset {
+    enum Power { case foreground, suspended, killed }
+
+    let index: Int
+    let user: UserID
+    let device: DeviceID
+    let mark: TokenMark
+    /// How far its clock is off, in milliseconds.
+    let skew: Int64
+    /// Whether it has no socket and asks by requests alone.
+    let isPoller: Bool
+    let environment: APNsEnvironment
+
+    var power = Power.killed
+    var core: (any PhoneCore)?
+    /// Counts the starts of its app.
+    var instance = 0
+    /// The socket that it believes to have.
+    var link: Int?
+    var isConnecting = false
+    var offlineUntil: Int64 = 0
+    /// The token it has now, and those it had, each with the moment of its end.
+    var token: String
+    var oldTokens: [(token: String, until: Int64)] = []
+    var tokenCount = 0
+    /// When it was last sure to have heard the server.
+    var heardAt: Int64 = 0
+    /// For when the world has planned to wake its core.
+    var wakesAt: Int64?
+    var backoff: Int64 = 200
+    /// The turn of the poll that goes on for each call.
+    var pollTurns: [CallKey: Int] = [:]
+    /// What its app was handed, by call, since the app started.
+    var delivered: [CallName: Deliveries] = [:]
+
+    init(
+        index: Int,
+        user: UserID,
+        device: DeviceID,
+        mark: TokenMark,
+        skew: Int64,
+        isPoller: Bool,
+        environment: APNsEnvironment
+    ) {
+        self.index = index
+        self.user = user
+        self.device = device
+        self.mark = mark
+        self.skew = skew
+        self.isPoller = isPoller
+        self.environment = environment
+        token = "\(device.text)0"
+    }
+
+    var who: Who { Who(user: user, mark: mark) }
+}
+
+/// What one app was handed of one call.
+struct Deliveries {
+    var lastSeq: UInt64 = 0
+    var names: Set<String> = []
+    var seqs: Set<UInt64> = []
+    var described: Set<String> = []
+}
+
+/// One connection, seen from both ends.
+struct Link {
+    let handset: Int
+    let instance: Int
+    /// In which life of the server it was opened.
+    let run: Int
+    var isOpenAtServer = false
+    var isOpenAtPhone = true
+    /// Nothing gets through any more, and nobody was told.
+    var isHalfOpen = false
+    var openedAt: Int64
+    /// When the server last heard from it.
+    var heardAt: Int64 = 0
+    /// No message overtakes another on one socket.
+    var upUntil: Int64 = 0
+    var downUntil: Int64 = 0
+    /// When the server closed it; what is on its way still arrives.
+    var isClosing = false
+}
+
+/// What happens in a world.
+enum Event {
+    case serverTimer(run: Int)
+    case flush(run: Int)
+    case opens(link: Int)
+    case up(link: Int, [UInt8])
+    case down(link: Int, [UInt8])
+    case pingDown(link: Int)
+    case pongUp(link: Int)
+    case closeUp(link: Int)
+    case closeDown(link: Int, code: UInt16)
+    case request(Int)
+    case response(Int, status: Int, body: [UInt8])
+    case committed(run: Int)
+    case storeReport(run: Int, StoreReport)
+    case pushArrives(run: Int, PushOrder)
+    case pushResult(run: Int, PushID, PushResult)
+    case pushDelivered(handset: Int, payload: [UInt8])
+    case core(handset: Int)
+    case connect(handset: Int)
+    case poll(handset: Int, instance: Int, CallName, since: UInt64, turn: Int)
+    case intent(handset: Int, instance: Int, Intent)
+    case script(Int)
+    case chaos(Faults)
+    case restart
+    case audit
+    case checkDelivery(CallKey, epoch: UInt32, number: CallNumber)
+    case checkRing(handset: Int, instance: Int, CallName)
+    case settle
+    case hangUpAll
+    case finish
+}

@@ -1,0 +1,22 @@
+import CallWire
+
+/// A message in a few words, for the ladder: what it is, of which call, with which numbers.
+enum Ladder {
+    private static let shown = [
+        Key("type"), Key("action"), Key("callId"), Key("to"), Key("epoch"), Key("seq"), Key("from"), Key("fromDevice"),
+        Key("id"), Key("state"), Key("reason"), Key("replacedBy"), Key("code"),
+    ]
+
+    static func text(_ bytes: [UInt8], from start: Int) -> String {
+        guard bytes.count > start, let object = try? JSONObject(bytes, in: start..<bytes.count) else {
+            return "\(max(0, bytes.count - start)) bytes"
+        }
+        var words: [String] = []
+        for key in shown {
+            guard let value = object.text(of: key) ?? object.number(of: key).map({ String($0) }) else { continue }
+            words.append(words.isEmpty ? value : "\(key.name)=\(value)")
+        }
+        if let winner = object.inner(of: .answeredBy)?.text(of: .device) { words.append("answeredBy=\(winner)") }
+        return words.joined(separator: " ")
+    }
+}

@@ -1,0 +1,103 @@
+import CallCore
+import Switchboard
+
+/// A store that keeps exactly what was committed, and commits when the world says so.
+struct ModelStore {
+    /// What is durable.
+    private var calls: [CallNumber: StoredCall] = [:]
+    private var forgotten: Set<CallNumber> = []
+    private var order: [CallNumber] = []
+    private var devices: [DeviceRecord] = []
+    private var blocks: [BlockRecord] = []
+    private var undisturbed: [UserID: Moment] = [:]
+    private var epochs: [CallKey: UInt32] = [:]
+    private var lastNumber: Int64 = 0
+    private var unclean = 0
+    private var wasClosed = true
+
+    /// What waits to be written.
+    private(set) var queue: [(changes: [Change], ticket: Ticket)] = []
+    /// How many of those are being written.
+    private(set) var writing = 0
+
+    /// Opens what was kept, as ``CallStore/open(at:)`` does.
+    mutating func open() -> StoredState {
+        unclean = wasClosed ? 0 : unclean + 1
+        wasClosed = false
+        var state = StoredState()
+        state.calls = order.compactMap { forgotten.contains($0) ? nil : calls[$0] }
+        state.devices = devices
+        state.blocks = blocks
+        state.doNotDisturb = undisturbed
+        state.epochs = epochs
+        state.lastCallNumber = lastNumber
+        state.crashes = unclean
+        return state
+    }
+
+    mutating func commit(_ changes: [Change], as ticket: Ticket) { queue.append((changes, ticket)) }
+
+    /// Begins to write all that waits; how many changes that are.
+    mutating func beginWriting() -> Int {
+        writing = queue.count
+        return queue.reduce(0) { $0 + $1.changes.count }
+    }
+
+    /// What was being written is durable.
+    mutating func finishWriting() -> Ticket? {
+        guard writing > 0 else { return nil }
+        let ticket = queue[writing - 1].ticket
+        for batch in queue[..<writing] { for change in batch.changes { keep(change) } }
+        queue.removeFirst(writing)
+        writing = 0
+        return ticket
+    }
+
+    /// The server is gone, and with it what was not durable; of what was being written, all or nothing.
+    mutating func crash(keepingWrites: Bool) {
+        if keepingWrites { _ = finishWriting() }
+        queue = []
+        writing = 0
+    }
+
+    /// Writes everything and closes in good order.
+    mutating func close() {
+        while !queue.isEmpty {
+            _ = beginWriting()
+            _ = finishWriting()
+        }
+        wasClosed = true
+    }
+
+    private mutating func keep(_ change: Change) {
+        switch change {
+        case .call(let record):
+            if calls[record.number] == nil {
+                order.append(record.number)
+                calls[record.number] = StoredCall(record: record, entries: [])
+            } else {
+                calls[record.number]?.record = record
+            }
+            lastNumber = max(lastNumber, record.number.rawValue)
+            let key = CallKey(id: record.id, pair: Pair(record.caller, record.callee))
+            if !UUIDv5.isUUID(record.id.text) { epochs[key] = max(epochs[key] ?? 0, record.epoch) }
+        case .entry(let number, let entry): calls[number]?.entries.append(entry)
+        case .event, .historyForgotten: break
+        case .logForgotten(let number):
+            forgotten.insert(number)
+            calls[number]?.entries = []
+        case .device(let device):
+            if let index = devices.firstIndex(where: { $0.user == device.user && $0.id == device.id }) {
+                devices[index] = device
+            } else {
+                devices.append(device)
+            }
+        case .deviceRemoved(let user, let id): devices.removeAll { $0.user == user && $0.id == id }
+        case .blocked(let blocked, let by, let at):
+            blocks.removeAll { $0.by == by && $0.blocked == blocked }
+            blocks.append(BlockRecord(by: by, blocked: blocked, at: at))
+        case .unblocked(let blocked, let by): blocks.removeAll { $0.by == by && $0.blocked == blocked }
+        case .doNotDisturb(let user, let until): undisturbed[user] = until
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import CallWire
+
+/// The members that phones read of what the server sends.
+struct Key {
+    let name: String
+    let bytes: [UInt8]
+
+    init(_ name: String) {
+        self.name = name
+        bytes = Array(name.utf8)
+    }
+
+    static let type = Key("type")
+    static let id = Key("id")
+    static let callId = Key("callId")
+    static let room = Key("room")
+    static let epoch = Key("epoch")
+    static let seq = Key("seq")
+    static let ts = Key("ts")
+    static let from = Key("from")
+    static let fromDevice = Key("fromDevice")
+    static let state = Key("state")
+    static let reason = Key("reason")
+    static let code = Key("code")
+    static let replacedBy = Key("replacedBy")
+    static let answeredBy = Key("answeredBy")
+    static let device = Key("device")
+    static let ringUntil = Key("ringUntil")
+    static let sentAt = Key("sentAt")
+    static let fromUserId = Key("fromUserId")
+    static let signals = Key("signals")
+    static let next = Key("next")
+    static let to = Key("to")
+}
+
+extension JSONObject {
+    private func find(_ member: Key) -> JSONObject.Member? {
+        members.first { bytes[$0.name].elementsEqual(member.bytes) }
+    }
+
+    func text(of member: Key) -> String? { find(member).flatMap { string($0) } }
+
+    func number(of member: Key) -> Int64? { find(member).flatMap { integer($0) } }
+
+    func inner(of member: Key) -> JSONObject? { find(member).flatMap { inner($0) } }
+
+    /// The elements of an array of objects.
+    func elements(of member: Key) -> [[UInt8]] {
+        guard let found = find(member), found.kind == .array else { return [] }
+        var result: [[UInt8]] = []
+        var depth = 0
+        var start = 0
+        var inString = false
+        var isEscaped = false
+        for index in found.value {
+            let byte = bytes[index]
+            if inString {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == 0x5C {
+                    isEscaped = true
+                } else if byte == 0x22 {
+                    inString = false
+                }
+                continue
+            }
+            switch byte {
+            case 0x22: inString = true
+            case 0x7B, 0x5B:
+                depth += 1
+                if depth == 2 { start = index }
+            case 0x7D, 0x5D:
+                if depth == 2 { result.append(Array(bytes[start...index])) }
+                depth -= 1
+            default: break
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,240 @@
+import CallCore
+import CallWire
+import Switchboard
+
+/// What goes between the server and phones.
+extension Watch {
+    private static let offerStart = Array("{\"type\":\"offer\"".utf8)
+
+    /// The server wrote a frame to a phone's socket.
+    mutating func sent(_ frame: [UInt8], to handset: Handset, on link: Int, at now: Int64) {
+        guard frame.dropFirst(WireLimits.headroom).starts(with: Self.offerStart),
+            let (name, _) = place(of: frame, from: WireLimits.headroom, for: handset)
+        else { return }
+        offers[link, default: []].append(name)
+    }
+
+    /// The server heard from a socket: what was written to it before has arrived.
+    mutating func confirm(_ link: Int, by handset: Handset) {
+        guard let names = offers.removeValue(forKey: link) else { return }
+        for name in names { confirmed.insert(mark(name, handset.device)) }
+    }
+
+    func mark(_ name: CallName, _ device: DeviceID) -> String {
+        "\(name.id.text) \(name.epoch) \(name.pair.low.text) \(name.pair.high.text) \(device.text)"
+    }
+
+    /// Which call and which number a relayed object is of; `nil` when it is none, or of a room that is not the phone's.
+    private mutating func place(
+        of bytes: [UInt8],
+        from start: Int,
+        for handset: Handset
+    ) -> (name: CallName, object: JSONObject)? {
+        guard let object = try? JSONObject(bytes, in: start..<bytes.count), let room = object.text(of: .room),
+            let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch)
+        else { return nil }
+        guard case .pair(let peer)? = try? Room(room, for: handset.user) else {
+            fail("I10", "\(handset.device.text) of \(handset.user.text) was shown \(id.text) in \(room)")
+            return nil
+        }
+        let name = CallName(id: id, pair: Pair(handset.user, peer), epoch: UInt32(truncatingIfNeeded: epoch))
+        return (name, object)
+    }
+
+    /// A phone was shown a frame.
+    mutating func shown(_ frame: [UInt8], to handset: Handset) {
+        guard let (name, object) = place(of: frame, from: WireLimits.headroom, for: handset),
+            let seq = object.number(of: .seq).map({ UInt64($0) }), object.text(of: .type) != "ack"
+        else { return }
+        checkShown(name, seq, object, handset)
+    }
+
+    private mutating func checkShown(_ name: CallName, _ seq: UInt64, _ object: JSONObject, _ handset: Handset) {
+        if let number = newest[name.key], let call = calls[number], call.name == name, call.record.hidden != nil,
+            handset.user == call.record.callee
+        {
+            fail("I10", "\(handset.device.text) was shown \(name), which is kept from it")
+        }
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        let words = [
+            object.text(of: .type), object.text(of: .id), object.text(of: .fromDevice), object.text(of: .state),
+            object.text(of: .reason),
+        ]
+        for word in words {
+            for byte in (word ?? "-").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+            hash = hash &* 31
+        }
+        if let before = shownAs[name]?[seq], before != hash {
+            fail("I4", "number \(seq) of \(name) was given to two entries")
+        }
+        shownAs[name, default: [:]][seq] = hash
+    }
+
+    /// A phone's fetch was answered.
+    mutating func fetched(_ reply: Reply, _ id: CallID, by handset: Handset) {
+        guard reply.status == 200, let (name, object) = place(of: reply.body, from: 0, for: handset) else { return }
+        confirmed.insert(mark(name, handset.device))
+        for element in object.elements(of: .signals) {
+            guard let inner = try? JSONObject(element), let seq = inner.number(of: .seq) else { continue }
+            checkShown(name, UInt64(seq), inner, handset)
+        }
+    }
+
+    /// An outsider asked: the answer must be the one for a call that does not exist.
+    mutating func probed(_ reply: Reply, _ id: CallID) {
+        let isUnknown = id.text.hasPrefix("nobody")
+        guard reply.status == 404 else {
+            if !isUnknown, reply.status != 429 {
+                fail("I10", "an outsider was answered \(reply.status) about \(id.text)")
+            }
+            return
+        }
+        if let body = unknownBody["404"], body != reply.body {
+            fail("I10", "an outsider can tell that \(id.text) exists")
+        }
+        unknownBody["404"] = reply.body
+    }
+
+    // MARK: What phones do
+
+    /// A call's newest epoch under a name that a phone uses.
+    func find(_ id: CallID, _ user: UserID, _ peer: UserID?) -> Mirror? {
+        if let peer { return newest[CallKey(id: id, pair: Pair(user, peer))].flatMap { calls[$0] } }
+        for number in live.reversed() {
+            if let call = calls[number], call.record.id == id, call.record.caller == user || call.record.callee == user
+            {
+                return call
+            }
+        }
+        return nil
+    }
+
+    func part(of handset: Handset, in call: Mirror) -> Coverage.Part {
+        if handset.user == call.record.caller {
+            return call.record.legs.first?.phone.id == handset.device ? .caller : .callersOther
+        }
+        guard handset.user == call.record.callee, call.record.hidden == nil else { return .outsider }
+        if call.record.answeredAt == nil { return .callee }
+        return winners[call.record.number] == handset.device ? .winner : .loser
+    }
+
+    /// A frame reaches the server; whether it may come twice and must change nothing then.
+    mutating func expectation(of frame: [UInt8], from handset: Handset) -> Bool {
+        guard let object = try? JSONObject(frame),
+            let kind = object.text(of: .type).flatMap({ SignalKind(rawValue: $0) }),
+            let id = object.text(of: .callId).flatMap({ CallID($0) })
+        else { return false }
+        let peer = object.text(of: Key.to).flatMap { UserID($0) }
+        visit(kind.rawValue, id, peer, by: handset)
+        return object.text(of: .id) != nil
+    }
+
+    mutating func attempt(_ message: SignalMessage, from handset: Handset, at now: Int64, event: String? = nil) {
+        guard let id = message.callID else { return }
+        visit(event ?? message.signal.kind.rawValue, id, message.to, by: handset)
+        if let call = find(id, handset.user, message.to) { confirmed.insert(mark(call.name, handset.device)) }
+    }
+
+    private mutating func visit(_ event: String, _ id: CallID, _ peer: UserID?, by handset: Handset) {
+        guard let call = find(id, handset.user, peer) else {
+            coverage.visit(.none, event, .caller)
+            return
+        }
+        coverage.visit(call.state, event, part(of: handset, in: call))
+    }
+
+    mutating func visit(_ event: String, _ id: CallID, by handset: Handset) { visit(event, id, nil, by: handset) }
+
+    /// Something happens to a phone that concerns all its calls.
+    mutating func visit(_ event: String, by handset: Handset, at now: Int64) {
+        for number in live {
+            guard let call = calls[number] else { continue }
+            let part = part(of: handset, in: call)
+            if part != .outsider { coverage.visit(call.state, event, part) }
+        }
+    }
+
+    mutating func acknowledged(
+        _ name: CallName,
+        seq: UInt64,
+        id: String,
+        kind: SignalKind,
+        by handset: Handset,
+        at now: Int64
+    ) {
+        guard seq > 0, name.epoch > 0 else { return }
+        acknowledgements[name, default: []].append(
+            Acknowledged(seq: seq, id: id, kind: kind, device: handset.device, user: handset.user, at: now)
+        )
+    }
+
+    mutating func rang(_ name: CallName, on handset: Handset, at now: Int64) {
+        guard let number = newest[name.key], let call = calls[number], call.name == name else { return }
+        if call.record.hidden != nil { fail("I10", "\(handset.device.text) rings for \(name), which is kept from it") }
+        if handset.user != call.record.callee { fail("I10", "\(handset.device.text) rings for \(name)") }
+    }
+
+    /// An app was handed a signal: once, in order, a candidate after its description.
+    mutating func delivered(_ one: Delivery, of name: CallName, to handset: Handset) {
+        var log = handset.delivered[name] ?? Deliveries()
+        if let id = one.id, !log.names.insert("\(one.device) \(id)").inserted {
+            fail("I4", "\(handset.device.text) was handed \(one.kind.rawValue) \(id) of \(name) twice")
+        }
+        if !log.seqs.insert(one.seq).inserted {
+            fail("I4", "\(handset.device.text) was handed \(one.seq) of \(name) twice")
+        }
+        if one.kind == .ice {
+            if !log.described.contains(one.device) {
+                fail("I5", "\(handset.device.text) was handed a candidate of \(name) before its description")
+            }
+        } else {
+            if one.seq <= log.lastSeq {
+                fail("I4", "\(handset.device.text) was handed \(one.seq) of \(name) after \(log.lastSeq)")
+            }
+            log.lastSeq = one.seq
+        }
+        if one.kind == .offer || one.kind == .answer { log.described.insert(one.device) }
+        handset.delivered[name] = log
+    }
+
+    // MARK: Pushes
+
+    mutating func ordered(_ order: PushOrder, to handset: Int?, at now: Int64) {
+        guard let object = try? JSONObject(order.payload), object.text(of: .type) == "call.incoming",
+            let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
+            let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
+            let device = device(withToken: order.token)
+        else { return }
+        let name = CallName(id: id, pair: Pair(caller, device.user), epoch: UInt32(truncatingIfNeeded: epoch))
+        let mark = mark(name, device.id)
+        orders[order.id] = (name, mark)
+        if (accepted[mark] ?? 0) > 0 { fail("I6", "a push to \(device.id.text) for \(name) after one was accepted") }
+        if let number = newest[name.key], let call = calls[number], call.name == name, !call.isRinging {
+            fail("I6", "a push to \(device.id.text) for \(name), which is \(call.state.rawValue)")
+        }
+        if order.payload.count > 5_120 { fail("I11", "a push of \(order.payload.count) bytes") }
+    }
+
+    private func device(withToken token: String) -> DeviceRecord? {
+        for user in devices.keys.sorted() {
+            if let device = devices[user]?.first(where: { $0.voipToken == token || $0.alertToken == token }) {
+                return device
+            }
+        }
+        return nil
+    }
+
+    mutating func cancelled(_ id: PushID) { cancelledPushes.insert(id) }
+
+    func isCancelled(_ id: PushID) -> Bool { cancelledPushes.contains(id) }
+
+    mutating func attempted(_ id: PushID) {
+        if let order = orders[id] { attempted.insert(order.device) }
+    }
+
+    mutating func resulted(_ id: PushID, _ result: PushResult) {
+        guard case .answered(200, _, _) = result, let order = orders[id] else { return }
+        accepted[order.device, default: 0] += 1
+        if accepted[order.device] ?? 0 > 1 { fail("I6", "two pushes for \(order.name) were accepted") }
+    }
+}

@@ -1,0 +1,282 @@
+import CallCore
+import CallWire
+import Switchboard
+
+/// Looks on from outside: what the server keeps, sends and orders, and what phones are handed.
+///
+/// What it knows of the server is what the server commits, so that no check shares code with what is checked.
+struct Watch {
+    /// A call as the server has it.
+    struct Mirror {
+        var record: CallRecord
+        var lastSeq: UInt64 = 0
+        var signals = 0
+        var bytes = 0
+        /// Whether it had ended before the batch that is being looked at.
+        var wasEnded = false
+        var changedAt: Int64
+        /// The callee's devices that could be pushed when it began.
+        var targets: [(device: DeviceID, token: String)] = []
+
+        var name: CallName {
+            CallName(id: record.id, pair: Pair(record.caller, record.callee), epoch: record.epoch)
+        }
+        var isLive: Bool { record.endedAt == nil }
+        var isRinging: Bool { isLive && record.answeredAt == nil }
+        var winner: DeviceID? { record.legs.first { !$0.isCaller && $0.phase == "answered" }?.phone.id }
+        var state: Coverage.State {
+            !isLive ? .ended : record.activeAt != nil ? .active : record.answeredAt != nil ? .answered : .ringing
+        }
+    }
+
+    struct Acknowledged {
+        let seq: UInt64
+        let id: String
+        let kind: SignalKind
+        let device: DeviceID
+        let user: UserID
+        let at: Int64
+    }
+
+    private(set) var violation: (invariant: String, message: String)?
+    private(set) var begun = 0
+    var coverage = Coverage()
+
+    var calls: [CallNumber: Mirror] = [:]
+    var newest: [CallKey: CallNumber] = [:]
+    /// Live calls, oldest first.
+    var live: [CallNumber] = []
+    /// The last calls, ended ones too.
+    var recent: [CallNumber] = []
+    var devices: [UserID: [DeviceRecord]] = [:]
+    var serverSince: Int64 = 0
+    var lifetimes = 0
+    private var changed: [CallNumber] = []
+
+    var acknowledgements: [CallName: [Acknowledged]] = [:]
+    var forgotten: Set<CallName> = []
+    /// What each number was shown as, over crashes.
+    var shownAs: [CallName: [UInt64: UInt64]] = [:]
+
+    /// The last number before the caller went on with another device; what came before was for the other one.
+    var callerSince: [CallName: UInt64] = [:]
+
+    // Rings.
+    var offers: [Int: [CallName]] = [:]
+    var confirmed: Set<String> = []
+    var attempted: Set<String> = []
+    var accepted: [String: Int] = [:]
+    var orders: [PushID: (name: CallName, device: String)] = [:]
+    var cancelledPushes: Set<PushID> = []
+    var unknownBody: [String: [UInt8]] = [:]
+    /// The winners that each call had, over all the server's lives.
+    var winners: [CallNumber: DeviceID] = [:]
+
+    mutating func fail(_ invariant: String, _ message: String) {
+        if violation == nil { violation = (invariant, message) }
+    }
+
+    // MARK: What the server keeps
+
+    struct News {
+        var begun: (key: CallKey, epoch: UInt32, number: CallNumber)?
+        var ended: EndReason?
+    }
+
+    mutating func take(_ change: Change, at now: Int64) -> News {
+        var news = News()
+        switch change {
+        case .call(let record): news = take(record, at: now)
+        case .entry(let number, let entry): take(entry, number)
+        case .logForgotten(let number):
+            if let call = calls[number] {
+                if call.isLive { fail("I9", "\(call.name) was forgotten while it lives") }
+                forgotten.insert(call.name)
+            }
+            calls[number] = nil
+            recent.removeAll { $0 == number }
+        case .device(let device):
+            var own = devices[device.user] ?? []
+            own.removeAll { $0.id == device.id }
+            own.append(device)
+            devices[device.user] = own
+        case .deviceRemoved(let user, let id): devices[user]?.removeAll { $0.id == id }
+        case .event, .historyForgotten, .blocked, .unblocked, .doNotDisturb: break
+        }
+        return news
+    }
+
+    private mutating func take(_ record: CallRecord, at now: Int64) -> News {
+        var news = News()
+        let key = CallKey(id: record.id, pair: Pair(record.caller, record.callee))
+        guard var mirror = calls[record.number] else {
+            begun += 1
+            var mirror = Mirror(record: record, changedAt: now)
+            mirror.targets = (devices[record.callee] ?? []).compactMap { device in
+                device.voipToken.map { (device.id, $0) }
+            }
+            if let older = newest[key].flatMap({ calls[$0] }), older.record.epoch >= record.epoch {
+                fail("I4", "\(record.id.text) begins in epoch \(record.epoch) after epoch \(older.record.epoch)")
+            }
+            calls[record.number] = mirror
+            newest[key] = record.number
+            recent.append(record.number)
+            if recent.count > 16 { recent.removeFirst() }
+            if record.endedAt == nil { live.append(record.number) } else { news.ended = record.reason }
+            changed.append(record.number)
+            check(record)
+            if record.hidden == nil, record.endedAt == nil { news.begun = (key, record.epoch, record.number) }
+            return news
+        }
+        let old = mirror.record
+        if old.endedAt != nil {
+            let isSame =
+                record.endedAt == old.endedAt && record.reason == old.reason && record.answeredAt == old.answeredAt
+                && record.activeAt == old.activeAt
+            if !isSame { fail("I9", "\(mirror.name) changed after its end") }
+        } else if record.endedAt != nil {
+            news.ended = record.reason
+            live.removeAll { $0 == record.number }
+        }
+        if old.answeredAt != nil, record.answeredAt != old.answeredAt {
+            fail("I1", "\(mirror.name) was answered twice")
+        }
+        if old.legs.first?.phone.id != record.legs.first?.phone.id {
+            callerSince[mirror.name] = mirror.lastSeq
+        }
+        mirror.record = record
+        mirror.changedAt = now
+        calls[record.number] = mirror
+        changed.append(record.number)
+        check(record)
+        return news
+    }
+
+    /// What holds of every call at every step.
+    private mutating func check(_ record: CallRecord) {
+        let name = "\(record.id.text)/\(record.epoch)"
+        var winner: DeviceID?
+        for leg in record.legs where leg.phase == "answered" {
+            if leg.isCaller { continue }
+            if winner != nil { fail("I1", "two devices of the callee are in \(name)") }
+            winner = leg.phone.id
+        }
+        if let winner {
+            if let before = winners[record.number], before != winner, record.answeredAt != nil {
+                fail("I1", "\(name) went from \(before.text) to \(winner.text)")
+            }
+            winners[record.number] = winner
+        }
+        if record.legs.filter({ $0.isCaller && $0.phase == "answered" }).count > 1 {
+            fail("I1", "two devices of the caller are in \(name)")
+        }
+        if record.endedAt != nil, let leg = record.legs.first(where: { $0.phase != "left" && $0.phase != "untold" }) {
+            fail("I2", "\(name) ended and \(leg.phone.id.text) is \(leg.phase)")
+        }
+        if record.answeredAt != nil, record.endedAt == nil {
+            for leg in record.legs where !leg.isCaller && (leg.phase == "ringing" || leg.phase == "notified") {
+                fail("I2", "\(name) was answered and \(leg.phone.id.text) is \(leg.phase)")
+            }
+            if winner == nil { fail("I1", "\(name) was answered and nobody has it") }
+        }
+        if record.legs.count > Limits.legs { fail("I11", "\(name) has \(record.legs.count) legs") }
+        if record.answeredAt == nil, record.activeAt != nil { fail("I9", "\(name) is active and unanswered") }
+    }
+
+    private mutating func take(_ entry: EntryRecord, _ number: CallNumber) {
+        guard var mirror = calls[number] else {
+            fail("I4", "an entry of a call that is not kept")
+            return
+        }
+        if mirror.wasEnded { fail("I9", "\(mirror.name) got \(entry.kind) \(entry.seq) after its end") }
+        if entry.seq <= mirror.lastSeq { fail("I4", "\(mirror.name) goes from \(mirror.lastSeq) to \(entry.seq)") }
+        mirror.lastSeq = entry.seq
+        if entry.kind != "call" {
+            if entry.kind != "end" {
+                mirror.signals += 1
+                mirror.bytes += entry.object.count
+            }
+            if mirror.signals > Limits.logSignals + 1 { fail("I11", "\(mirror.name) holds \(mirror.signals) signals") }
+            // The envelope that the server writes is not counted by its limit.
+            if mirror.bytes > Limits.logBytes + mirror.signals * 512 {
+                fail("I11", "\(mirror.name) holds \(mirror.bytes) bytes")
+            }
+        }
+        calls[number] = mirror
+    }
+
+    /// The batch is complete: what holds between calls.
+    mutating func flushed() {
+        guard !changed.isEmpty else { return }
+        for number in changed {
+            guard let mirror = calls[number] else { continue }
+            calls[number]?.wasEnded = !mirror.isLive
+            if mirror.isRinging, mirror.record.hidden == nil { checkGlare(mirror) }
+            if mirror.record.reason == .glare, let winner = mirror.record.replacedBy, !mirror.wasEnded {
+                if !(winner < mirror.record.id) {
+                    fail("I8", "\(mirror.name) lost to \(winner.text), which comes after it")
+                }
+            }
+        }
+        changed.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func checkGlare(_ mirror: Mirror) {
+        for number in live {
+            guard let other = calls[number], other.isRinging, other.record.hidden == nil,
+                other.record.caller == mirror.record.callee, other.record.callee == mirror.record.caller
+            else { continue }
+            fail("I8", "\(mirror.name) and \(other.name) ring against each other")
+        }
+    }
+
+    mutating func durable(upTo ticket: Ticket) {}
+
+    /// The server comes back with what was kept: all that was acknowledged must be in it.
+    mutating func restarted(with stored: StoredState, at now: Int64) {
+        serverSince = now
+        lifetimes += 1
+        calls = [:]
+        newest = [:]
+        live = []
+        recent = []
+        devices = [:]
+        winners = [:]
+        for device in stored.devices { devices[device.user, default: []].append(device) }
+        var kept: Set<CallName> = []
+        for call in stored.calls {
+            var mirror = Mirror(record: call.record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
+            mirror.wasEnded = !mirror.isLive
+            mirror.signals = call.entries.filter { $0.kind != "call" && $0.kind != "end" }.count
+            mirror.bytes = call.entries.reduce(0) { $0 + $1.object.count }
+            mirror.targets = (devices[call.record.callee] ?? []).compactMap { device in
+                device.voipToken.map { (device.id, $0) }
+            }
+            calls[call.record.number] = mirror
+            newest[mirror.name.key] = call.record.number
+            recent.append(call.record.number)
+            if mirror.isLive { live.append(call.record.number) }
+            kept.insert(mirror.name)
+            if let winner = mirror.winner { winners[call.record.number] = winner }
+            for one in acknowledgements[mirror.name] ?? [] where one.seq > 0 {
+                guard !call.entries.contains(where: { $0.seq == one.seq }) else { continue }
+                fail(
+                    "I4",
+                    "\(one.kind.rawValue) \(one.id) of \(mirror.name) was acknowledged as \(one.seq) and is lost"
+                )
+            }
+        }
+        if recent.count > 16 { recent.removeFirst(recent.count - 16) }
+        for name in acknowledgements.keys.sorted() where !kept.contains(name) && !forgotten.contains(name) {
+            fail("I4", "\(name) was acknowledged and is lost")
+        }
+    }
+
+    mutating func crashed() {
+        offers = [:]
+        orders = [:]
+        cancelledPushes = []
+        accepted = [:]
+        changed = []
+    }
+}

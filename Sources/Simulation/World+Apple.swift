@@ -1,0 +1,104 @@
+import CallCore
+import Switchboard
+
+/// Apple's push service: what it answers, and what reaches a phone, are two things.
+extension World {
+    func ordered(_ order: PushOrder) {
+        statistics.pushes += 1
+        log(
+            "server ~ APNs: \(order.kind.rawValue) push \(order.id.rawValue) for \(order.token), \(order.environment.rawValue)"
+        )
+        watch.ordered(order, to: owner(of: order.token)?.index, at: now)
+        after(apple.within(5...60), .pushArrives(run: run, order))
+    }
+
+    /// The phone that has, or had, a token.
+    private func owner(of token: String) -> Handset? {
+        // An alert token is the VoIP token with an `a` in front.
+        let token = token.hasPrefix("a") ? String(token.dropFirst()) : token
+        return handsets.first { $0.token == token || $0.oldTokens.contains { $0.token == token } }
+    }
+
+    func pushArrives(_ order: PushOrder, _ run: Int) {
+        // Not yet on the wire: it can still be taken back, and dies with the server.
+        guard run == self.run, switchboard != nil else { return }
+        if watch.isCancelled(order.id) {
+            report(.cancelled, order, run)
+            return
+        }
+        watch.attempted(order.id)
+        guard let handset = owner(of: order.token) else {
+            report(.answered(status: 400, reason: "BadDeviceToken", timestamp: nil), order, run)
+            return
+        }
+        guard handset.environment == order.environment else {
+            report(.answered(status: 400, reason: "BadDeviceToken", timestamp: nil), order, run)
+            return
+        }
+        if let old = handset.oldTokens.first(where: { $0.token == order.token }) {
+            report(
+                .answered(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: old.until)),
+                order,
+                run
+            )
+            return
+        }
+        if faults.contains(.pushes), !isHealed, apple.percent(30) {
+            misbehave(order, handset, run)
+            return
+        }
+        report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
+        deliver(order, to: handset)
+    }
+
+    private func misbehave(_ order: PushOrder, _ handset: Handset, _ run: Int) {
+        switch apple.below(9) {
+        case 0: report(.answered(status: 429, reason: "TooManyRequests", timestamp: nil), order, run)
+        case 1: report(.answered(status: 500, reason: "InternalServerError", timestamp: nil), order, run)
+        case 2: report(.answered(status: 503, reason: "ServiceUnavailable", timestamp: nil), order, run)
+        case 3: report(.answered(status: 400, reason: "TopicDisallowed", timestamp: nil), order, run)
+        case 4: report(.unreachable("the connection was lost"), order, run)
+        case 5:
+            // Taken, but the answer is lost.
+            report(.unreachable("no answer"), order, run)
+            deliver(order, to: handset)
+        case 6:
+            report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
+            deliver(order, to: handset)
+            deliver(order, to: handset)
+        case 7:
+            report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
+            let late = max(0, order.giveUpAt.milliseconds - now) + apple.within(1_000...60_000)
+            after(late, .pushDelivered(handset: handset.index, payload: order.payload))
+        default:
+            // Taken, and never delivered.
+            report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
+        }
+    }
+
+    private func deliver(_ order: PushOrder, to handset: Handset) {
+        guard order.kind == .voip else { return }
+        let delay = apple.percent(85) ? apple.within(50...1_200) : apple.within(1_200...8_000)
+        after(delay, .pushDelivered(handset: handset.index, payload: order.payload))
+    }
+
+    private func report(_ result: PushResult, _ order: PushOrder, _ run: Int) {
+        after(apple.within(5...200), .pushResult(run: run, order.id, result))
+    }
+
+    func pushResult(_ run: Int, _ id: PushID, _ result: PushResult) {
+        guard run == self.run, switchboard != nil else { return }
+        log("APNs ~ server: push \(id.rawValue) \(result)")
+        watch.resulted(id, result)
+        serve(.pushed(id, result), repeatable: apple.percent(5))
+    }
+
+    func pushDelivered(_ payload: [UInt8], to handset: Handset) {
+        // APNs keeps nothing that expires at once.
+        guard now >= handset.offlineUntil else { return }
+        log("APNs ~ \(handset.device.text): push \(Ladder.text(payload, from: 0))")
+        mix(payload)
+        if handset.power != .foreground { launch(handset) }
+        tell(handset, .push(payload))
+    }
+}

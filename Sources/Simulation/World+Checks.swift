@@ -1,0 +1,171 @@
+import CallCore
+import Switchboard
+
+/// Checks that need both sides of the world.
+extension World {
+    /// Every device that the callee registered has confirmed the call or was pushed (I6).
+    func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
+        guard switchboard != nil, now >= watch.serverSince + 2_600, let call = watch.calls[number],
+            call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
+            !storeIsStalled
+        else { return }
+        for (device, token) in call.targets {
+            guard
+                watch.devices[call.record.callee]?.contains(where: { $0.id == device && $0.voipToken == token })
+                    == true,
+                let handset = handsets.first(where: { $0.device == device })
+            else { continue }
+            let mark = watch.mark(call.name, device)
+            if watch.confirmed.contains(mark) || watch.attempted.contains(mark) { continue }
+            // A socket that has just been opened has its probe under way.
+            if links.contains(where: { $0.handset == handset.index && $0.isOpenAtServer && now < $0.openedAt + 2_600 })
+            {
+                continue
+            }
+            fail("I6", "\(device.text) neither confirmed \(call.name) nor was it pushed")
+        }
+    }
+
+    func checkRingAfter(_ name: CallName) -> Int64 {
+        guard let number = watch.newest[name.key], let call = watch.calls[number], call.name == name else {
+            return 127_000
+        }
+        return (call.record.ringUntil - call.record.startedAt).milliseconds + 6_500
+    }
+
+    /// A ring ends by itself, whatever is heard (I2).
+    func checkRing(_ handset: Handset, _ instance: Int, _ name: CallName) {
+        guard handset.instance == instance, handset.power == .foreground, let core = handset.core,
+            core.calls.contains(where: { $0.name == name && $0.phase == .ringing })
+        else { return }
+        fail("I2", "\(handset.device.text) still rings for \(name)")
+    }
+
+    /// What was acknowledged has reached whoever has a sound socket (I4).
+    func audit() {
+        guard switchboard != nil else { return }
+        for handset in handsets {
+            guard handset.power == .foreground, let index = handset.link, let core = handset.core,
+                links[index].isOpenAtServer, !links[index].isHalfOpen, links[index].run == run,
+                now >= links[index].openedAt + 6_000
+            else { continue }
+            for number in watch.live {
+                guard let call = watch.calls[number], call.record.hidden == nil else { continue }
+                audit(call, handset, core)
+            }
+        }
+    }
+
+    private func audit(_ call: Watch.Mirror, _ handset: Handset, _ core: any PhoneCore) {
+        let part = watch.part(of: handset, in: call)
+        guard part == .caller || part == .winner || (part == .callee && call.isRinging),
+            now >= call.changedAt + 6_000,
+            let known = core.calls.last(where: { $0.name == call.name }), known.phase != .ended
+        else { return }
+        let log = handset.delivered[call.name]
+        for one in watch.acknowledgements[call.name] ?? [] where now >= one.at + 6_000 {
+            if one.user == handset.user || one.kind == .end { continue }
+            if part == .caller, one.kind == .ice, watch.winners[call.record.number] != one.device { continue }
+            if part == .caller, one.kind == .ice, call.isRinging { continue }
+            if part == .caller, one.seq <= watch.callerSince[call.name] ?? 0 { continue }
+            if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
+            // The same description under another name is the same signal.
+            if log?.seqs.contains(one.seq) == true { continue }
+            fail(
+                "I4",
+                "\(one.kind.rawValue) \(one.id) from \(one.device.text) in \(call.name) was acknowledged as \(one.seq) "
+                    + "and not handed to \(handset.device.text)"
+            )
+        }
+    }
+
+    // MARK: The end
+
+    /// All is made whole.
+    func settle() {
+        log("—— the network is whole ——")
+        isHealed = true
+        latencyUntil = 0
+        if switchboard == nil { start() }
+        recover()
+        for handset in handsets {
+            handset.offlineUntil = 0
+            if handset.power != .foreground { launch(handset) }
+            if let link = handset.link, links[link].isHalfOpen { closesAtPhone(link, code: 1006) }
+        }
+        after(30_000, .hangUpAll)
+    }
+
+    /// Both ends and the server agree (I3): what does not agree now and still not a while later.
+    func hangUpAll() {
+        let differences = disagreements()
+        if suspects.isEmpty, !differences.isEmpty, !hasHungUp {
+            suspects = differences
+            after(9_000, .hangUpAll)
+            return
+        }
+        if let still = differences.first(where: { suspects.contains($0) }) {
+            fail("I3", still)
+            return
+        }
+        if hasHungUp {
+            if let number = watch.live.first, let call = watch.calls[number], call.record.hidden == nil {
+                fail("I3", "\(call.name) lives on though everybody has hung up")
+            }
+            for handset in handsets {
+                for call in handset.core?.calls ?? [] where call.phase != .ended {
+                    fail("I2", "\(handset.device.text) is still in \(call.name) though everybody has hung up")
+                }
+            }
+            after(0, .finish)
+            return
+        }
+        hasHungUp = true
+        suspects = []
+        for handset in handsets {
+            for call in handset.core?.calls ?? [] where call.phase != .ended {
+                tell(handset, .intent(.end(call.name, reason: nil)))
+            }
+        }
+        after(55_000, .hangUpAll)
+    }
+
+    private func disagreements() -> [String] {
+        var found: [String] = []
+        for number in watch.live {
+            guard let call = watch.calls[number], call.record.hidden == nil else { continue }
+            for handset in handsets {
+                let known = handset.core?.calls.last { $0.name == call.name }
+                switch watch.part(of: handset, in: call) {
+                case .caller, .winner:
+                    if known == nil || known?.phase == .ended {
+                        found.append("\(call.name) lives and \(handset.device.text) is not in it")
+                    } else if !call.isRinging, let by = known?.answeredBy, by != watch.winners[number]?.text {
+                        found.append("\(call.name): \(handset.device.text) talks to \(by)")
+                    } else if !call.isRinging, known?.phase != .talking {
+                        found.append("\(call.name) is answered and \(handset.device.text) does not know")
+                    }
+                case .loser:
+                    if let known, known.phase != .ended {
+                        found.append("\(call.name) was answered and \(handset.device.text) goes on")
+                    }
+                case .callee, .callersOther, .outsider, .server: break
+                }
+            }
+        }
+        for handset in handsets {
+            for known in handset.core?.calls ?? [] where known.phase != .ended {
+                guard let number = watch.newest[known.name.key], let call = watch.calls[number] else {
+                    found.append("\(handset.device.text) is in \(known.name), which the server does not know")
+                    continue
+                }
+                if call.name == known.name, !call.isLive {
+                    found.append("\(handset.device.text) is in \(known.name), which has ended")
+                } else if call.name != known.name, known.name.epoch < call.name.epoch {
+                    found.append("\(handset.device.text) is in \(known.name), and the server in \(call.name)")
+                }
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,94 @@
+import CallCore
+import CallWire
+import Switchboard
+
+/// Clients that mean harm, or are broken.
+extension World {
+    func harm(_ kind: Int) {
+        let names = watch.recent
+        guard let number = users.pick(names), let call = watch.calls[number], let handset = users.pick(handsets) else {
+            return
+        }
+        switch kind {
+        case 0, 1: probe(call.name)
+        case 2: wrongEpoch(call, handset)
+        case 3: garbage(handset)
+        default: wild(call)
+        }
+    }
+
+    /// Any device says anything in any state.
+    private func wild(_ call: Watch.Mirror) {
+        let near = handsets.filter { $0.user == call.record.caller || $0.user == call.record.callee }
+        guard let handset = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
+        foreign(handset, kind, call.name, fields: fields(of: kind))
+    }
+
+    func fields(of kind: SignalKind) -> String {
+        sdpCount += 1
+        return switch kind {
+        case .offer, .answer: description(sdpCount)
+        case .ice: candidate()
+        case .update: "\"hold\":true"
+        case .dtmf: "\"digits\":\"5\""
+        case .info: "\"data\":1"
+        case .ringing, .connected, .end: ""
+        }
+    }
+
+    /// A signal that the phone's own core knows nothing of.
+    func foreign(_ handset: Handset, _ kind: SignalKind, _ name: CallName, fields: String, epoch: UInt32? = nil) {
+        foreignCount += 1
+        let peer = name.pair.other(than: handset.user)
+        let more = fields.isEmpty ? "" : "," + fields
+        let said = epoch.map { ",\"epoch\":\($0)" } ?? ""
+        if let link = handset.link, !handset.isConnecting, users.percent(70) {
+            let text =
+                "{\"type\":\"\(kind.rawValue)\",\"id\":\"f\(foreignCount)\",\"callId\":\"\(name.id.text)\",\"to\":\"\(peer.text)\"\(said)\(more)}"
+            writes(Array(text.utf8), on: link)
+        } else if kind == .end, users.percent(40) {
+            requests(.end(id: "f\(foreignCount)", name.id), from: handset)
+        } else {
+            let text =
+                "{\"action\":\"\(kind.rawValue)\",\"id\":\"f\(foreignCount)\",\"deviceId\":\"\(handset.device.text)\",\"to\":\"\(peer.text)\"\(said),\"data\":{\(fields)}}"
+            requests(.signal(id: "f\(foreignCount)", Array(text.utf8), name.id), from: handset)
+        }
+    }
+
+    private func wrongEpoch(_ call: Watch.Mirror, _ handset: Handset) {
+        guard handset.user == call.record.caller || handset.user == call.record.callee else { return }
+        foreign(handset, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 1)
+    }
+
+    private func garbage(_ handset: Handset) {
+        guard let link = handset.link, !handset.isConnecting else { return }
+        let texts = [
+            "{", "[]", "{\"type\":\"fly\"}", "{\"type\":\"ice\"}", "{\"type\":\"offer\",\"sdp\":\"x\"}", "\"\"",
+            "{\"type\":\"end\",\"callId\":\"\(String(repeating: "x", count: 200))\"}",
+            "{\"type\":\"sync\",\"calls\":{\"call\":0,\"zzz\":3}}",
+        ]
+        writes(Array((users.pick(texts) ?? "").utf8), on: link)
+    }
+
+    /// An outsider asks about a call between others, and about one that is not there.
+    private func probe(_ name: CallName) {
+        guard let outsider = handsets.last, outsider.user.text == "99",
+            let unknown = CallID("nobody\(foreignCount)")
+        else { return }
+        foreignCount += 1
+        for id in [name.id, unknown] {
+            let asked: Switchboard.Request
+            switch foreignCount % 3 {
+            case 0: asked = .fetch(id, .init(device: outsider.device))
+            case 1: asked = .end(id, device: outsider.device)
+            default:
+                let body = Array("{\"action\":\"info\",\"data\":{\"data\":1}}".utf8)
+                guard let message = try? SignalMessage(body: body, callIDInPath: id, ringFor: .seconds(45)) else {
+                    return
+                }
+                asked = .signal(message)
+            }
+            requests(.probe(asked, id), from: outsider)
+        }
+    }
+}

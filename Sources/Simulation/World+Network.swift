@@ -1,0 +1,166 @@
+import CallCore
+import CallWire
+import Switchboard
+
+/// Sockets: delay, loss at the break, silence when half open; order is kept within one.
+extension World {
+    func latency() -> Int64 {
+        if now < latencyUntil { return network.within(300...1_500) }
+        return network.percent(90) ? network.within(5...80) : network.within(80...400)
+    }
+
+    func connect(_ handset: Handset) {
+        guard handset.power == .foreground, !handset.isPoller, handset.link == nil, !handset.isConnecting else {
+            return
+        }
+        handset.isConnecting = true
+        guard now >= handset.offlineUntil, switchboard != nil else {
+            handset.isConnecting = false
+            handset.backoff = min(handset.backoff * 2, 4_000)
+            after(handset.backoff + network.within(0...100), .connect(handset: handset.index))
+            return
+        }
+        links.append(Link(handset: handset.index, instance: handset.instance, run: run, openedAt: now))
+        handset.link = links.count - 1
+        after(latency(), .opens(link: links.count - 1))
+    }
+
+    /// The upgrade reaches the server.
+    func opens(_ index: Int) {
+        let link = links[index]
+        guard link.isOpenAtPhone, !link.isHalfOpen else { return }
+        let handset = handsets[link.handset]
+        guard switchboard != nil, link.run == run else {
+            after(latency(), .closeDown(link: index, code: 1006))
+            return
+        }
+        links[index].isOpenAtServer = true
+        links[index].openedAt = now
+        links[index].heardAt = now
+        watch.visit("socket opens", by: handset, at: now)
+        log("\(handset.device.text) opens socket \(index)")
+        serve(.opened(SessionID(rawValue: UInt64(index)), handset.who, device: handset.device))
+    }
+
+    /// The server writes to a socket.
+    func sends(_ frame: [UInt8], on index: Int) {
+        guard links[index].isOpenAtServer else { return }
+        statistics.frames += 1
+        watch.sent(frame, to: handsets[links[index].handset], on: index, at: now)
+        guard !links[index].isHalfOpen else { return }
+        let at = max(links[index].downUntil, now + latency())
+        links[index].downUntil = at
+        agenda.plan(.down(link: index, frame), at: at)
+    }
+
+    func pings(_ index: Int) {
+        guard links[index].isOpenAtServer, !links[index].isHalfOpen else { return }
+        let at = max(links[index].downUntil, now + latency())
+        links[index].downUntil = at
+        agenda.plan(.pingDown(link: index), at: at)
+    }
+
+    func closes(_ index: Int, code: UInt16, isLost: Bool) {
+        guard links[index].isOpenAtServer else { return }
+        links[index].isOpenAtServer = false
+        log("server closes socket \(index) of \(handsets[links[index].handset].device.text), \(code)")
+        after(1, .closeUp(link: index))
+        guard !links[index].isHalfOpen else { return }
+        links[index].isClosing = true
+        agenda.plan(.closeDown(link: index, code: code), at: max(links[index].downUntil, now + latency()))
+    }
+
+    /// A phone writes to its socket.
+    func writes(_ frame: [UInt8], on index: Int) {
+        guard links[index].isOpenAtPhone, !links[index].isHalfOpen else { return }
+        let at = max(links[index].upUntil, now + latency())
+        links[index].upUntil = at
+        agenda.plan(.up(link: index, frame), at: at)
+    }
+
+    private func reachesServer(_ index: Int) -> Bool {
+        links[index].isOpenAtServer && !links[index].isHalfOpen && links[index].run == run && switchboard != nil
+    }
+
+    func arrives(_ frame: [UInt8], on index: Int) {
+        guard reachesServer(index) else { return }
+        links[index].heardAt = now
+        watch.confirm(index, by: handsets[links[index].handset])
+        let handset = handsets[links[index].handset]
+        log("\(handset.device.text) → server: \(Ladder.text(frame, from: 0))")
+        mix(frame)
+        let expected = watch.expectation(of: frame, from: handset)
+        // A frame with an id may come any number of times.
+        serve(.received(SessionID(rawValue: UInt64(index)), frame), repeatable: expected && network.percent(4))
+    }
+
+    func ponged(_ index: Int) {
+        guard reachesServer(index) else { return }
+        links[index].heardAt = now
+        watch.confirm(index, by: handsets[links[index].handset])
+        serve(.ponged(SessionID(rawValue: UInt64(index))))
+    }
+
+    func pinged(_ index: Int) {
+        guard links[index].isOpenAtPhone, !links[index].isHalfOpen else { return }
+        handsets[links[index].handset].heardAt = now
+        let at = max(links[index].upUntil, now + latency())
+        links[index].upUntil = at
+        agenda.plan(.pongUp(link: index), at: at)
+    }
+
+    func closesAtServer(_ index: Int) {
+        guard switchboard != nil, links[index].run == run else { return }
+        links[index].isOpenAtServer = false
+        watch.visit("socket closes", by: handsets[links[index].handset], at: now)
+        serve(.closed(SessionID(rawValue: UInt64(index))), repeatable: network.percent(10))
+    }
+
+    func closesAtPhone(_ index: Int, code: UInt16) {
+        guard links[index].isOpenAtPhone else { return }
+        links[index].isOpenAtPhone = false
+        let handset = handsets[links[index].handset]
+        guard handset.link == index else { return }
+        handset.link = nil
+        handset.isConnecting = false
+        log("\(handset.device.text) loses its socket, \(code)")
+        tell(handset, .disconnected)
+        // Replaced by itself: the newer one is the one to keep, and there is none newer only if it broke as well.
+        after(handset.backoff + network.within(0...200), .connect(handset: handset.index))
+    }
+
+    func phoneReceives(_ frame: [UInt8], on index: Int) {
+        let link = links[index]
+        guard link.isOpenAtPhone, !link.isHalfOpen else { return }
+        let handset = handsets[link.handset]
+        guard handset.link == index, handset.instance == link.instance else { return }
+        handset.heardAt = now
+        mix(frame)
+        log("server → \(handset.device.text): \(Ladder.text(frame, from: WireLimits.headroom))")
+        watch.shown(frame, to: handset)
+        if handset.isConnecting {
+            // The first word is the welcome.
+            handset.isConnecting = false
+            handset.backoff = 200
+            tell(handset, .connected)
+        }
+        tell(handset, .frame(frame))
+    }
+
+    /// Breaks a socket: what is under way is lost, and each end learns of it in its own time.
+    func breaks(_ index: Int) {
+        guard links[index].isOpenAtPhone, !links[index].isHalfOpen else { return }
+        links[index].isHalfOpen = true
+        log("socket \(index) of \(handsets[links[index].handset].device.text) breaks")
+        after(chaos.within(0...1_500), .closeUp(link: index))
+        after(chaos.within(0...1_500), .closeDown(link: index, code: 1006))
+    }
+
+    /// A socket dies without a word; the phone notices after a while that nothing comes any more.
+    func goesHalfOpen(_ index: Int, phoneNoticesAfter: ClosedRange<Int64>) {
+        guard links[index].isOpenAtPhone, !links[index].isHalfOpen else { return }
+        links[index].isHalfOpen = true
+        log("socket \(index) of \(handsets[links[index].handset].device.text) goes half open")
+        after(chaos.within(phoneNoticesAfter), .closeDown(link: index, code: 1006))
+    }
+}

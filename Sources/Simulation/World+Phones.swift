@@ -1,0 +1,173 @@
+import CallCore
+import CallWire
+import Switchboard
+
+/// Phones: power, apps that start and are killed, and what their call cores ask for.
+extension World {
+    /// Hands one input to a phone's call core and does what it says.
+    func tell(_ handset: Handset, _ input: CoreInput) {
+        guard let core = handset.core else { return }
+        coreOutputs.removeAll(keepingCapacity: true)
+        core.handle(input, at: Moment(milliseconds: now + handset.skew), into: &coreOutputs)
+        let batch = coreOutputs
+        for output in batch {
+            switch output {
+            case .transmit(let signal): transmit(signal, from: handset)
+            case .fetch(let id, let since, let epoch):
+                let cursor = ClientMessage.Cursor(epoch: epoch, seq: since)
+                requests(.fetch(id, .init(since: cursor, device: handset.device)), from: handset)
+            case .report(let report): take(report, from: handset)
+            }
+        }
+        planWake(handset)
+    }
+
+    private func planWake(_ handset: Handset) {
+        guard let deadline = handset.core?.deadline else { return }
+        let at = max(now + 1, deadline.milliseconds - handset.skew)
+        if let planned = handset.wakesAt, planned <= at, planned > now { return }
+        handset.wakesAt = at
+        agenda.plan(.core(handset: handset.index), at: at)
+    }
+
+    func wake(_ handset: Handset) {
+        guard let at = handset.wakesAt, at <= now else { return }
+        handset.wakesAt = nil
+        guard handset.power == .foreground, let core = handset.core else { return }
+        if let deadline = core.deadline, deadline.milliseconds - handset.skew <= now {
+            tell(handset, .deadlineReached)
+        } else {
+            planWake(handset)
+        }
+    }
+
+    private func transmit(_ signal: Outgoing, from handset: Handset) {
+        let isOnSocket = handset.link != nil && !handset.isConnecting
+        // The first try goes by socket when there is one; a repeat may try the other way. No order between the two.
+        let bySocket = isOnSocket && (signal.tries <= 1 ? network.percent(92) : network.percent(70))
+        let epoch = signal.epoch > 0 ? ",\"epoch\":\(signal.epoch)" : ""
+        let fields = signal.fields.isEmpty ? "" : "," + signal.fields
+        if bySocket, let link = handset.link {
+            let text =
+                "{\"type\":\"\(signal.kind.rawValue)\",\"id\":\"\(signal.id)\",\"callId\":\"\(signal.callID.text)\"\(epoch)\(fields)"
+                + ",\"to\":\"\(signal.peer.text)\"}"
+            writes([UInt8](repeating: 0, count: 0) + Array(text.utf8), on: link)
+            return
+        }
+        let inner = signal.fields.isEmpty ? "{}" : "{\(signal.fields)}"
+        let body =
+            "{\"action\":\"\(signal.kind.rawValue)\",\"id\":\"\(signal.id)\",\"deviceId\":\"\(handset.device.text)\"\(epoch),"
+            + "\"to\":\"\(signal.peer.text)\",\"data\":\(inner)}"
+        requests(.signal(id: signal.id, Array(body.utf8), signal.callID), from: handset)
+    }
+
+    // MARK: Power
+
+    func launch(_ handset: Handset) {
+        if handset.power == .killed || handset.core == nil {
+            handset.instance += 1
+            handset.core = ModelClient(user: handset.user, device: handset.device, instance: handset.instance)
+            handset.delivered = [:]
+            handset.link = nil
+            handset.isConnecting = false
+            log("\(handset.device.text) starts its app")
+        } else {
+            log("\(handset.device.text) wakes its app")
+        }
+        handset.power = .foreground
+        handset.backoff = 200
+        planWake(handset)
+        if handset.link == nil { after(network.within(20...400), .connect(handset: handset.index)) }
+    }
+
+    /// A phone in a call is not suspended, and one that rings neither.
+    func isBusy(_ handset: Handset) -> Bool { handset.core?.calls.contains { $0.phase != .ended } ?? false }
+
+    func suspend(_ handset: Handset) {
+        guard handset.power == .foreground, !isBusy(handset) else { return }
+        log("\(handset.device.text) is suspended")
+        handset.power = .suspended
+        guard let link = handset.link else { return }
+        handset.link = nil
+        handset.isConnecting = false
+        if chaos.percent(60) {
+            // The system keeps the connection; nobody answers on it.
+            links[link].isHalfOpen = true
+            links[link].isOpenAtPhone = false
+        } else {
+            breaks(link)
+            links[link].isOpenAtPhone = false
+        }
+        tell(handset, .disconnected)
+    }
+
+    func kill(_ handset: Handset) {
+        guard handset.power != .killed else { return }
+        log("\(handset.device.text) is killed")
+        handset.power = .killed
+        handset.core = nil
+        handset.wakesAt = nil
+        handset.instance += 1
+        guard let link = handset.link else { return }
+        handset.link = nil
+        handset.isConnecting = false
+        if chaos.percent(50) { links[link].isHalfOpen = true } else { breaks(link) }
+        links[link].isOpenAtPhone = false
+    }
+
+    func goOffline(_ handset: Handset, for milliseconds: Int64) {
+        log("\(handset.device.text) has no network for \(milliseconds) ms")
+        handset.offlineUntil = now + milliseconds
+        guard let link = handset.link else { return }
+        goesHalfOpen(link, phoneNoticesAfter: 0...2_000)
+    }
+
+    func register(_ handset: Handset, replacing: Bool = false) {
+        if replacing {
+            handset.oldTokens.append((handset.token, now))
+            handset.tokenCount += 1
+            handset.token = "\(handset.device.text)\(handset.tokenCount)"
+        }
+        let registration = Switchboard.Registration(
+            voipToken: handset.token,
+            alertToken: handset.index % 2 == 0 ? "a" + handset.token : nil,
+            bundleID: "com.example.app",
+            platform: "ios",
+            device: handset.device,
+            environment: handset.index % 3 == 0 ? .sandbox : nil
+        )
+        requests(.other(.register(registration)), from: handset)
+    }
+
+    /// A phone without a socket asks again and again for its live calls.
+    func poll(_ handset: Handset, _ name: CallName, since: UInt64) {
+        guard handset.power == .foreground, handset.isPoller,
+            handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) ?? false
+        else { return }
+        let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
+        requests(.fetch(name.id, .init(since: cursor, wait: .seconds(8), device: handset.device)), from: handset)
+        // In case the request or its response is lost.
+        planPoll(handset, name, since: since, after: 11_000)
+    }
+
+    func pollAgain(
+        _ handset: Handset,
+        _ id: CallID,
+        _ fetch: Switchboard.Fetch,
+        status: Int,
+        _ body: [UInt8]
+    ) {
+        guard handset.isPoller, let core = handset.core,
+            let call = core.calls.last(where: { $0.name.id == id && $0.phase != .ended })
+        else { return }
+        let next = (try? JSONObject(body))?.number(of: Key.next).map { UInt64($0) } ?? 0
+        planPoll(handset, call.name, since: next, after: fetch.wait.milliseconds > 0 && status == 200 ? 100 : 1_500)
+    }
+
+    /// Plans the next poll of a call; an earlier plan is void.
+    func planPoll(_ handset: Handset, _ name: CallName, since: UInt64, after delay: Int64) {
+        let turn = (handset.pollTurns[name.key] ?? 0) + 1
+        handset.pollTurns[name.key] = turn
+        after(delay, .poll(handset: handset.index, instance: handset.instance, name, since: since, turn: turn))
+    }
+}

@@ -1,0 +1,124 @@
+import CallCore
+import CallWire
+import Switchboard
+
+/// A request over HTTP, from the phone's wish to its response.
+struct Request {
+    enum What {
+        case signal(id: String, [UInt8], CallID)
+        case end(id: String, CallID)
+        case fetch(CallID, Switchboard.Fetch)
+        case other(Switchboard.Request)
+        /// An outsider's, whose answer must not tell that there is such a call.
+        case probe(Switchboard.Request, CallID)
+    }
+
+    let handset: Int
+    let instance: Int
+    let what: What
+    var isAtServer = false
+    var run = 0
+    /// The response is lost on its way.
+    var losesResponse = false
+}
+
+extension World {
+    func requests(_ what: Request.What, from handset: Handset) {
+        let isLossy = faults.contains(.requests) && !isHealed
+        var request = Request(handset: handset.index, instance: handset.instance, what: what)
+        guard now >= handset.offlineUntil else { return }
+        request.losesResponse = isLossy && network.percent(8)
+        requests.append(request)
+        let index = requests.count - 1
+        if !(isLossy && network.percent(8)) { after(latency() + requestDelay(), .request(index)) }
+        guard isLossy, network.percent(6) else { return }
+        // The client's library sends it again because the first response did not come.
+        requests.append(request)
+        after(latency() + requestDelay(), .request(requests.count - 1))
+    }
+
+    /// Requests and sockets overtake each other.
+    private func requestDelay() -> Int64 {
+        faults.contains(.delays) && !isHealed && network.percent(10)
+            ? network.within(200...2_500) : network.within(0...40)
+    }
+
+    func requestArrives(_ index: Int) {
+        guard switchboard != nil else {
+            after(latency(), .response(index, status: 0, body: []))
+            return
+        }
+        let request = requests[index]
+        let handset = handsets[request.handset]
+        guard let asked = understood(request, from: handset, as: index) else { return }
+        requests[index].isAtServer = true
+        requests[index].run = run
+        var isRepeatable = false
+        if case .signal(let message) = asked {
+            watch.attempt(message, from: handset, at: now)
+            isRepeatable = message.id != nil && network.percent(4)
+        }
+        if case .end(let id, _) = asked {
+            watch.attempt(SignalMessage(endOf: id), from: handset, at: now, event: "DELETE")
+        }
+        if case .fetch(let id, _) = asked { watch.visit("fetch", id, by: handset) }
+        serve(.requested(RequestID(rawValue: UInt64(index)), handset.who, asked), repeatable: isRepeatable)
+    }
+
+    private func understood(_ request: Request, from handset: Handset, as index: Int) -> Switchboard.Request? {
+        switch request.what {
+        case .signal(_, let body, let callID):
+            log("\(handset.device.text) ⇒ server: POST \(Ladder.text(body, from: 0))")
+            mix(body)
+            do throws(WireError) {
+                return .signal(try SignalMessage(body: body, callIDInPath: callID, ringFor: .seconds(45)))
+            } catch {
+                let reply = Reply(error)
+                after(latency(), .response(index, status: reply.status, body: reply.body))
+                return nil
+            }
+        case .end(_, let id):
+            log("\(handset.device.text) ⇒ server: DELETE \(id.text)")
+            return .end(id, device: handset.device)
+        case .fetch(let id, let fetch):
+            log("\(handset.device.text) ⇒ server: GET \(id.text) since \(fetch.since?.seq ?? 0)")
+            return .fetch(id, fetch)
+        case .other(let asked), .probe(let asked, _): return asked
+        }
+    }
+
+    func replies(_ id: RequestID, _ reply: Reply) {
+        let index = Int(id.rawValue)
+        guard requests[index].isAtServer else { return }
+        if case .fetch = requests[index].what {} else { requests[index].isAtServer = false }
+        requests[index].isAtServer = false
+        mix(reply.body)
+        if case .probe(_, let name) = requests[index].what {
+            watch.probed(reply, name)
+            return
+        }
+        if case .fetch(let name, _) = requests[index].what {
+            watch.fetched(reply, name, by: handsets[requests[index].handset])
+        }
+        guard !requests[index].losesResponse else { return }
+        after(latency(), .response(index, status: reply.status, body: reply.body))
+    }
+
+    func responseArrives(_ index: Int, status: Int, _ body: [UInt8]) {
+        let request = requests[index]
+        let handset = handsets[request.handset]
+        guard handset.instance == request.instance, handset.power == .foreground, now >= handset.offlineUntil else {
+            return
+        }
+        log("server ⇒ \(handset.device.text): \(status) \(Ladder.text(body, from: 0))")
+        switch request.what {
+        case .signal(let id, _, _), .end(let id, _):
+            guard status != 0 else { return }
+            tell(handset, .response(id: id, status: status, body: body))
+        case .fetch(let id, let fetch):
+            if status == 200 { tell(handset, .fetched(id, status: status, body: body)) }
+            pollAgain(handset, id, fetch, status: status, body)
+        case .other, .probe: break
+        }
+    }
+}

@@ -1,0 +1,232 @@
+import CallCore
+import CallWire
+import Switchboard
+
+/// Names the capabilities that pushes carry.
+private struct Capabilities: CapabilityIssuer {
+    func capability(
+        call: CallID,
+        epoch: UInt32,
+        user: UserID,
+        peer: UserID,
+        device: DeviceID,
+        until: Moment
+    ) -> String { "act-\(device.text)" }
+}
+
+/// The server: the real switchboard, and around it what a gateway does.
+extension World {
+    func start() {
+        guard switchboard == nil else { return }
+        run += 1
+        let stored = store.open()
+        log("server starts, \(stored.calls.count) calls kept, \(stored.crashes) crashes")
+        watch.restarted(with: stored, at: now)
+        storeIsStalled = false
+        timerAt = nil
+        flushIsPlanned = false
+        switchboard = Switchboard(
+            policy: policy,
+            stored: stored,
+            capabilities: Capabilities(),
+            random: Chance(seed: serverSeed, stream: UInt64(run)),
+            at: moment
+        )
+        planTimer()
+    }
+
+    private var policy: Policy {
+        var policy = Policy()
+        policy.callsPerMinute = 60
+        if serverSeed % 4 == 0 { policy.whenBusy = .busy }
+        return policy
+    }
+
+    /// Hands one input to the switchboard and does what it says.
+    ///
+    /// Sometimes hands it in once more, when that must change nothing (I7).
+    func serve(_ input: Switchboard.Input, repeatable: Bool = false) {
+        guard let switchboard else { return }
+        switchboard.handle(input, at: moment, into: &outputs)
+        let batch = outputs
+        outputs.removeAll(keepingCapacity: true)
+        perform(batch)
+        if repeatable {
+            flush()
+            switchboard.handle(input, at: moment, into: &outputs)
+            switchboard.flush(at: moment, into: &outputs)
+            let again = outputs
+            outputs.removeAll(keepingCapacity: true)
+            checkRepeat(again)
+        }
+        // The gateway commits once a turn; several inputs may come in one.
+        if network.percent(70) {
+            flush()
+        } else if !flushIsPlanned {
+            flushIsPlanned = true
+            after(0, .flush(run: run))
+        }
+        planTimer()
+    }
+
+    /// What may follow from a repeated input: an answer to whoever sent it, and nothing else.
+    private func checkRepeat(_ batch: [Switchboard.Output]) {
+        for output in batch {
+            switch output {
+            case .send(_, let frame):
+                guard let object = try? JSONObject(frame, in: WireLimits.headroom..<frame.count),
+                    let type = object.text(of: .type), type != "ack", type != "error"
+                else { continue }
+                fail("I7", "a repeated frame was relayed again: \(type)")
+            case .reply(let id, let reply): replies(id, reply)
+            case .push: fail("I7", "a repeated input ordered a push")
+            case .commit(let changes, let ticket):
+                for change in changes {
+                    switch change {
+                    case .call(let record): fail("I7", "a repeated input changed the call \(record.id.text)")
+                    case .entry(_, let entry): fail("I7", "a repeated \(entry.kind) was appended again")
+                    default: break
+                    }
+                }
+                perform([.commit(changes, ticket)])
+            case .ping, .close, .verify, .ask, .cancelPush, .note: break
+            }
+        }
+    }
+
+    func flush() {
+        guard let switchboard else { return }
+        switchboard.flush(at: moment, into: &outputs)
+        let batch = outputs
+        outputs.removeAll(keepingCapacity: true)
+        perform(batch)
+        watch.flushed()
+        planTimer()
+    }
+
+    private func planTimer() {
+        guard let deadline = switchboard?.deadline?.milliseconds else { return }
+        if let timerAt, timerAt <= deadline { return }
+        timerAt = deadline
+        // A timer may be late, never early.
+        agenda.plan(.serverTimer(run: run), at: max(now, deadline) + network.within(0...5))
+    }
+
+    private func perform(_ batch: [Switchboard.Output]) {
+        for output in batch {
+            switch output {
+            case .send(let id, let frame): sends(frame, on: Int(id.rawValue))
+            case .ping(let id): pings(Int(id.rawValue))
+            case .close(let id, let code, _, let isLost): closes(Int(id.rawValue), code: code, isLost: isLost)
+            case .reply(let id, let reply): replies(id, reply)
+            case .verify(let id, let name, _):
+                serve(.verified(id, id: name, .success(handsets[links[Int(id.rawValue)].handset].who)))
+            case .commit(let changes, let ticket):
+                store.commit(changes, as: ticket)
+                for change in changes { taken(change) }
+                if store.writing == 0 { beginWriting() }
+            case .ask(_, let id):
+                after(2, .storeReport(run: run, .answered(id, .failed(StoreFailure("not simulated")))))
+            case .push(let order): ordered(order)
+            case .cancelPush(let id): watch.cancelled(id)
+            case .note(let note): noted(note)
+            }
+        }
+    }
+
+    private func taken(_ change: Change) {
+        let news = watch.take(change, at: now)
+        if let begun = news.begun {
+            for delay in [2_600, 7_000, 14_000, 30_000] as [Int64] {
+                after(delay, .checkDelivery(begun.key, epoch: begun.epoch, number: begun.number))
+            }
+        }
+        if let ended = news.ended { statistics.endings[ended.rawValue, default: 0] += 1 }
+    }
+
+    private func noted(_ note: Switchboard.Note) {
+        switch note {
+        case .began(let id, let epoch): log("server: call \(id.text)/\(epoch) begins")
+        case .ended(let id, let epoch, let reason): log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
+        case .unreadable(let number): fail("I4", "call number \(number.rawValue) was kept and cannot be read again")
+        case .pushFailed, .storeStalled, .storeRecovered: break
+        }
+    }
+
+    // MARK: The store
+
+    private func beginWriting() {
+        guard !storeIsStalled, !store.queue.isEmpty else { return }
+        _ = store.beginWriting()
+        var duration = network.within(1...8)
+        if faults.contains(.store), network.percent(4) { duration = network.within(50...900) }
+        after(duration, .committed(run: run))
+    }
+
+    func committed(_ run: Int) {
+        guard run == self.run, switchboard != nil, let ticket = store.finishWriting() else { return }
+        watch.durable(upTo: ticket)
+        beginWriting()
+        serve(.stored(.committed(upTo: ticket)))
+    }
+
+    func stall() {
+        guard !storeIsStalled, switchboard != nil else { return }
+        storeIsStalled = true
+        log("store stalls")
+        serve(.stored(.stalled(StoreFailure("disk full"))))
+        after(chaos.within(200...4_000), .chaos(.store))
+    }
+
+    func recover() {
+        guard storeIsStalled else { return }
+        storeIsStalled = false
+        log("store recovers")
+        if store.writing == 0 { beginWriting() }
+        serve(.stored(.recovered))
+    }
+
+    // MARK: The end of the server
+
+    /// The process is gone: everything in memory, and everything not durable.
+    func crash() {
+        guard switchboard != nil else { return }
+        statistics.crashes += 1
+        let keeps = chaos.percent(50)
+        log(
+            "server crashes (\(store.queue.count) commits waiting, \(store.writing) being written: \(keeps ? "kept" : "lost"))"
+        )
+        if keeps, store.writing > 0 { watch.durable(upTo: store.queue[store.writing - 1].ticket) }
+        store.crash(keepingWrites: keeps)
+        goDown()
+        after(chaos.within(50...4_000), .restart)
+    }
+
+    /// The server is stopped in good order.
+    func stopInOrder() {
+        guard switchboard != nil else { return }
+        log("server drains")
+        serve(.drain)
+        flush()
+        if let last = store.queue.last { watch.durable(upTo: last.ticket) }
+        store.close()
+        goDown()
+        after(chaos.within(50...2_000), .restart)
+    }
+
+    private func goDown() {
+        switchboard = nil
+        run += 1
+        watch.crashed()
+        for index in links.indices where links[index].isOpenAtPhone {
+            links[index].isOpenAtServer = false
+            guard !links[index].isHalfOpen, !links[index].isClosing else { continue }
+            links[index].isClosing = true
+            after(network.within(1...300), .closeDown(link: index, code: 1006))
+        }
+        for index in requests.indices where requests[index].isAtServer {
+            requests[index].isAtServer = false
+            after(network.within(1...300), .response(index, status: 0, body: []))
+        }
+    }
+}

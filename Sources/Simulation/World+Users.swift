@@ -1,0 +1,311 @@
+import CallCore
+import Switchboard
+
+/// What a user sets out to do.
+enum Step {
+    case call(handset: Int, peer: UserID, CallID, ring: Int64?)
+    case hostile(Int)
+    case block(handset: Int, UserID, isBlocked: Bool)
+    case disturb(handset: Int, for: Int64?)
+    case token(handset: Int)
+    case launch(handset: Int)
+}
+
+/// Users: who they are, whom they call, and what they do when it rings.
+extension World {
+    func furnish() {
+        var chance = Chance(seed: seed, stream: 10)
+        let names = ["10", "11", "12", "a-b"].compactMap { UserID($0) }
+        let count = 2 + chance.below(3)
+        for (number, user) in names.prefix(count).enumerated() {
+            for device in 0..<(1 + chance.below(3)) {
+                add(user, "p\(number)\(device)-", &chance)
+            }
+        }
+        if let outsider = UserID("99") { add(outsider, "x0-", &chance) }
+        for index in handsets.indices {
+            let handset = handsets[index]
+            if chance.percent(faults.contains(.power) ? 70 : 100) {
+                after(chance.within(0...300), .script(plan(.launch(handset: index))))
+            }
+            // A registration is made when there is a server, whether the app goes on to run or not.
+            register(handset)
+        }
+    }
+
+    private func add(_ user: UserID, _ name: String, _ chance: inout Chance) {
+        guard let device = DeviceID(name) else { return }
+        let skewed = faults.contains(.skew) && chance.percent(25)
+        handsets.append(
+            Handset(
+                index: handsets.count,
+                user: user,
+                device: device,
+                mark: TokenMark(rawValue: UInt64(handsets.count) + 1),
+                skew: skewed ? chance.within(-40_000...40_000) : chance.within(-300...300),
+                isPoller: chance.percent(8) && user.text != "99",
+                environment: chance.percent(70) ? .production : .sandbox
+            )
+        )
+    }
+
+    private func plan(_ step: Step) -> Int {
+        script.append(step)
+        return script.count - 1
+    }
+
+    /// Lays out the calls and the faults; then all is made whole, looked at, and ended.
+    func plan() {
+        var chance = Chance(seed: seed, stream: 11)
+        let span = Int64(callCount) * 5_000 + 10_000
+        var ids: [CallID] = []
+        for number in 0..<callCount {
+            let phones = handsets.filter { $0.user.text != "99" }
+            guard let caller = chance.pick(phones) else { continue }
+            guard let callee = chance.pick(phones.filter { $0.user != caller.user }) else { continue }
+            let at = 1_000 + chance.within(0...max(1, span - 12_000))
+            let text: String
+            switch chance.below(10) {
+            case 0, 1, 2: text = "\(caller.user.text)-\(callee.user.text)"
+            case 3: text = "call"
+            case 4: text = ids.last?.text ?? "first"
+            default:
+                let digits = String(chance.next() >> 32, radix: 16)
+                text =
+                    String(repeating: "0", count: 8 - digits.count) + digits
+                    + "-0000-4000-8000-00000000000\(number % 10)"
+            }
+            guard let id = CallID(text) else { continue }
+            ids.append(id)
+            let ring: Int64? = chance.percent(40) ? chance.within(5...30) : nil
+            after(at, .script(plan(.call(handset: caller.index, peer: callee.user, id, ring: ring))))
+            if chance.percent(15), let back = chance.pick(phones.filter { $0.user == callee.user }) {
+                // Both call at once.
+                let other = chance.percent(30) ? id : CallID("g\(number)-\(seed % 97)") ?? id
+                after(
+                    at + chance.within(-150...150),
+                    .script(plan(.call(handset: back.index, peer: caller.user, other, ring: ring)))
+                )
+            }
+            if faults.contains(.hostile), chance.percent(25) {
+                after(at + chance.within(0...8_000), .script(plan(.hostile(chance.below(10)))))
+            }
+            if faults.contains(.settings), chance.percent(8) {
+                let isBlocked = chance.percent(50)
+                after(
+                    at - chance.within(0...900),
+                    .script(plan(.block(handset: callee.index, caller.user, isBlocked: isBlocked)))
+                )
+            }
+            if faults.contains(.settings), chance.percent(5) {
+                after(at - chance.within(0...900), .script(plan(.disturb(handset: callee.index, for: 10_000))))
+            }
+            if faults.contains(.settings), chance.percent(8) {
+                after(at + chance.within(-900...900), .script(plan(.token(handset: callee.index))))
+            }
+        }
+        planChaos(span)
+        after(2_000, .audit)
+        after(span, .settle)
+    }
+
+    private func planChaos(_ span: Int64) {
+        for (fault, _) in Faults.named where faults.contains(fault) {
+            // Drawn apart for each, so that one less does not move the others.
+            var chance = Chance(seed: seed, stream: 100 + UInt64(fault.rawValue))
+            let every: Int64
+            switch fault {
+            case .disconnects: every = 8_000
+            case .halfOpen: every = 12_000
+            case .offline: every = 15_000
+            case .power: every = 10_000
+            case .crashes: every = 30_000
+            case .restarts: every = 60_000
+            case .store: every = 40_000
+            case .delays: every = 15_000
+            default: continue
+            }
+            var at = chance.within(500...every * 2)
+            while at < span {
+                after(at, .chaos(fault))
+                at += chance.within(every / 4...every * 7 / 4)
+            }
+        }
+    }
+
+    func strike(_ fault: Faults) {
+        if fault == .store, storeIsStalled {
+            recover()
+            return
+        }
+        guard !isHealed else { return }
+        switch fault {
+        case .disconnects: if let link = chaos.pick(openLinks) { breaks(link) }
+        case .halfOpen: if let link = chaos.pick(openLinks) { goesHalfOpen(link, phoneNoticesAfter: 4_000...25_000) }
+        case .offline:
+            if let handset = chaos.pick(handsets) { goOffline(handset, for: chaos.within(500...15_000)) }
+        case .power:
+            guard let handset = chaos.pick(handsets) else { return }
+            switch chaos.below(4) {
+            case 0: suspend(handset)
+            case 1: kill(handset)
+            default: if handset.power != .foreground { launch(handset) }
+            }
+        case .crashes: crash()
+        case .restarts: stopInOrder()
+        case .store: stall()
+        case .delays: latencyUntil = now + chaos.within(500...3_000)
+        default: break
+        }
+    }
+
+    private var openLinks: [Int] { handsets.compactMap(\.link) }
+
+    func perform(_ step: Step) {
+        guard !isHealed else { return }
+        switch step {
+        case .call(let index, let peer, let id, let ring):
+            let handset = handsets[index]
+            if handset.power != .foreground { launch(handset) }
+            guard handset.core?.calls.contains(where: { $0.phase != .ended && $0.name.id == id }) != true else {
+                return
+            }
+            statistics.attempts += 1
+            sdpCount += 1
+            log("\(handset.user.text) calls \(peer.text) on \(handset.device.text): \(id.text)")
+            tell(handset, .intent(.call(id, peer: peer, ringSeconds: ring, sdp: sdpCount)))
+            let name = CallName(id: id, pair: Pair(handset.user, peer), epoch: 0)
+            if handset.isPoller {
+                planPoll(handset, name, since: 0, after: 500)
+            }
+            for _ in 0..<users.below(3) { later(0...1_500, handset, .say(name, .ice, fields: candidate())) }
+            if users.percent(20) { later(500...40_000, handset, .end(name, reason: nil)) }
+            if users.percent(4) {
+                sdpCount += 1
+                later(300...5_000, handset, .say(name, .offer, fields: description(sdpCount)))
+            }
+        case .hostile(let kind): harm(kind)
+        case .block(let index, let user, let isBlocked):
+            log("\(handsets[index].user.text) \(isBlocked ? "blocks" : "unblocks") \(user.text)")
+            requests(.other(isBlocked ? .block(user) : .unblock(user)), from: handsets[index])
+        case .disturb(let index, let span):
+            let until = span.map { Moment(milliseconds: now + $0) }
+            log("\(handsets[index].user.text) is not to be disturbed")
+            requests(.other(.doNotDisturb(until: until)), from: handsets[index])
+        case .token(let index): register(handsets[index], replacing: true)
+        case .launch(let index): launch(handsets[index])
+        }
+    }
+
+    /// Plans something a user does, and says by which call it is known then.
+    func later(_ delay: ClosedRange<Int64>, _ handset: Handset, _ intent: Intent) {
+        after(users.within(delay), .intent(handset: handset.index, instance: handset.instance, intent))
+    }
+
+    func candidate() -> String {
+        sdpCount += 1
+        return "\"candidate\":{\"candidate\":\"candidate:\(sdpCount) 1 udp 1 0.0.0.0 9 typ host\"}"
+    }
+
+    func description(_ number: Int) -> String { "\"sdp\":\"v=0\\r\\no=- \(number) 1 IN IP4 0.0.0.0\\r\\n\"" }
+
+    /// A user does what was planned, if the call is still there; the epoch may have become known since.
+    func wish(_ intent: Intent, _ handset: Handset, _ instance: Int) {
+        guard handset.instance == instance, let core = handset.core, handset.power == .foreground else { return }
+        func current(_ name: CallName) -> CallName? {
+            guard name.epoch == 0 else { return name }
+            return core.calls.last { $0.name.key == name.key && $0.isCaller }?.name
+        }
+        switch intent {
+        case .call: tell(handset, .intent(intent))
+        case .answer(let name, let sdp):
+            guard core.calls.contains(where: { $0.name == name && $0.phase == .ringing }) else { return }
+            log("\(handset.user.text) answers \(name) on \(handset.device.text)")
+            tell(handset, .intent(.answer(name, sdp: sdp)))
+        case .end(let name, let reason):
+            guard let name = current(name) else { return }
+            log("\(handset.user.text) ends \(name) on \(handset.device.text)")
+            tell(handset, .intent(.end(name, reason: reason)))
+        case .say(let name, let kind, let fields):
+            guard let name = current(name) else { return }
+            tell(handset, .intent(.say(name, kind, fields: fields)))
+        }
+    }
+
+    // MARK: What happens to users
+
+    func take(_ report: Report, from handset: Handset) {
+        switch report {
+        case .rang(let name):
+            log("\(handset.device.text) rings: \(name)")
+            watch.rang(name, on: handset, at: now)
+            after(checkRingAfter(name), .checkRing(handset: handset.index, instance: handset.instance, name))
+            decide(name, handset)
+            if handset.isPoller {
+                planPoll(handset, name, since: 0, after: 300)
+            }
+        case .delivered(let name, let delivery):
+            watch.delivered(delivery, of: name, to: handset)
+            if delivery.kind == .offer, delivery.seq > 0 { renegotiate(name, handset) }
+        case .acknowledged(let name, let seq, let id, let kind):
+            statistics.acknowledged += 1
+            watch.acknowledged(name, seq: seq, id: id, kind: kind, by: handset, at: now)
+        case .refused(let name, let kind, let code): log("\(handset.device.text): \(kind) of \(name) refused, \(code)")
+        case .answered(let name):
+            log("\(handset.device.text) talks: \(name)")
+            talk(name, handset)
+        case .ended(let name, let reason, let cause, let replacedBy):
+            log("\(handset.device.text): \(name) over, \(reason?.rawValue ?? "?") (\(cause))")
+            if reason == .answeredElsewhere, users.percent(30) {
+                // A decline that comes too late.
+                foreign(handset, .end, name, fields: "")
+            }
+            if let replacedBy, let core = handset.core,
+                let winner = core.calls.last(where: { $0.name.id == replacedBy && $0.phase == .ringing })
+            {
+                sdpCount += 1
+                later(100...800, handset, .answer(winner.name, sdp: sdpCount))
+            }
+        }
+    }
+
+    private func decide(_ name: CallName, _ handset: Handset) {
+        sdpCount += 1
+        let answer = Intent.answer(name, sdp: sdpCount)
+        switch users.below(100) {
+        case 0..<30: later(200...12_000, handset, answer)
+        case 30..<48:
+            // Several devices in the same instant.
+            let at = (now / 3_000 + 1) * 3_000
+            agenda.plan(.intent(handset: handset.index, instance: handset.instance, answer), at: at)
+        case 48..<58: later(200...12_000, handset, .end(name, reason: users.percent(30) ? .busy : nil))
+        case 58..<62:
+            later(100...500, handset, .say(name, .ice, fields: candidate()))
+            later(500...3_000, handset, answer)
+        default: break
+        }
+    }
+
+    private func talk(_ name: CallName, _ handset: Handset) {
+        for _ in 0..<users.below(3) { later(0...800, handset, .say(name, .ice, fields: candidate())) }
+        if users.percent(85) { later(100...2_500, handset, .say(name, .connected, fields: "")) }
+        if users.percent(25) {
+            later(500...20_000, handset, .say(name, .update, fields: "\"hold\":\(users.percent(50))"))
+        }
+        if users.percent(20) { later(500...20_000, handset, .say(name, .update, fields: "\"audioMuted\":true")) }
+        if users.percent(20) { later(500...20_000, handset, .say(name, .dtmf, fields: "\"digits\":\"1#\"")) }
+        if users.percent(20) { later(500...20_000, handset, .say(name, .info, fields: "\"data\":{\"n\":\(sdpCount)}")) }
+        if users.percent(20) {
+            sdpCount += 1
+            later(500...15_000, handset, .say(name, .offer, fields: description(sdpCount)))
+        }
+        if users.percent(45) { later(1_000...50_000, handset, .end(name, reason: users.percent(10) ? .failed : nil)) }
+    }
+
+    /// The other side's new description is answered.
+    private func renegotiate(_ name: CallName, _ handset: Handset) {
+        guard let call = handset.core?.calls.last(where: { $0.name == name }), call.phase == .talking else { return }
+        sdpCount += 1
+        later(50...1_000, handset, .say(name, .answer, fields: description(sdpCount)))
+    }
+}

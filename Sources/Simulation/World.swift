@@ -1,0 +1,169 @@
+import CallCore
+import CallWire
+import Switchboard
+
+/// A server, its store, Apple's push service, phones and their users, in simulated time.
+///
+/// Everything that happens is an ``Event`` on one agenda; all chance comes from one seed, so that a world can be lived again.
+final class World {
+    let seed: UInt64
+    let callCount: Int
+    let faults: Faults
+    let isRecording: Bool
+
+    var now: Int64
+    var agenda = Agenda<Event>()
+    /// One stream of chance a subject, so that leaving a fault out changes little else.
+    var network: Chance
+    var users: Chance
+    var chaos: Chance
+    var apple: Chance
+    let serverSeed: UInt64
+
+    // The server.
+    var switchboard: Switchboard?
+    /// Counts the server's lives.
+    var run = 0
+    var store = ModelStore()
+    var storeIsStalled = false
+    var timerAt: Int64?
+    var outputs: [Switchboard.Output] = []
+    var coreOutputs: [CoreOutput] = []
+    var flushIsPlanned = false
+
+    // The phones.
+    var handsets: [Handset] = []
+    var links: [Link] = []
+    var requests: [Request] = []
+    var script: [Step] = []
+    var sdpCount = 0
+    var foreignCount = 0
+    var latencyUntil: Int64 = 0
+    var isHealed = false
+    var hasHungUp = false
+    var suspects: [String] = []
+
+    var watch: Watch
+    var statistics = Statistics()
+    var violation: Violation?
+    var ladder: [String] = []
+
+    static let beginning: Int64 = 1_750_000_000_000
+
+    init(seed: UInt64, calls: Int, faults: Faults, isRecording: Bool) {
+        self.seed = seed
+        callCount = calls
+        self.faults = faults
+        self.isRecording = isRecording
+        now = Self.beginning
+        network = Chance(seed: seed, stream: 1)
+        users = Chance(seed: seed, stream: 2)
+        chaos = Chance(seed: seed, stream: 3)
+        apple = Chance(seed: seed, stream: 4)
+        serverSeed = Chance(seed: seed, stream: 5).seedOfItsOwn
+        watch = Watch()
+    }
+
+    /// Lives the world to its end, or to the first broken invariant.
+    func live() {
+        furnish()
+        start()
+        plan()
+        while violation == nil, let next = agenda.takeNext() {
+            now = max(now, next.at)
+            statistics.steps += 1
+            if case .finish = next.event { break }
+            happen(next.event)
+            if let found = watch.violation, violation == nil { fail(found.invariant, found.message) }
+            if statistics.steps > 400_000 { fail("I11", "the world does not come to rest") }
+        }
+        statistics.worlds = 1
+        statistics.milliseconds = now - Self.beginning
+        statistics.calls = watch.begun
+        mix(UInt64(truncatingIfNeeded: now))
+        mix(UInt64(statistics.steps))
+    }
+
+    func fail(_ invariant: String, _ message: String) {
+        guard violation == nil else { return }
+        log("\(invariant) BROKEN: \(message)")
+        violation = Violation(invariant: invariant, message: message, seed: seed, calls: callCount, faults: faults)
+        violation?.foundAfterCalls = watch.begun
+        violation?.ladder = ladder
+    }
+
+    func log(_ text: @autoclosure () -> String) {
+        guard isRecording else { return }
+        let offset = now - Self.beginning
+        let whole = String(offset / 1_000)
+        let rest = String(offset % 1_000)
+        ladder.append(
+            String(repeating: " ", count: max(0, 4 - whole.count)) + whole + "."
+                + String(repeating: "0", count: 3 - rest.count) + rest + "  " + text()
+        )
+    }
+
+    func mix(_ number: UInt64) { statistics.trace = (statistics.trace ^ number) &* 0x100_0000_01b3 }
+
+    func mix(_ bytes: [UInt8]) {
+        var hash = statistics.trace
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        statistics.trace = hash
+    }
+
+    func after(_ milliseconds: Int64, _ event: Event) { agenda.plan(event, at: now + milliseconds) }
+
+    var moment: Moment { Moment(milliseconds: now) }
+
+    private func happen(_ event: Event) {
+        switch event {
+        case .serverTimer(let run):
+            timerAt = nil
+            guard run == self.run else { return }
+            serve(.deadlineReached)
+        case .flush(let run):
+            guard run == self.run else { return }
+            flushIsPlanned = false
+            flush()
+        case .opens(let link): opens(link)
+        case .up(let link, let frame): arrives(frame, on: link)
+        case .down(let link, let frame): phoneReceives(frame, on: link)
+        case .pingDown(let link): pinged(link)
+        case .pongUp(let link): ponged(link)
+        case .closeUp(let link): closesAtServer(link)
+        case .closeDown(let link, let code): closesAtPhone(link, code: code)
+        case .request(let index): requestArrives(index)
+        case .response(let index, let status, let body): responseArrives(index, status: status, body)
+        case .committed(let run): committed(run)
+        case .storeReport(let run, let report): if run == self.run, switchboard != nil { serve(.stored(report)) }
+        case .pushArrives(let run, let order): pushArrives(order, run)
+        case .pushResult(let run, let id, let result): pushResult(run, id, result)
+        case .pushDelivered(let handset, let payload): pushDelivered(payload, to: handsets[handset])
+        case .core(let handset): wake(handsets[handset])
+        case .connect(let handset): connect(handsets[handset])
+        case .poll(let handset, let instance, let name, let since, let turn):
+            if handsets[handset].instance == instance, handsets[handset].pollTurns[name.key] == turn {
+                poll(handsets[handset], name, since: since)
+            }
+        case .intent(let handset, let instance, let intent): wish(intent, handsets[handset], instance)
+        case .script(let index): perform(script[index])
+        case .chaos(let fault): strike(fault)
+        case .restart: start()
+        case .audit:
+            audit()
+            after(3_000, .audit)
+        case .checkDelivery(let key, let epoch, let number): checkDelivery(key, epoch, number)
+        case .checkRing(let handset, let instance, let name): checkRing(handsets[handset], instance, name)
+        case .settle: settle()
+        case .hangUpAll: hangUpAll()
+        case .finish: break
+        }
+    }
+}
+
+extension Chance {
+    var seedOfItsOwn: UInt64 {
+        var copy = self
+        return copy.next()
+    }
+}

@@ -1,30 +1,118 @@
-/// How often each event met a call in each state.
+/// How often each event met a call in each state: the table of what the simulation has been through.
 public struct Coverage: Equatable, Sendable {
-    /// Where a call can stand, from the side of whoever causes the event.
+    /// Where a call stands.
     public enum State: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
         case none, ringing, answered, active, ended
     }
 
-    /// Who causes an event.
+    /// Who causes an event, by the part in the call.
     public enum Part: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
-        case caller, callersOther = "caller's other device", callee, winner, loser, outsider, server
+        case anybody, caller, callersOther = "caller's other device", callee, winner, loser, server
     }
 
-    private var counts: [String: Int] = [:]
+    /// A pair of state and event, with whose event it is.
+    public struct Pair: Hashable, Sendable {
+        /// The state that the event met.
+        public var state: State
+        /// The event: a signal's type, or a few words.
+        public var event: String
+        /// Who caused it.
+        public var part: Part
+    }
+
+    private var counts: [Pair: Int] = [:]
 
     /// None.
     public init() {}
 
     mutating func visit(_ state: State, _ event: String, _ part: Part) {
-        counts["\(event)|\(part.rawValue)|\(state.rawValue)", default: 0] += 1
+        counts[Pair(state: state, event: event, part: part), default: 0] += 1
     }
 
     /// How often a pair was visited.
-    public func count(_ state: State, _ event: String, _ part: Part) -> Int {
-        counts["\(event)|\(part.rawValue)|\(state.rawValue)"] ?? 0
-    }
+    public func count(_ pair: Pair) -> Int { counts[pair] ?? 0 }
 
     mutating func add(_ other: Coverage) { counts.merge(other.counts) { $0 + $1 } }
+
+    // MARK: What there is
+
+    private static let signals = [
+        "offer", "ringing", "answer", "ice", "connected", "update", "dtmf", "info", "end", "DELETE", "fetch",
+    ]
+    private static let sockets = ["socket opens", "socket closes"]
+    /// What the server does of itself, and in which states it can.
+    private static let own: [(event: String, states: [State])] = [
+        ("restarted", [.ringing, .answered, .active, .ended]),
+        ("ends unanswered", [.ringing]),
+        ("ends cancelled", [.ringing]),
+        ("ends declined", [.ringing]),
+        ("ends busy", [.none, .ringing]),
+        ("ends glare", [.none, .ringing]),
+        ("ends failed", [.ringing, .answered, .active]),
+        ("ends hangup", [.answered, .active]),
+        ("ends disconnected", [.answered, .active]),
+        ("ends replaced", [.answered, .active]),
+    ]
+
+    /// The parts that there are in a state.
+    private static func parts(in state: State) -> [Part] {
+        switch state {
+        case .none: [.anybody]
+        case .ringing: [.caller, .callersOther, .callee]
+        case .answered, .active: [.caller, .callersOther, .winner, .loser]
+        case .ended: [.caller, .callersOther, .callee, .winner, .loser]
+        }
+    }
+
+    /// Every pair that there is.
+    public static let listed: [Pair] = {
+        var pairs: [Pair] = []
+        for event in signals {
+            for state in State.allCases {
+                for part in parts(in: state) { pairs.append(Pair(state: state, event: event, part: part)) }
+            }
+        }
+        for event in sockets {
+            for state in [State.ringing, .answered, .active] {
+                for part in parts(in: state) { pairs.append(Pair(state: state, event: event, part: part)) }
+            }
+        }
+        for (event, states) in own {
+            for state in states { pairs.append(Pair(state: state, event: event, part: .server)) }
+        }
+        return pairs
+    }()
+
+    /// The pairs that were not visited.
+    public var missing: [Pair] { Self.listed.filter { count($0) == 0 } }
+
+    /// The table as Markdown, with how often each pair was visited.
+    public func markdown(calls: Int, seed: UInt64) -> String {
+        var text = """
+            # State and event pairs visited by the simulation
+
+            How often each event met a call in each state: \(calls) simulated calls, seed \(seed).
+
+            Written by `ringline simulate --seed \(seed) --calls \(calls) --coverage FILE`. A dash is a pair that cannot be: nobody
+            has answered a ringing call. A call that ended unanswered has no winner, so its callee's devices are `callee`.
+
+            | event | by | none | ringing | answered | active | ended |
+            | --- | --- | ---: | ---: | ---: | ---: | ---: |
+
+            """
+        var rows: [(event: String, part: Part)] = []
+        for pair in Self.listed where !rows.contains(where: { $0.event == pair.event && $0.part == pair.part }) {
+            rows.append((pair.event, pair.part))
+        }
+        for row in rows {
+            let cells = State.allCases.map { state -> String in
+                let pair = Pair(state: state, event: row.event, part: row.part)
+                return Self.listed.contains(pair) ? String(count(pair)) : "–"
+            }
+            text += "| \(row.event) | \(row.part.rawValue) | \(cells.joined(separator: " | ")) |\n"
+        }
+        return text
+    }
 }

@@ -101,20 +101,20 @@ enum Event {
     case request(Int)
     case response(Int, status: Int, body: [UInt8])
     case committed(run: Int)
-    case storeReport(run: Int, StoreReport)
-    case pushArrives(run: Int, PushOrder)
-    case pushResult(run: Int, PushID, PushResult)
-    case pushDelivered(handset: Int, payload: [UInt8])
+    indirect case storeReport(run: Int, StoreReport)
+    indirect case pushArrives(run: Int, PushOrder)
+    indirect case pushResult(run: Int, PushID, PushResult)
+    indirect case pushDelivered(handset: Int, payload: [UInt8])
     case core(handset: Int)
     case connect(handset: Int)
-    case poll(handset: Int, instance: Int, CallName, since: UInt64, turn: Int)
-    case intent(handset: Int, instance: Int, Intent)
+    indirect case poll(handset: Int, instance: Int, CallName, since: UInt64, turn: Int)
+    indirect case intent(handset: Int, instance: Int, Intent)
     case script(Int)
     case chaos(Faults)
     case restart
     case audit
-    case checkDelivery(CallKey, epoch: UInt32, number: CallNumber)
-    case checkRing(handset: Int, instance: Int, CallName)
+    indirect case checkDelivery(CallKey, epoch: UInt32, number: CallNumber)
+    indirect case checkRing(handset: Int, instance: Int, CallName)
     case settle
     case hangUpAll
     case finish

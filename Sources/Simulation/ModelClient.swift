@@ -77,6 +77,8 @@ final class ModelClient: PhoneCore {
         switch intent {
         case .call(let id, let peer, let ringSeconds, let sdp):
             let name = CallName(id: id, pair: Pair(user, peer), epoch: 0)
+            // A name whose end has not arrived yet is still in use: the new offer would be taken for a renegotiation.
+            if table.contains(where: { $0.view.name.key == name.key && !$0.outbox.isEmpty }) { return }
             var call = Call(view: CoreCall(name: name, isCaller: true, phase: .calling), peer: peer)
             call.until = now + .seconds((ringSeconds ?? 45) + 5)
             // An earlier use of the name is over for this phone.
@@ -96,6 +98,8 @@ final class ModelClient: PhoneCore {
             say(.end, field, in: index, at: now, into: &outputs)
         case .say(let name, let kind, let fields):
             guard let index = find(name), table[index].view.phase != .ended else { return }
+            // Until the epoch is known a new description could begin another call.
+            if kind == .offer, !table[index].offerIsKnown { return }
             say(kind, fields, in: index, at: now, into: &outputs)
         }
     }
@@ -198,7 +202,8 @@ final class ModelClient: PhoneCore {
         let one = table[index].outbox.remove(at: place)
         let epoch = UInt32(truncatingIfNeeded: object.number(of: .epoch) ?? 0)
         let seq = UInt64(object.number(of: .seq) ?? 0)
-        if table[index].view.name.epoch == 0, epoch > 0 { adopt(epoch, in: index) }
+        // Only the offer knows: anything else may have gone into a call of the peer's under the same name.
+        if one.kind == .offer, table[index].view.name.epoch == 0, epoch > 0 { adopt(epoch, in: index) }
         outputs.append(.report(.acknowledged(table[index].view.name, seq: seq, id: id, kind: one.kind)))
         if one.kind == .offer, !table[index].offerIsKnown {
             table[index].offerIsKnown = true
@@ -239,7 +244,9 @@ final class ModelClient: PhoneCore {
         let one = table[index].outbox[place]
         switch code {
         case "rate_limited", "store_unavailable", "draining", "internal_error": return
-        case "not_found" where table[index].view.isCaller && !table[index].offerIsKnown && one.kind != .end: return
+        case _ where table[index].view.isCaller && !table[index].offerIsKnown && one.kind != .end && one.kind != .offer:
+            // It overtook the offer, and met no call or an earlier one of the name.
+            return
         default: break
         }
         table[index].outbox.remove(at: place)
@@ -255,6 +262,9 @@ final class ModelClient: PhoneCore {
                 into: &outputs
             )
         case .offer, .answer, .ringing, .ice, .connected, .update, .dtmf, .info, .end:
+            if code == "already_answered", table[index].view.phase == .ringing {
+                finish(index, .answeredElsewhere, .refused, at: now, into: &outputs)
+            }
             if code == "call_ended" || code == "not_found" { finish(index, nil, .refused, at: now, into: &outputs) }
         }
     }
@@ -310,7 +320,10 @@ final class ModelClient: PhoneCore {
                 table[known].held.append(frame)
                 return
             }
-            if epoch < table[known].view.name.epoch { return }
+            if epoch < table[known].view.name.epoch {
+                takeOlder(epoch, known, kind, object, into: &outputs)
+                return
+            }
             if epoch > table[known].view.name.epoch {
                 finish(known, .replaced, .told, at: now, into: &outputs)
                 index = nil
@@ -324,6 +337,31 @@ final class ModelClient: PhoneCore {
         } else {
             state(index, object, at: now, into: &outputs)
         }
+    }
+
+    /// An earlier call of the same name, which is over for this phone, lives on the server: a crash took what ended it.
+    private func takeOlder(
+        _ epoch: UInt32,
+        _ index: Int,
+        _ kind: SignalKind?,
+        _ object: JSONObject,
+        into outputs: inout [CoreOutput]
+    ) {
+        guard kind == nil, object.text(of: .state) != "ended", table[index].view.phase == .ended else { return }
+        count += 1
+        outputs.append(
+            .transmit(
+                Outgoing(
+                    kind: .end,
+                    id: prefix + String(count),
+                    callID: table[index].view.name.id,
+                    peer: table[index].peer,
+                    epoch: epoch,
+                    fields: "",
+                    tries: 1
+                )
+            )
+        )
     }
 
     /// A call that this phone hears of for the first time, or of which it has forgotten.
@@ -418,8 +456,8 @@ final class ModelClient: PhoneCore {
         case "ended":
             let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
             let replacedBy = object.text(of: .replacedBy).flatMap { CallID($0) }
+            // An end of our own goes on until it is acknowledged: what is relayed need not be durable yet.
             finish(index, reason, .told, replacedBy: replacedBy, at: now, into: &outputs)
-            table[index].outbox = []
         default:
             // It rings on the server, and was ended here.
             if table[index].view.phase == .ended, table[index].outbox.isEmpty, table[index].view.isCaller {
@@ -458,7 +496,11 @@ final class ModelClient: PhoneCore {
     ) {
         guard let object = try? JSONObject(body) else { return }
         guard status == 200 else {
-            // Only calls that this phone learnt of by a push can be unknown to the server: it forgot them in a crash.
+            guard status == 404 else { return }
+            // The server does not know it, or not any more.
+            for index in table.indices where table[index].view.name.id == id && table[index].offerIsKnown {
+                finish(index, nil, .refused, at: now, into: &outputs)
+            }
             return
         }
         for element in object.elements(of: .signals) {
@@ -467,16 +509,17 @@ final class ModelClient: PhoneCore {
                 entry(SignalKind(rawValue: type), inner, frame, at: now, into: &outputs)
             }
         }
+        guard let room = object.text(of: .room), case .pair(let peer)? = try? Room(room, for: user) else { return }
+        let key = CallKey(id: id, pair: Pair(user, peer))
         let epoch = UInt32(truncatingIfNeeded: object.number(of: .epoch) ?? 0)
-        guard object.text(of: .state) == "ended",
-            let index = table.lastIndex(where: { $0.view.name.id == id && $0.view.name.epoch == epoch })
-        else { return }
-        finish(
-            index,
-            object.text(of: .reason).flatMap { EndReason(rawValue: $0) },
-            .told,
-            at: now,
-            into: &outputs
-        )
+        guard let index = table.lastIndex(where: { $0.view.name.key == key }), table[index].view.name.epoch > 0 else {
+            return
+        }
+        if epoch > table[index].view.name.epoch {
+            finish(index, .replaced, .told, at: now, into: &outputs)
+        } else if object.text(of: .state) == "ended", table[index].view.name.epoch == epoch {
+            let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
+            finish(index, reason, .told, at: now, into: &outputs)
+        }
     }
 }

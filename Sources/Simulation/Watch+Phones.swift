@@ -8,10 +8,16 @@ extension Watch {
 
     /// The server wrote a frame to a phone's socket.
     mutating func sent(_ frame: [UInt8], to handset: Handset, on link: Int, at now: Int64) {
-        guard frame.dropFirst(WireLimits.headroom).starts(with: Self.offerStart),
-            let (name, _) = place(of: frame, from: WireLimits.headroom, for: handset)
-        else { return }
-        offers[link, default: []].append(name)
+        let isOffer = frame.dropFirst(WireLimits.headroom).starts(with: Self.offerStart)
+        // Frames with a number are of a call's log.
+        guard let (name, object) = place(of: frame, from: WireLimits.headroom, for: handset) else { return }
+        if let from = object.text(of: .from), from != handset.user.text, let number = newest[name.key],
+            let call = calls[number], call.name == name, call.isLive, call.wasAnswered,
+            part(of: handset, in: call) == .loser
+        {
+            fail("I10", "\(handset.device.text) was sent what belongs to the leg that answered \(name)")
+        }
+        if isOffer { offers[link, default: []].append(name) }
     }
 
     /// The server heard from a socket: what was written to it before has arrived.
@@ -84,7 +90,7 @@ extension Watch {
     mutating func probed(_ reply: Reply, _ id: CallID) {
         let isUnknown = id.text.hasPrefix("nobody")
         guard reply.status == 404 else {
-            if !isUnknown, reply.status != 429 {
+            if !isUnknown, reply.status != 429, reply.status != 503 {
                 fail("I10", "an outsider was answered \(reply.status) about \(id.text)")
             }
             return
@@ -113,7 +119,7 @@ extension Watch {
         if handset.user == call.record.caller {
             return call.record.legs.first?.phone.id == handset.device ? .caller : .callersOther
         }
-        guard handset.user == call.record.callee, call.record.hidden == nil else { return .outsider }
+        guard handset.user == call.record.callee, call.record.hidden == nil else { return .anybody }
         if call.record.answeredAt == nil { return .callee }
         return winners[call.record.number] == handset.device ? .winner : .loser
     }
@@ -137,7 +143,7 @@ extension Watch {
 
     private mutating func visit(_ event: String, _ id: CallID, _ peer: UserID?, by handset: Handset) {
         guard let call = find(id, handset.user, peer) else {
-            coverage.visit(.none, event, .caller)
+            coverage.visit(.none, event, .anybody)
             return
         }
         coverage.visit(call.state, event, part(of: handset, in: call))
@@ -150,7 +156,7 @@ extension Watch {
         for number in live {
             guard let call = calls[number] else { continue }
             let part = part(of: handset, in: call)
-            if part != .outsider { coverage.visit(call.state, event, part) }
+            if part != .anybody { coverage.visit(call.state, event, part) }
         }
     }
 

@@ -14,6 +14,10 @@ struct Watch {
         var bytes = 0
         /// Whether it had ended before the batch that is being looked at.
         var wasEnded = false
+        /// And whether it had been answered.
+        var wasAnswered = false
+        /// Names of signals that were taken, with their devices.
+        var taken: Set<String> = []
         var changedAt: Int64
         /// The callee's devices that could be pushed when it began.
         var targets: [(device: DeviceID, token: String)] = []
@@ -122,7 +126,12 @@ struct Watch {
             newest[key] = record.number
             recent.append(record.number)
             if recent.count > 16 { recent.removeFirst() }
-            if record.endedAt == nil { live.append(record.number) } else { news.ended = record.reason }
+            if record.endedAt == nil {
+                live.append(record.number)
+            } else {
+                ends(record, from: .none)
+                news.ended = record.reason
+            }
             changed.append(record.number)
             check(record)
             if record.hidden == nil, record.endedAt == nil { news.begun = (key, record.epoch, record.number) }
@@ -136,6 +145,7 @@ struct Watch {
             if !isSame { fail("I9", "\(mirror.name) changed after its end") }
         } else if record.endedAt != nil {
             news.ended = record.reason
+            ends(record, from: mirror.state)
             live.removeAll { $0 == record.number }
         }
         if old.answeredAt != nil, record.answeredAt != old.answeredAt {
@@ -150,6 +160,10 @@ struct Watch {
         changed.append(record.number)
         check(record)
         return news
+    }
+
+    private mutating func ends(_ record: CallRecord, from state: Coverage.State) {
+        if let reason = record.reason { coverage.visit(state, "ends \(reason.rawValue)", .server) }
     }
 
     /// What holds of every call at every step.
@@ -191,6 +205,14 @@ struct Watch {
         if mirror.wasEnded { fail("I9", "\(mirror.name) got \(entry.kind) \(entry.seq) after its end") }
         if entry.seq <= mirror.lastSeq { fail("I4", "\(mirror.name) goes from \(mirror.lastSeq) to \(entry.seq)") }
         mirror.lastSeq = entry.seq
+        if let sender = entry.sender, let id = entry.signalID, entry.kind != "call" {
+            if !mirror.taken.insert("\(sender.id.text) \(id)").inserted {
+                fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
+            }
+            if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(entry.kind) that was said in another epoch") }
+            let isIn = sender.id == winners[number] || mirror.record.legs.first?.phone.id == sender.id
+            if mirror.wasAnswered, !isIn { fail("I1", "\(sender.id.text) has a word in \(mirror.name), which it lost") }
+        }
         if entry.kind != "call" {
             if entry.kind != "end" {
                 mirror.signals += 1
@@ -211,6 +233,7 @@ struct Watch {
         for number in changed {
             guard let mirror = calls[number] else { continue }
             calls[number]?.wasEnded = !mirror.isLive
+            calls[number]?.wasAnswered = mirror.record.answeredAt != nil
             if mirror.isRinging, mirror.record.hidden == nil { checkGlare(mirror) }
             if mirror.record.reason == .glare, let winner = mirror.record.replacedBy, !mirror.wasEnded {
                 if !(winner < mirror.record.id) {
@@ -247,6 +270,10 @@ struct Watch {
         for call in stored.calls {
             var mirror = Mirror(record: call.record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
             mirror.wasEnded = !mirror.isLive
+            mirror.wasAnswered = mirror.record.answeredAt != nil && mirror.isLive
+            for entry in call.entries {
+                if let sender = entry.sender, let id = entry.signalID { mirror.taken.insert("\(sender.id.text) \(id)") }
+            }
             mirror.signals = call.entries.filter { $0.kind != "call" && $0.kind != "end" }.count
             mirror.bytes = call.entries.reduce(0) { $0 + $1.object.count }
             mirror.targets = (devices[call.record.callee] ?? []).compactMap { device in
@@ -257,6 +284,7 @@ struct Watch {
             recent.append(call.record.number)
             if mirror.isLive { live.append(call.record.number) }
             kept.insert(mirror.name)
+            coverage.visit(mirror.state, "restarted", .server)
             if let winner = mirror.winner { winners[call.record.number] = winner }
             for one in acknowledgements[mirror.name] ?? [] where one.seq > 0 {
                 guard !call.entries.contains(where: { $0.seq == one.seq }) else { continue }

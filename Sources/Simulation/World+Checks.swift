@@ -44,6 +44,12 @@ extension World {
     /// What was acknowledged has reached whoever has a sound socket (I4).
     func audit() {
         guard switchboard != nil else { return }
+        for number in watch.live {
+            guard let call = watch.calls[number], call.isRinging,
+                now > call.record.ringUntil.milliseconds + 3_000, now > watch.serverSince + 3_000
+            else { continue }
+            fail("I2", "\(call.name) rings on after its time")
+        }
         for handset in handsets {
             guard handset.power == .foreground, let index = handset.link, let core = handset.core,
                 links[index].isOpenAtServer, !links[index].isHalfOpen, links[index].run == run,
@@ -113,7 +119,7 @@ extension World {
                 fail("I3", "\(call.name) lives on though everybody has hung up")
             }
             for handset in handsets {
-                for call in handset.core?.calls ?? [] where call.phase != .ended {
+                for call in handset.core?.calls ?? [] where call.phase != .ended && !handset.isPoller {
                     fail("I2", "\(handset.device.text) is still in \(call.name) though everybody has hung up")
                 }
             }
@@ -149,12 +155,17 @@ extension World {
                     if let known, known.phase != .ended {
                         found.append("\(call.name) was answered and \(handset.device.text) goes on")
                     }
-                case .callee, .callersOther, .outsider, .server: break
+                case .callee, .callersOther, .anybody, .server: break
                 }
             }
         }
         for handset in handsets {
             for known in handset.core?.calls ?? [] where known.phase != .ended {
+                // Who only fetches, and fetches by a name that is in use with two people, sees the other call.
+                let isAmbiguous = watch.newest.keys.contains {
+                    $0.id == known.name.id && $0.pair != known.name.pair && $0.pair.holds(handset.user)
+                }
+                if handset.isPoller, isAmbiguous { continue }
                 guard let number = watch.newest[known.name.key], let call = watch.calls[number] else {
                     found.append("\(handset.device.text) is in \(known.name), which the server does not know")
                     continue

@@ -13,6 +13,7 @@ extension World {
         case 0, 1: probe(call.name)
         case 2: wrongEpoch(call, handset)
         case 3: garbage(handset)
+        case 4 where users.percent(1): flood(call)
         default: wild(call)
         }
     }
@@ -37,27 +38,40 @@ extension World {
     }
 
     /// A signal that the phone's own core knows nothing of.
-    func foreign(_ handset: Handset, _ kind: SignalKind, _ name: CallName, fields: String, epoch: UInt32? = nil) {
+    func foreign(_ handset: Handset, _ kind: SignalKind, _ name: CallName, fields: String, epoch: UInt32? = nil, prefix: String = "f") {
         foreignCount += 1
         let peer = name.pair.other(than: handset.user)
         let more = fields.isEmpty ? "" : "," + fields
         let said = epoch.map { ",\"epoch\":\($0)" } ?? ""
         if let link = handset.link, !handset.isConnecting, users.percent(70) {
             let text =
-                "{\"type\":\"\(kind.rawValue)\",\"id\":\"f\(foreignCount)\",\"callId\":\"\(name.id.text)\",\"to\":\"\(peer.text)\"\(said)\(more)}"
+                "{\"type\":\"\(kind.rawValue)\",\"id\":\"\(prefix)\(foreignCount)\",\"callId\":\"\(name.id.text)\",\"to\":\"\(peer.text)\"\(said)\(more)}"
             writes(Array(text.utf8), on: link)
         } else if kind == .end, users.percent(40) {
             requests(.end(id: "f\(foreignCount)", name.id), from: handset)
         } else {
             let text =
-                "{\"action\":\"\(kind.rawValue)\",\"id\":\"f\(foreignCount)\",\"deviceId\":\"\(handset.device.text)\",\"to\":\"\(peer.text)\"\(said),\"data\":{\(fields)}}"
+                "{\"action\":\"\(kind.rawValue)\",\"id\":\"\(prefix)\(foreignCount)\",\"deviceId\":\"\(handset.device.text)\",\"to\":\"\(peer.text)\"\(said),\"data\":{\(fields)}}"
             requests(.signal(id: "f\(foreignCount)", Array(text.utf8), name.id), from: handset)
         }
     }
 
     private func wrongEpoch(_ call: Watch.Mirror, _ handset: Handset) {
         guard handset.user == call.record.caller || handset.user == call.record.callee else { return }
-        foreign(handset, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 1)
+        foreign(handset, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 7, prefix: "w")
+    }
+
+    /// One side talks without end; the log must not grow with it.
+    private func flood(_ call: Watch.Mirror) {
+        guard call.isLive, let handset = handsets.first(where: { $0.device == call.record.legs.first?.phone.id }) else {
+            return
+        }
+        log("\(handset.device.text) floods \(call.name)")
+        let bulk = String(repeating: "x", count: users.percent(50) ? 2_000 : 10)
+        for number in 0..<560 {
+            let say = Intent.say(call.name, .info, fields: "\"data\":\"\(bulk)\(number)\"")
+            after(Int64(number) * 25, .intent(handset: handset.index, instance: handset.instance, say))
+        }
     }
 
     private func garbage(_ handset: Handset) {

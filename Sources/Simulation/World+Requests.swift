@@ -116,7 +116,7 @@ extension World {
             guard status != 0 else { return }
             tell(handset, .response(id: id, status: status, body: body))
         case .fetch(let id, let fetch):
-            if status == 200 { tell(handset, .fetched(id, status: status, body: body)) }
+            if status == 200 || status == 404 { tell(handset, .fetched(id, status: status, body: body)) }
             pollAgain(handset, id, fetch, status: status, body)
         case .other, .probe: break
         }

@@ -87,8 +87,10 @@ extension World {
                     .script(plan(.call(handset: back.index, peer: caller.user, other, ring: ring)))
                 )
             }
-            if faults.contains(.hostile), chance.percent(25) {
-                after(at + chance.within(0...8_000), .script(plan(.hostile(chance.below(10)))))
+            if faults.contains(.hostile) {
+                for _ in 0..<2 {
+                    after(at + chance.within(0...25_000), .script(plan(.hostile(chance.below(10)))))
+                }
             }
             if faults.contains(.settings), chance.percent(8) {
                 let isBlocked = chance.percent(50)

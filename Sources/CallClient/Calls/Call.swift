@@ -40,6 +40,8 @@ extension CallClient {
         var names: [SignalName] = []
         /// Whether the engine has something of this call.
         var usesMedia = false
+        /// Which device of this user has answered, as the server said.
+        var winner: DeviceID?
         /// Whether a device of the callee was heard to ring.
         var hasHeardRinging = false
 

@@ -88,6 +88,12 @@ extension CallClient {
         guard let index = calls.firstIndex(where: { $0.number == number }), fetched.callID == calls[index].callID else {
             return
         }
+        let peer = fetched.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
+        if let peer, peer != calls[index].peer {
+            // The name is also that of a call with somebody else, and the server has shown that one.
+            pauseFetching(index, failures: failures + 1, at: now)
+            return
+        }
         if calls[index].epoch == nil, !isRemembered(fetched.epoch, of: index) {
             if calls[index].side == .callee || fetched.state != .ended { learn(fetched.epoch, of: index) }
         }
@@ -109,6 +115,7 @@ extension CallClient {
     }
 
     private mutating func stillLive(_ index: Int, _ fetched: FetchedCall, failures: Int, at now: Moment) {
+        sortOffers(of: index, at: now)
         if fetched.ringUntil != nil { calls[index].ringUntil = fetched.ringUntil }
         switch calls[index].phase {
         case .shadowed:

@@ -54,7 +54,12 @@ extension CallClient {
             guard entry.role == .firstAnswer, let index = calls.firstIndex(where: { $0.number == entry.call }) else {
                 return
             }
-            ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+            if calls[index].winner == configuration.device {
+                // It was this device, before its app was ended in the call.
+                giveUp(index, .failed, at: now)
+            } else {
+                ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+            }
         case .callExists? where outbox[place].role == .beginning:
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }

@@ -12,6 +12,8 @@ extension Switchboard {
         case end(CallID, device: DeviceID?)
         /// The user's calls, newest first.
         case history(limit: Int, before: CallNumber?)
+        /// The record of the user's call with another, which a client believes to have begun just now.
+        case record(with: UserID)
         /// State, legs and durations of a call.
         case call(CallID)
         /// What happened in a call.

@@ -46,12 +46,25 @@ struct PlacingTests {
 
 @Suite("A caller's name")
 struct CallerNameTests {
-    @Test("that is blank is as good as none", arguments: ["", " ", "\\u3000\\t"])
-    func blank(_ name: String) throws {
+    private func pushed(_ name: String, by caller: Who) throws -> String {
         let world = World()
         try world.register(try who("10"), "b1")
-        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10", more: #","displayName":"\#(name)""#))
-        let push = try #require(world.pushes.first)
-        #expect(String(decoding: push.payload, as: UTF8.self).contains(#""callerName":"11""#))
+        world.send(
+            world.session(caller, device: "a1"),
+            World.offer("c-1", to: "10", more: #","displayName":"\#(name)""#)
+        )
+        return String(decoding: try #require(world.pushes.first).payload, as: UTF8.self)
+    }
+
+    @Test(
+        "that is blank is as good as none: the token's is shown, else the user's id",
+        arguments: ["", " ", "\\u3000\\t"]
+    )
+    func blank(_ name: String) throws {
+        var caller = try who("11")
+        #expect(try pushed(name, by: caller).contains(#""callerName":"Name of 11""#))
+        caller.name = " "
+        #expect(try pushed(name, by: caller).contains(#""callerName":"11""#))
+        #expect(try pushed(" a ", by: caller).contains(#""callerName":" a ""#))
     }
 }

@@ -15,6 +15,7 @@ enum Route: Equatable {
     case register
     case devices
     case removeDevice(String)
+    case relayCredential
     case blocks
     case block
     case unblock(String)
@@ -34,6 +35,7 @@ enum Route: Equatable {
     private static func routes(_ parts: [String]) -> [(method: String, route: Route)] {
         switch (parts.count, parts.dropFirst().first) {
         case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .record)]
+        case (2, "turn-cred") where parts[0] == "api": [("GET", .relayCredential)]
         case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
             [("GET", .getSignal(nil)), ("POST", .postSignal(nil))]
@@ -77,6 +79,7 @@ enum Route: Equatable {
         case .removeDevice(let id):
             guard let device = DeviceID(id) else { throw WireError(.notFound, "there is no such device") }
             return .removeDevice(device)
+        case .relayCredential: return .relayCredential
         case .blocks: return .blocks
         case .block:
             try head.checkJSON()

@@ -24,6 +24,8 @@ extension Switchboard {
         case devices
         /// Remove a device.
         case removeDevice(DeviceID)
+        /// A credential for the TURN server.
+        case relayCredential
         /// Whom the user blocks.
         case blocks
         /// Block a user.

@@ -35,6 +35,7 @@ extension Switchboard {
         case .register(let registration): register(registration, by: who, as: id, at: now)
         case .devices: out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
         case .removeDevice(let device): removeDevice(device, by: who, as: id, at: now)
+        case .relayCredential: relayCredential(of: who, as: id, at: now)
         case .blocks: out.append(.reply(id, Reply(body: BlockView.list(directory.blocks(of: who.user), for: who))))
         case .block(let user): block(user, by: who, as: id, at: now)
         case .unblock(let user): unblock(user, by: who, as: id, at: now)
@@ -50,7 +51,8 @@ extension Switchboard {
         switch request {
         case .end: return nil
         case .signal(let message): if message.signal.kind == .end { return nil }
-        case .fetch, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block,
+        case .fetch, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential, .blocks,
+            .block,
             .unblock, .doNotDisturb:
             break
         }
@@ -68,7 +70,8 @@ extension Switchboard {
             case .signal(let message): message.device
             case .fetch(_, let fetch): fetch.device
             case .end(_, let device): device
-            case .history, .record, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block, .unblock,
+            case .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential, .blocks,
+                .block, .unblock,
                 .doNotDisturb:
                 nil
             }
@@ -83,7 +86,8 @@ extension Switchboard {
         case .fetch(let id, _), .end(let id, _): named = id
         case .signal(let message) where message.signal.kind == .ringing || message.signal.kind == .end:
             named = message.callID
-        case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block,
+        case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential,
+            .blocks, .block,
             .unblock,
             .doNotDisturb:
             return WireError(.forbidden, "a push's capability is good for GET, ringing and end of its call alone")

@@ -23,11 +23,12 @@ struct Launch {
         let log = Log.make(level: settings.logLevel, asJSON: settings.logsJSON)
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let keys = try Keys(settings)
+        let relay = try settings.turn.map { turn throws(Complaint) in try CoturnCredentials(turn) }
         let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
         let store = SQLiteCallStore(folder: settings.data) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
         do {
-            try gateway.open(store: store, push: push, capabilities: keys.capabilities)
+            try gateway.open(store: store, push: push, capabilities: keys.capabilities, relay: relay)
         } catch let failure as StoreFailure {
             throw Complaint(failure.message)
         } catch {

@@ -31,10 +31,13 @@ struct Launch {
             try gateway.open(store: store, push: push, capabilities: keys.capabilities, relay: relay)
         } catch let failure as StoreFailure {
             throw Complaint(failure.message)
+        } catch ServerError.badCertificate(_, let reason) {
+            let files = settings.tls.map { "--tls-cert \($0.certificatePath), --tls-key \($0.keyPath)" } ?? ""
+            throw Complaint("\(files): cannot be used together: \(reason)")
         } catch {
             throw Complaint("\(error)")
         }
-        for warning in keys.warnings { log.warning("\(warning)") }
+        for warning in settings.warnings + keys.warnings { log.warning("\(warning)") }
         if settings.apns == nil {
             log.warning("there is no APNs key: pushes are only logged, and sleeping phones do not ring")
         }

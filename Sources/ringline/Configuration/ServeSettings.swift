@@ -24,6 +24,8 @@ struct ServeSettings {
     let policy: Policy
     let logLevel: String
     let logsJSON: Bool
+    /// What an operator should know, and that stops no start.
+    let warnings: [String]
 
     /// What is needed to push.
     struct APNs {
@@ -66,6 +68,7 @@ struct ServeSettings {
             of: ["trace", "debug", "info", "notice", "warning", "error", "critical"]
         )
         logsJSON = try source.choice("log-format", of: ["text", "json"]) == "json"
+        warnings = source.unknownVariables()
         policy = try Self.policy(source)
     }
 

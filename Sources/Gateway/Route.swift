@@ -23,6 +23,7 @@ enum Route: Equatable {
 
     init(method: String, path: String) throws(RoutingFault) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+        guard parts != ["ws"] else { throw .upgradeRequired }
         let routes = Self.routes(parts)
         guard !routes.isEmpty else { throw .wire(WireError(.notFound, "there is nothing at this path")) }
         guard let route = routes.first(where: { $0.method == method }) else {

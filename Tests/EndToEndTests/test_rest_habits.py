@@ -370,5 +370,13 @@ def test_every_error_has_a_message_to_show(world, method, path, body, status):
     assert refused.status_code == status and refused.json()["message"]
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_sockets_path_without_an_upgrade_says_what_is_missing(world, method):
+    refused = Rest(world.server.url, None).request(method, "/ws")
+    assert code(refused) == (426, "upgrade_required")
+    assert refused.headers["upgrade"] == "websocket"
+    assert "upgrade" in refused.headers["connection"].lower()
+
+
 def test_an_error_without_a_token_has_a_message_too(world):
     assert code(Rest(world.server.url, None).get("/api/calls")) == (401, "unauthenticated")

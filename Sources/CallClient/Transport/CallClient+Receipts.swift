@@ -66,7 +66,8 @@ extension CallClient {
             purge(index)
             // The other side has begun a call under the very same name: it is the one that goes on.
             if calls[index].isCalling { lostGlare(index, to: calls[index].callID, at: now) }
-        case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .callExists?, .logFull?,
+        case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .upgradeRequired?,
+            .callExists?, .logFull?,
             .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
             fail(place, at: now)
         }

@@ -48,7 +48,7 @@ public struct SignalMessage: Sendable {
             let sdp = try fields.description()
             let hasVideo = try fields.flag(.hasVideo) ?? SDP.offersVideo(sdp)
             let seconds = try fields.seconds(.ringTimeout, in: WireLimits.ringSeconds)
-            displayName = try fields.text(.displayName)?.cut(to: WireLimits.displayNameCharacters)
+            displayName = try fields.text(.displayName)?.cut(to: WireLimits.displayNameCharacters).unlessBlank
             content = .offer(
                 Offer(
                     digest: SDP.digest(sdp),
@@ -152,6 +152,11 @@ extension JSONObject {
 extension String {
     /// The text, cut to so many characters: never within one, as a cut emoji is no text.
     public func cut(to count: Int) -> String { self.count <= count ? self : String(prefix(count)) }
+}
+
+extension String {
+    /// The text; `nil` where nothing of it would be seen: a name that is blank is as good as none.
+    public var unlessBlank: String? { allSatisfy(\.isWhitespace) ? nil : self }
 }
 
 extension SignalMessage {

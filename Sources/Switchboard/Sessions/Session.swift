@@ -23,8 +23,8 @@ final class Session {
     var pongs: UInt64 = 0
     /// Calls whose end was written to it, each with the number of the ping whose pong will show that it arrived.
     var news: [(call: CallNumber, side: Side, ping: UInt64)] = []
-    /// The group rooms it is present in.
-    var rooms: Set<String> = []
+    /// The rooms it is present in, each by the name that it used for it: a pair's can be written in two ways.
+    var rooms: [RoomKey: String] = [:]
     /// What it may still send.
     var bucket: TokenBucket
     /// Frames refused for being too fast.

@@ -206,25 +206,27 @@ extension CallClient {
         if isOurs { enqueue(.end(.failed), of: index) }
     }
 
-    /// A call that goes on for the server, with this device in it, and of which nothing is known here: an earlier run of
-    /// the app was ended in the middle of it.
+    /// A call of which nothing is known here.
+    ///
+    /// One that is over is remembered, for its push may still be on the way. In one that goes on an earlier run of the app
+    /// was ended: this device is in it, and has nothing of it.
     private mutating func orphan(
         _ envelope: Incoming.Envelope,
         _ event: Incoming.StateEvent,
         peer: UserID,
         at now: Moment
     ) {
-        guard event.state != .ended else { return }
+        let reason = event.reason ?? .hangup
         let index = append(
             // Two peers may use one name: the UUID can be another call's already.
             unused(CallUUID(call: envelope.callID, epoch: envelope.epoch), at: now),
             envelope.callID,
             peer,
             epoch: envelope.epoch,
-            .ended(.failed, at: now),
+            .ended(event.state == .ended ? reason : .failed, at: now),
             Caller(handle: peer.text, name: nil, hasVideo: false)
         )
-        enqueue(.end(.failed), of: index)
+        if event.state != .ended { enqueue(.end(.failed), of: index) }
     }
 }
 

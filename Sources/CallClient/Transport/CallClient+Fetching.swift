@@ -34,7 +34,9 @@ extension CallClient {
         guard let (index, failures) = found else { return }
         calls[index].fetching = .idle
         switch result {
-        case .success(let call): take(call, for: calls[index].number, failures: failures, at: now)
+        case .success(let call):
+            calls[index].isDoubted = false
+            take(call, for: calls[index].number, failures: failures, at: now)
         case .failure(.unreachable):
             // Not counted up to where `not_found` is believed: that takes several in a row.
             pauseFetching(index, failures: min(3, failures + 1), at: now)
@@ -54,6 +56,7 @@ extension CallClient {
     /// Whether the log is still wanted.
     private func wantsLog(_ index: Int) -> Bool {
         guard calls[index].isLive else { return calls[index].epoch == nil && hasUnacknowledged(index) }
+        if calls[index].isDoubted { return true }
         switch calls[index].phase {
         case .ringing, .answering, .shadowed: return calls[index].negotiation.remoteOffer == nil
         case .connecting, .active, .calling: return true

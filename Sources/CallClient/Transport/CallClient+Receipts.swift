@@ -49,6 +49,9 @@ extension CallClient {
             outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
             tokenExpired(at: now)
         case .callEnded?: drop(place, at: now)
+        case .alreadyAnswered? where outbox[place].role == .beginning:
+            // The name is in use by another device of this user.
+            fail(place, at: now)
         case .alreadyAnswered?:
             let entry = outbox.remove(at: place)
             guard entry.role == .firstAnswer, let index = calls.firstIndex(where: { $0.number == entry.call }) else {
@@ -87,6 +90,7 @@ extension CallClient {
             purge(index)
             ended(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isLive {
+            calls[index].isDoubted = true
             requestLog(of: index)
         } else {
             purge(index)

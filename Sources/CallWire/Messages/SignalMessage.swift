@@ -54,10 +54,11 @@ public struct SignalMessage: Sendable {
                     digest: SDP.digest(sdp),
                     hasVideo: hasVideo,
                     ringFor: seconds.map { .seconds($0) } ?? ringFor,
-                    namesCallee: to != nil
+                    namesCallee: to != nil,
+                    begins: try fields.flag(.begin) ?? false
                 )
             )
-            left.formUnion([.hasVideo, .displayName])
+            left.formUnion([.hasVideo, .displayName, .begin])
         case .ringing: content = .ringing
         case .answer: content = .answer(digest: SDP.digest(try fields.description()))
         case .ice:

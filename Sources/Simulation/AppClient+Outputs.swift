@@ -151,7 +151,10 @@ extension AppClient {
             let name = name(of: call)
             // An app that starts anew counts anew: what came before the description is of an earlier one.
             for one in candidates[name] ?? []
-            where one.round == round && one.device == remote.device && one.seq > remote.seq && !one.isAdded {
+            where one.round == round && one.device == remote.device && one.seq > remote.seq && !one.isAdded
+                // What stands in an answer that nobody waited for comes again.
+                && one.seq <= call.seq
+            {
                 outputs.append(.report(.broken("I4", "\(device.text) has lost a candidate of \(name): \(one.text)")))
             }
         }

@@ -86,7 +86,7 @@ final class ModelClient: PhoneCore {
             table.removeAll { $0.view.name.key == name.key }
             table.append(call)
             let ring = ringSeconds.map { ",\"ringTimeout\":\($0)" } ?? ""
-            say(.offer, "\(sdpField(sdp))\(ring)", in: table.count - 1, at: now, into: &outputs)
+            say(.offer, "\(sdpField(sdp))\(ring),\"begin\":true", in: table.count - 1, at: now, into: &outputs)
         case .answer(let name, let sdp):
             guard let index = find(name), table[index].view.phase == .ringing else { return }
             table[index].view.phase = .answering
@@ -205,7 +205,10 @@ final class ModelClient: PhoneCore {
         let seq = UInt64(object.number(of: .seq) ?? 0)
         // Only the offer knows: anything else may have gone into a call of the peer's under the same name.
         if one.kind == .offer, table[index].view.name.epoch == 0, epoch > 0 { adopt(epoch, in: index) }
-        outputs.append(.report(.acknowledged(table[index].view.name, seq: seq, id: id, kind: one.kind)))
+        // What named no epoch may have gone into another one than this phone believed.
+        var name = table[index].view.name
+        if epoch > 0 { name.epoch = epoch }
+        outputs.append(.report(.acknowledged(name, seq: seq, id: id, kind: one.kind)))
         if one.kind == .offer, !table[index].offerIsKnown {
             table[index].offerIsKnown = true
             resend(index, at: now, evenRecent: true, into: &outputs)

@@ -258,6 +258,18 @@ struct HiddenCallTests {
         #expect(later.taken(SessionID(rawValue: 1)).types.contains("offer"))
     }
 
+    @Test("is not begun over by a late renegotiation of the callee's, which names the epoch before it")
+    func lateRenegotiation() throws {
+        let talk = try Talk.answered()
+        let world = talk.world
+        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        world.send(talk.caller, World.offer("c-1", to: "10", id: "o2"))
+        let late = #"{"action":"offer","callId":"c-1","to":"11","epoch":1,"data":{"sdp":"v=0\r\ns=late\r\n"}}"#
+        #expect(try world.post(try who("10"), late).status == 409)
+        #expect(world.events("blocked").count == 1)
+    }
+
     @Test("is in the callee's history as missed, or not at all where they are blocked")
     func history() throws {
         for (isBlock, status) in [(true, 404), (false, 200)] {

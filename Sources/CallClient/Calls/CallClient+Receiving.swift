@@ -59,7 +59,8 @@ extension CallClient {
         if envelope.epoch == epoch { return index }
         // The name is used anew: what it named before is over.
         if isOffer { ended(index, .replaced, replacedBy: nil, at: now) }
-        return nil
+        // Unless that use of it is known too, and over.
+        return exact(envelope, peer: peer)
     }
 
     private mutating func placeEvent(

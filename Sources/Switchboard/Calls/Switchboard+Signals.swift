@@ -125,10 +125,13 @@ extension Switchboard {
             if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
                 return deliverSignal(message, to: call, side, from: source, at: now)
             }
-            // An offer that names an epoch means that call: a renegotiation that crossed its end must ring nobody.
-            if let epoch = message.epoch, epoch != call.session.epoch || !call.session.isLive {
-                return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
-            }
+        }
+        // An offer that names an epoch means that call: a renegotiation that crossed its end must ring nobody. Nor one that
+        // crossed a call under its name which is kept from its sender.
+        if let epoch = message.epoch, let call = found,
+            epoch != call.session.epoch || !call.session.isLive || call.session.side(of: source.user) == nil
+        {
+            return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
         }
         let isNameUsed = found?.session.isLive == false
         guard

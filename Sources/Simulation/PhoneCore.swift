@@ -1,6 +1,8 @@
 import CallCore
 
-/// A call as a phone and the world name it. Epoch 0: the phone does not know it yet.
+/// A call as a phone and the world name it.
+///
+/// Epoch 0: the phone does not know it yet.
 struct CallName: Hashable, Comparable, CustomStringConvertible {
     var id: CallID
     var pair: Pair

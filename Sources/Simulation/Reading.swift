@@ -1,4 +1,5 @@
 import CallClient
+import CallCore
 import CallWire
 
 /// The members that phones read of what the server sends.
@@ -42,8 +43,24 @@ struct Key {
 enum Reading {
     /// An object; `nil` when it is none.
     static func object(_ bytes: [UInt8]) -> JSONObject? {
+        object(bytes, from: 0)
+    }
+
+    /// The object that begins at `start`; `nil` when it is none.
+    static func object(_ bytes: [UInt8], from start: Int) -> JSONObject? {
+        guard start < bytes.count else { return nil }
         // How it breaks the grammar makes no difference to a phone.
-        try? JSONObject(bytes)
+        return try? JSONObject(bytes, in: start..<bytes.count)
+    }
+
+    /// The object in a frame, behind the room that is kept for a transport's header.
+    static func object(inFrame frame: [UInt8]) -> JSONObject? { object(frame, from: WireLimits.headroom) }
+
+    /// Who else is in a room of `user`; `nil` when it is no room of two, or not this user's.
+    static func peer(inRoom room: String, of user: UserID) -> UserID? {
+        // Why it is not the user's room makes no difference.
+        guard case .pair(let peer)? = try? Room(room, for: user) else { return nil }
+        return peer
     }
 
     /// A push's payload as the system hands it to the app.

@@ -36,10 +36,10 @@ extension Watch {
         from start: Int,
         for handset: Handset
     ) -> (name: CallName, object: JSONObject)? {
-        guard let object = try? JSONObject(bytes, in: start..<bytes.count), let room = object.text(of: .room),
+        guard let object = Reading.object(bytes, from: start), let room = object.text(of: .room),
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch)
         else { return nil }
-        guard case .pair(let peer)? = try? Room(room, for: handset.user) else {
+        guard let peer = Reading.peer(inRoom: room, of: handset.user) else {
             fail("I10", "\(handset.device.text) of \(handset.user.text) was shown \(id.text) in \(room)")
             return nil
         }
@@ -81,7 +81,7 @@ extension Watch {
         guard reply.status == 200, let (name, object) = place(of: reply.body, from: 0, for: handset) else { return }
         confirmed.insert(mark(name, handset.device))
         for element in object.elements(of: .signals) {
-            guard let inner = try? JSONObject(element), let seq = inner.number(of: .seq) else { continue }
+            guard let inner = Reading.object(element), let seq = inner.number(of: .seq) else { continue }
             checkShown(name, UInt64(seq), inner, handset)
         }
     }
@@ -126,7 +126,7 @@ extension Watch {
 
     /// A frame reaches the server; whether it may come twice and must change nothing then.
     mutating func expectation(of frame: [UInt8], from handset: Handset) -> Bool {
-        guard let object = try? JSONObject(frame),
+        guard let object = Reading.object(frame),
             let kind = object.text(of: .type).flatMap({ SignalKind(rawValue: $0) }),
             let id = object.text(of: .callId).flatMap({ CallID($0) })
         else { return false }
@@ -207,7 +207,7 @@ extension Watch {
     // MARK: Pushes
 
     mutating func ordered(_ order: PushOrder, to handset: Int?, at now: Int64) {
-        guard let object = try? JSONObject(order.payload), object.text(of: .type) == "call.incoming",
+        guard let object = Reading.object(order.payload), object.text(of: .type) == "call.incoming",
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
             let caller = object.text(of: .fromUserId).flatMap({ UserID($0) }),
             let device = device(withToken: order.token)

@@ -104,6 +104,7 @@ extension World {
             case 1: asked = .end(id, device: outsider.device)
             default:
                 let body = Array("{\"action\":\"info\",\"data\":{\"data\":1}}".utf8)
+                // It is of the form: what is refused is who sends it.
                 guard let message = try? SignalMessage(body: body, callIDInPath: id, ringFor: .seconds(45)) else {
                     return
                 }

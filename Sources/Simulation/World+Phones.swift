@@ -195,7 +195,7 @@ extension World {
         guard handset.isPoller, let core = handset.core,
             let call = core.calls.last(where: { $0.name.id == id && $0.phase != .ended })
         else { return }
-        let next = (try? JSONObject(body))?.number(of: Key.next).map { UInt64($0) } ?? 0
+        let next = Reading.object(body)?.number(of: Key.next).map { UInt64($0) } ?? 0
         planPoll(handset, call.name, since: next, after: fetch.wait.milliseconds > 0 && status == 200 ? 100 : 1_500)
     }
 

@@ -85,7 +85,7 @@ extension World {
         for output in batch {
             switch output {
             case .send(_, let frame):
-                guard let object = try? JSONObject(frame, in: WireLimits.headroom..<frame.count),
+                guard let object = Reading.object(inFrame: frame),
                     let type = object.text(of: .type), type != "ack", type != "error"
                 else { continue }
                 fail("I7", "a repeated frame was relayed again: \(type)")

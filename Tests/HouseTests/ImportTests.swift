@@ -19,10 +19,13 @@ struct ImportTests {
         ],
         "CallClient": ["CallWire", "CallCore"],
         "CallTesting": ["Switchboard", "CallClient", "CallWire", "CallCore"],
+        "Simulation": ["Switchboard", "CallClient", "CallWire", "CallCore"],
         "ringline": [
             "Gateway", "Identity", "SQLiteStore", "ApplePush", "Switchboard", "CallWire", "CallCore", "CallClient",
             // `ringline call` is a client, and has no other WebSocket; keys are read before anything else is made.
             "LibWebSockets", "Crypto",
+            // `ringline simulate`.
+            "Simulation",
             "ArgumentParser", "Logging", "Metrics",
         ],
     ]

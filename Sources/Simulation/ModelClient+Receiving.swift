@@ -1,0 +1,239 @@
+import CallCore
+import CallWire
+
+/// What a model client hears: by socket, by push, and by asking.
+extension ModelClient {
+    func take(_ object: JSONObject, _ frame: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
+        guard let type = object.text(of: .type) else { return }
+        switch type {
+        case "ack": if let id = object.text(of: .id) { acknowledged(id, object, at: now, into: &outputs) }
+        case "error":
+            if let id = object.text(of: .id) { refused(id, object.text(of: .code) ?? "", at: now, into: &outputs) }
+        case "call": entry(nil, object, frame, at: now, into: &outputs)
+        default: if let kind = SignalKind(rawValue: type) { entry(kind, object, frame, at: now, into: &outputs) }
+        }
+    }
+
+    /// One entry of a call's log, by socket or fetch.
+    func entry(
+        _ kind: SignalKind?,
+        _ object: JSONObject,
+        _ frame: [UInt8],
+        at now: Moment,
+        into outputs: inout [CoreOutput]
+    ) {
+        guard let id = object.text(of: .callId).flatMap({ CallID($0) }), let room = object.text(of: .room),
+            let peer = Reading.peer(inRoom: room, of: user), let seq = object.number(of: .seq).map({ UInt64($0) }),
+            let epoch = object.number(of: .epoch).map({ UInt32(truncatingIfNeeded: $0) })
+        else { return }
+        let key = CallKey(id: id, pair: Pair(user, peer))
+        var index = table.lastIndex { $0.view.name.key == key }
+        if let known = index {
+            if table[known].view.name.epoch == 0 {
+                guard table[known].held.count < 64 else { return }
+                table[known].held.append(frame)
+                return
+            }
+            if epoch < table[known].view.name.epoch {
+                takeOlder(epoch, known, kind, object, into: &outputs)
+                return
+            }
+            if epoch > table[known].view.name.epoch {
+                finish(known, .replaced, .told, at: now, into: &outputs)
+                index = nil
+            }
+        }
+        if index == nil { index = begin(kind, key, peer, epoch, object, at: now, into: &outputs) }
+        guard let index, seq > table[index].lastSeq else { return }
+        table[index].lastSeq = seq
+        if let kind {
+            signal(kind, index, seq, object, at: now, into: &outputs)
+        } else {
+            state(index, object, at: now, into: &outputs)
+        }
+    }
+
+    /// An earlier call of the same name, which is over for this phone, lives on the server: a crash took what ended it.
+    func takeOlder(
+        _ epoch: UInt32,
+        _ index: Int,
+        _ kind: SignalKind?,
+        _ object: JSONObject,
+        into outputs: inout [CoreOutput]
+    ) {
+        guard kind == nil, object.text(of: .state) != "ended", table[index].view.phase == .ended else { return }
+        count += 1
+        outputs.append(
+            .transmit(
+                Outgoing(
+                    kind: .end,
+                    id: prefix + String(count),
+                    callID: table[index].view.name.id,
+                    peer: table[index].peer,
+                    epoch: epoch,
+                    fields: "",
+                    tries: 1
+                )
+            )
+        )
+    }
+
+    /// A call that this phone hears of for the first time, or of which it has forgotten.
+    func begin(
+        _ kind: SignalKind?,
+        _ key: CallKey,
+        _ peer: UserID,
+        _ epoch: UInt32,
+        _ object: JSONObject,
+        at now: Moment,
+        into outputs: inout [CoreOutput]
+    ) -> Int? {
+        let name = CallName(id: key.id, pair: key.pair, epoch: epoch)
+        if kind == .offer, object.text(of: .from) == peer.text, let until = object.number(of: .ringUntil) {
+            ring(name, peer, for: until - (object.number(of: .ts) ?? until), at: now, into: &outputs)
+            return table.count - 1
+        }
+        if kind == nil, object.text(of: .state) == "ended" { return nil }
+        // A call that lives on the server and that this app knows nothing of any more: its media is gone.
+        var call = Call(view: CoreCall(name: name, isCaller: kind == nil, phase: .talking), peer: peer)
+        call.offerIsKnown = true
+        table.append(call)
+        finish(table.count - 1, .failed, .late, at: now, into: &outputs)
+        say(.end, "\"reason\":\"failed\"", in: table.count - 1, at: now, into: &outputs)
+        return table.count - 1
+    }
+
+    func ring(
+        _ name: CallName,
+        _ peer: UserID,
+        for milliseconds: Int64,
+        at now: Moment,
+        into outputs: inout [CoreOutput]
+    ) {
+        var call = Call(view: CoreCall(name: name, isCaller: false, phase: .ringing), peer: peer)
+        call.until = now + .milliseconds(max(0, milliseconds) + 5_000)
+        call.offerIsKnown = true
+        table.removeAll { $0.view.name.key == name.key }
+        table.append(call)
+        outputs.append(.report(.rang(name)))
+        say(.ringing, "", in: table.count - 1, at: now, into: &outputs)
+    }
+
+    func signal(
+        _ kind: SignalKind,
+        _ index: Int,
+        _ seq: UInt64,
+        _ object: JSONObject,
+        at now: Moment,
+        into outputs: inout [CoreOutput]
+    ) {
+        let from = object.text(of: .fromDevice) ?? ""
+        let id = object.text(of: .id)
+        if let id, !table[index].seen.insert("\(from) \(id)").inserted { return }
+        let name = table[index].view.name
+        let delivery = Delivery(seq: seq, kind: kind, device: from, id: id)
+        if kind == .ice, !table[index].described.contains(from) {
+            table[index].early.append(delivery)
+            return
+        }
+        outputs.append(.report(.delivered(name, delivery)))
+        if kind == .offer || kind == .answer {
+            table[index].described.insert(from)
+            let early = table[index].early
+            table[index].early.removeAll { $0.device == from }
+            for one in early where one.device == from { outputs.append(.report(.delivered(name, one))) }
+        }
+        if kind == .answer, table[index].view.phase == .calling {
+            table[index].view.answeredBy = from
+        }
+    }
+
+    func state(_ index: Int, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
+        let winner = object.inner(of: .answeredBy)?.text(of: .device)
+        switch object.text(of: .state) {
+        case "answered", "active":
+            guard let winner else { return }
+            if table[index].view.phase == .ended {
+                if table[index].outbox.isEmpty, table[index].view.isCaller || winner == device.text {
+                    say(.end, "", in: index, at: now, into: &outputs)
+                }
+                return
+            }
+            if !table[index].view.isCaller, winner != device.text { return }
+            if !table[index].view.isCaller, table[index].view.phase == .ringing {
+                // It was this app before it forgot: its media is gone.
+                finish(index, .failed, .late, at: now, into: &outputs)
+                say(.end, "\"reason\":\"failed\"", in: index, at: now, into: &outputs)
+                return
+            }
+            talks(index, with: winner, at: now, into: &outputs)
+        case "ended":
+            let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
+            let replacedBy = object.text(of: .replacedBy).flatMap { CallID($0) }
+            // An end of our own goes on until it is acknowledged: what is relayed need not be durable yet.
+            finish(index, reason, .told, replacedBy: replacedBy, at: now, into: &outputs)
+        default:
+            // It rings on the server, and was ended here.
+            if table[index].view.phase == .ended, table[index].outbox.isEmpty, table[index].view.isCaller {
+                say(.end, "", in: index, at: now, into: &outputs)
+            }
+        }
+    }
+
+    func woken(by payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
+        guard let object = Reading.object(payload), let id = object.text(of: .callId).flatMap({ CallID($0) }),
+            let peer = object.text(of: .fromUserId).flatMap({ UserID($0) }),
+            let epoch = object.number(of: .epoch).map({ UInt32(truncatingIfNeeded: $0) }),
+            let until = object.number(of: .ringUntil), let sentAt = object.number(of: .sentAt)
+        else { return }
+        let name = CallName(id: id, pair: Pair(user, peer), epoch: epoch)
+        if let index = table.lastIndex(where: { $0.view.name.key == name.key }) {
+            // Known already: the same call, or an older one. A call of our own under that name is not known by epoch yet.
+            if table[index].view.name.epoch == 0 || table[index].view.name.epoch >= epoch { return }
+            finish(index, .replaced, .told, at: now, into: &outputs)
+        }
+        ring(name, peer, for: until - sentAt, at: now, into: &outputs)
+        if now.milliseconds > until {
+            finish(table.count - 1, .unanswered, .late, at: now, into: &outputs)
+            table[table.count - 1].outbox = []
+            return
+        }
+        outputs.append(.fetch(id, since: 0, epoch: epoch, number: 0, capability: nil))
+    }
+
+    func fetched(
+        _ id: CallID,
+        _ status: Int,
+        _ body: [UInt8],
+        at now: Moment,
+        into outputs: inout [CoreOutput]
+    ) {
+        guard let object = Reading.object(body) else { return }
+        guard status == 200 else {
+            guard status == 404 else { return }
+            // The server does not know it, or not any more.
+            for index in table.indices where table[index].view.name.id == id && table[index].offerIsKnown {
+                finish(index, nil, .refused, at: now, into: &outputs)
+            }
+            return
+        }
+        for element in object.elements(of: .signals) {
+            let frame = [UInt8](repeating: 0, count: WireLimits.headroom) + element
+            if let inner = Reading.object(element), let type = inner.text(of: .type) {
+                entry(SignalKind(rawValue: type), inner, frame, at: now, into: &outputs)
+            }
+        }
+        guard let room = object.text(of: .room), let peer = Reading.peer(inRoom: room, of: user) else { return }
+        let key = CallKey(id: id, pair: Pair(user, peer))
+        let epoch = UInt32(truncatingIfNeeded: object.number(of: .epoch) ?? 0)
+        guard let index = table.lastIndex(where: { $0.view.name.key == key }), table[index].view.name.epoch > 0 else {
+            return
+        }
+        if epoch > table[index].view.name.epoch {
+            finish(index, .replaced, .told, at: now, into: &outputs)
+        } else if object.text(of: .state) == "ended", table[index].view.name.epoch == epoch {
+            let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
+            finish(index, reason, .told, at: now, into: &outputs)
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import CallCore
+import CallWire
+
+/// What a model client says, how often it says it, and what becomes of it.
+extension ModelClient {
+    func wish(_ intent: Intent, at now: Moment, into outputs: inout [CoreOutput]) {
+        switch intent {
+        case .call(let id, let peer, let ringSeconds, let sdp):
+            let name = CallName(id: id, pair: Pair(user, peer), epoch: 0)
+            // A name whose end has not arrived yet is still in use: the new offer would be taken for a renegotiation.
+            if table.contains(where: { $0.view.name.key == name.key && !$0.outbox.isEmpty }) { return }
+            var call = Call(view: CoreCall(name: name, isCaller: true, phase: .calling), peer: peer)
+            call.until = now + .seconds((ringSeconds ?? 45) + 5)
+            // An earlier use of the name is over for this phone.
+            table.removeAll { $0.view.name.key == name.key }
+            table.append(call)
+            let ring = ringSeconds.map { ",\"ringTimeout\":\($0)" } ?? ""
+            say(.offer, "\(sdpField(sdp))\(ring),\"begin\":true", in: table.count - 1, at: now, into: &outputs)
+        case .answer(let name, let sdp):
+            guard let index = find(name), table[index].view.phase == .ringing else { return }
+            table[index].view.phase = .answering
+            table[index].until = now + .seconds(30)
+            say(.answer, sdpField(sdp), in: index, at: now, into: &outputs)
+        case .end(let name, let reason):
+            guard let index = find(name), table[index].view.phase != .ended else { return }
+            let field = reason.map { "\"reason\":\"\($0.rawValue)\"" } ?? ""
+            finish(index, reason, .user, at: now, into: &outputs)
+            say(.end, field, in: index, at: now, into: &outputs)
+        case .say(let name, let kind, let fields):
+            guard let index = find(name), table[index].view.phase != .ended else { return }
+            // Until the epoch is known a new description could begin another call.
+            if kind == .offer, !table[index].offerIsKnown { return }
+            say(kind, fields, in: index, at: now, into: &outputs)
+        }
+    }
+
+    func sdpField(_ number: Int) -> String { "\"sdp\":\"v=0\\r\\no=- \(number) 1 IN IP4 0.0.0.0\\r\\n\"" }
+
+    func say(
+        _ kind: SignalKind,
+        _ fields: String,
+        in index: Int,
+        at now: Moment,
+        into outputs: inout [CoreOutput]
+    ) {
+        count += 1
+        let call = table[index]
+        var one = Outgoing(
+            kind: kind,
+            id: prefix + String(count),
+            callID: call.view.name.id,
+            peer: call.peer,
+            epoch: call.view.name.epoch,
+            fields: fields
+        )
+        one.sentAt = now
+        one.tries = 1
+        table[index].outbox.append(one)
+        // What follows an offer has no call to go to before it is there.
+        let waits = call.view.isCaller && !call.offerIsKnown && kind != .offer && kind != .end && kind != .ice
+        if !waits { outputs.append(.transmit(one)) }
+    }
+
+    func resend(_ index: Int, at now: Moment, evenRecent: Bool, into outputs: inout [CoreOutput]) {
+        for place in table[index].outbox.indices {
+            let one = table[index].outbox[place]
+            guard evenRecent || one.sentAt.map({ now >= $0 + Self.resendAfter }) ?? true else { continue }
+            table[index].outbox[place].sentAt = now
+            table[index].outbox[place].tries += 1
+            if one.kind != .offer, table[index].view.name.epoch > 0 {
+                table[index].outbox[place].epoch = table[index].view.name.epoch
+            }
+            outputs.append(.transmit(table[index].outbox[place]))
+        }
+    }
+
+    func acknowledged(_ id: String, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
+        guard let (index, place) = outgoing(id) else {
+            // The offer of a call that was given up has arrived after all.
+            sayEndAgain(object, at: now, into: &outputs)
+            return
+        }
+        let one = table[index].outbox.remove(at: place)
+        let epoch = UInt32(truncatingIfNeeded: object.number(of: .epoch) ?? 0)
+        let seq = UInt64(object.number(of: .seq) ?? 0)
+        // Only the offer knows: anything else may have gone into a call of the peer's under the same name.
+        if one.kind == .offer, table[index].view.name.epoch == 0, epoch > 0 { adopt(epoch, in: index) }
+        // What named no epoch may have gone into another one than this phone believed.
+        var name = table[index].view.name
+        if epoch > 0 { name.epoch = epoch }
+        outputs.append(.report(.acknowledged(name, seq: seq, id: id, kind: one.kind)))
+        if one.kind == .offer, !table[index].offerIsKnown {
+            table[index].offerIsKnown = true
+            resend(index, at: now, evenRecent: true, into: &outputs)
+        }
+        if object.text(of: .state) == "ended", one.kind == .offer || one.kind == .answer {
+            let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
+            finish(
+                index,
+                reason,
+                .told,
+                replacedBy: object.text(of: .replacedBy).flatMap { CallID($0) },
+                at: now,
+                into: &outputs
+            )
+        } else if one.kind == .answer, table[index].view.phase == .answering {
+            talks(index, with: device.text, at: now, into: &outputs)
+        }
+        let held = table[index].held
+        table[index].held = []
+        for frame in held {
+            if let object = Reading.object(inFrame: frame) {
+                take(object, frame, at: now, into: &outputs)
+            }
+        }
+    }
+
+    func adopt(_ epoch: UInt32, in index: Int) {
+        table[index].view.name.epoch = epoch
+        // What was said before the epoch was known is said in it from now on.
+        for place in table[index].outbox.indices where table[index].outbox[place].kind != .offer {
+            table[index].outbox[place].epoch = epoch
+        }
+    }
+
+    func refused(_ id: String, _ code: String, at now: Moment, into outputs: inout [CoreOutput]) {
+        guard let (index, place) = outgoing(id) else { return }
+        let one = table[index].outbox[place]
+        switch code {
+        case "rate_limited", "store_unavailable", "draining", "internal_error": return
+        case _ where table[index].view.isCaller && !table[index].offerIsKnown && one.kind != .end && one.kind != .offer:
+            // It overtook the offer, and met no call or an earlier one of the name.
+            return
+        default: break
+        }
+        table[index].outbox.remove(at: place)
+        outputs.append(.report(.refused(table[index].view.name, kind: one.kind, code: code)))
+        switch one.kind {
+        case .offer where !table[index].offerIsKnown: finish(index, .failed, .refused, at: now, into: &outputs)
+        case .answer where table[index].view.phase == .answering:
+            finish(
+                index,
+                code == "already_answered" ? .answeredElsewhere : nil,
+                .refused,
+                at: now,
+                into: &outputs
+            )
+        case .offer, .answer, .ringing, .ice, .connected, .update, .dtmf, .info, .end:
+            if code == "already_answered", table[index].view.phase == .ringing {
+                finish(index, .answeredElsewhere, .refused, at: now, into: &outputs)
+            }
+            if code == "call_ended" || code == "not_found" { finish(index, nil, .refused, at: now, into: &outputs) }
+        }
+    }
+
+    func sayEndAgain(_ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
+        guard let text = object.text(of: .callId), let id = CallID(text), object.text(of: .state) != "ended",
+            let index = table.lastIndex(where: { $0.view.name.id == id && $0.view.phase == .ended && $0.view.isCaller }
+            ),
+            table[index].outbox.isEmpty, let epoch = object.number(of: .epoch)
+        else { return }
+        if table[index].view.name.epoch == 0 { adopt(UInt32(truncatingIfNeeded: epoch), in: index) }
+        guard table[index].view.name.epoch == UInt32(truncatingIfNeeded: epoch) else { return }
+        say(.end, "", in: index, at: now, into: &outputs)
+    }
+}

@@ -112,7 +112,10 @@ extension Watch {
                 return call
             }
         }
-        return nil
+        // Else the last one of that name that is over.
+        return recent.reversed().lazy.compactMap { calls[$0] }.first {
+            $0.record.id == id && ($0.record.caller == user || $0.record.callee == user)
+        }
     }
 
     func part(of handset: Handset, in call: Mirror) -> Coverage.Part {

@@ -22,7 +22,10 @@ extension World {
     private func wild(_ call: Watch.Mirror) {
         let near = handsets.filter { $0.user == call.record.caller || $0.user == call.record.callee }
         guard let handset = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
-        foreign(handset, kind, call.name, fields: fields(of: kind))
+        var name = call.name
+        // Now and then about a call that never was.
+        if kind != .offer, users.percent(5), let id = CallID("none\(foreignCount)") { name.id = id }
+        foreign(handset, kind, name, fields: fields(of: kind))
     }
 
     func fields(of kind: SignalKind) -> String {

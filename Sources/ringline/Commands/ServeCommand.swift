@@ -39,6 +39,7 @@ struct ServeCommand: ParsableCommand {
     @Option(help: Self.help("probe-timeout")) var probeTimeout: String?
     @Option(help: Self.help("disconnect-grace")) var disconnectGrace: String?
     @Option(help: Self.help("busy-policy")) var busyPolicy: String?
+    @Option(help: Self.help("socketio-trust-register")) var socketioTrustRegister: String?
     @Option(help: Self.help("max-connections")) var maxConnections: String?
     @Option(help: Self.help("log-level")) var logLevel: String?
     @Option(help: Self.help("log-format")) var logFormat: String?
@@ -59,8 +60,9 @@ struct ServeCommand: ParsableCommand {
             "apns-environment": apnsEnvironment, "apns-endpoint-sandbox": apnsEndpointSandbox,
             "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile, "tls-cert": tlsCert,
             "tls-key": tlsKey, "ring-timeout": ringTimeout, "probe-timeout": probeTimeout,
-            "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy, "max-connections": maxConnections,
-            "log-level": logLevel, "log-format": logFormat,
+            "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy,
+            "socketio-trust-register": socketioTrustRegister,
+            "max-connections": maxConnections, "log-level": logLevel, "log-format": logFormat,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         flags["allow-origin"] = allowOrigin

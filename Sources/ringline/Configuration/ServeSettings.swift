@@ -19,6 +19,7 @@ struct ServeSettings {
     let apns: APNs?
     let tls: ServerConfiguration.TLS?
     let allowedOrigins: Set<String>
+    let trustsRegister: Bool
     let maxConnections: Int?
     let policy: Policy
     let logLevel: String
@@ -51,6 +52,7 @@ struct ServeSettings {
         apns = try Self.apns(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source.values("allow-origin"))
+        trustsRegister = try source.flag("socketio-trust-register")
         maxConnections = try Self.count("max-connections", source)
         logLevel = try source.choice(
             "log-level",

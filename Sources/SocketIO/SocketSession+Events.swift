@@ -72,10 +72,10 @@ extension SocketSession {
         if let object { json.rawMembers(object.copy(leavingOut: left)[...]) }
         json.endObject()
         if pending.count < SocketIOLimits.awaitedAcks {
-            let isKnown = type == "offer" || type == "end"
-            pending[id, default: []].append(
-                PendingEvent(event: isKnown || !event.isEmpty ? event : "", number: number, peer: isKnown ? peer : nil)
-            )
+            let hasPeer = type == "offer" || type == "end"
+            pending[id, default: []].append(PendingEvent(event: event, number: number, peer: hasPeer ? peer : nil))
+            if let peer, type == "offer" { offering.insert(peer) }
+            if let peer, type == "end" { ending.insert(peer) }
         }
         hand(json.bytes)
     }

@@ -45,6 +45,9 @@ extension SocketSession {
     private mutating func answered(_ object: JSONObject) -> PendingEvent? {
         guard let id = object.text("id"), var waiting = pending[id], !waiting.isEmpty else { return nil }
         let event = waiting.removeFirst()
+        if let peer = event.peer {
+            if event.event == "offer" { offering.remove(peer) } else { ending.remove(peer) }
+        }
         pending[id] = waiting.isEmpty ? nil : waiting
         return event
     }
@@ -90,9 +93,10 @@ extension SocketSession {
     /// The app takes `call-ended` for the end of whatever it has with that user: it is not told what it has just ended itself
     /// and may have followed by a new offer, and by another name that one call has given way to another.
     private mutating func tellEnd(of log: LogName, with peer: UserID, _ object: JSONObject, _ me: Identity) {
-        let own = pending.values.joined().filter { $0.peer == peer }
-        let isGoingOn = peers.ended(log, with: peer) || own.contains { $0.event == "offer" }
-        if own.contains(where: { $0.event == "call-end" }), !isGoingOn { return }
+        let reason = object.text("reason")
+        let isReplaced = reason == "glare" || reason == "replaced" && offering.contains(peer)
+        let isGoingOn = peers.ended(log, with: peer) || isReplaced
+        if ending.remove(peer) != nil, !isGoingOn { return }
         let members = object.copy(leavingOut: [.type, .room, .ts])
         let body: (inout JSONWriter) -> Void = { json in
             json.name("from")

@@ -92,6 +92,9 @@ public struct SocketSession: Sendable {
     /// Events whose answer is awaited, by the id of their frame.
     var pending: [String: [PendingEvent]] = [:]
     var peers = PeerCalls()
+    /// Whom it has just made an offer, and with whom it has just ended a call: that is not answered yet.
+    var offering: Set<UserID> = []
+    var ending: Set<UserID> = []
     var lastSignal: UInt64 = 0
     /// The device that CONNECT named.
     var device: DeviceID?

@@ -78,7 +78,7 @@ public enum EnginePayload {
         while position < body.count {
             guard body[position] == 0 else { throw body[position] == 1 ? .binary : .syntax }
             guard let mark = body[position...].prefix(9).firstIndex(of: 0xFF),
-                let length = number(body[(position + 1)..<mark].map { $0 + 0x30 }[...]),
+                let length = number(body[(position + 1)..<mark].map { $0 <= 9 ? $0 + 0x30 : 0 }[...]),
                 mark + 1 + length <= body.count
             else { throw .syntax }
             let part = body[(mark + 1)..<(mark + 1 + length)]

@@ -133,7 +133,7 @@ extension SocketSession {
         case .v3:
             json.value("\(error.code.rawValue): \(error.message)")
             push(SocketPacket(.connectError, data: json.bytes))
-            isRefused = true
+            leaving = Leaving(code: 4401, reason: "not let in")
             outputs.append(.needsTurn)
         }
     }
@@ -166,8 +166,7 @@ extension SocketSession {
         case .joined(let identity) where identity.user == named.user: outputs.append(.showedLife)
         case .joined:
             refuse(WireError(.forbidden, "userId: is not the token's user", field: "userId"), event: "register", number)
-            leave()
-            finish(code: 4403, "registered as another user")
+            leave(4403, "registered as another user")
             return
         case .awaitingConnect, .over: return
         }

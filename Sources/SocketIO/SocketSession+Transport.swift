@@ -56,7 +56,7 @@ extension SocketSession {
     mutating func turned(at now: Moment) {
         if !unconfirmed.isEmpty, pings.isEmpty { ping(isOurs: true, at: now) }
         if case .polling(let request?) = transport, !queue.isEmpty { answer(request) }
-        if isRefused, queue.isEmpty { finish(code: 4401, "not let in") }
+        if let leaving, queue.isEmpty { finish(code: leaving.code, leaving.reason) }
     }
 
     private mutating func answer(_ request: UInt64) {
@@ -84,7 +84,7 @@ extension SocketSession {
             transport = .polling(waiting: request)
             if queue.isEmpty, case .probed = candidate { enqueue(EnginePacket(.noop).text) }
             if !queue.isEmpty { answer(request) }
-            if isRefused { finish(code: 4401, "not let in") }
+            if let leaving { finish(code: leaving.code, leaving.reason) }
         }
     }
 
@@ -240,13 +240,13 @@ extension SocketSession {
     /// A client that is sent a DISCONNECT stays away until its user does something; one whose transport ends comes back by
     /// itself, which is right after a restart and wrong when its place is taken or it does harm.
     mutating func dismiss(_ code: UInt16, _ reason: String) {
-        if [4400, 4403, 4409, 4429].contains(code) { leave() }
-        finish(code: code, reason)
+        if [4400, 4403, 4409, 4429].contains(code) { leave(code, reason) } else { finish(code: code, reason) }
     }
 
-    /// Sends DISCONNECT, and with it all that waits.
-    mutating func leave() {
+    /// Sends DISCONNECT after all that waits, and then is over.
+    mutating func leave(_ code: UInt16, _ reason: String) {
         push(SocketPacket(.disconnect))
-        if case .polling(let request?) = transport { answer(request) }
+        leaving = Leaving(code: code, reason: reason)
+        outputs.append(.needsTurn)
     }
 }

@@ -100,8 +100,13 @@ public struct SocketSession: Sendable {
     var device: DeviceID?
     /// Events from a client that nobody knows.
     var strangersEvents = 0
-    /// Whether it was told that it is not let in, and nothing more can come of it: over as soon as it has been sent that.
-    var isRefused = false
+    /// It was told that nothing more comes of it, and is over as soon as it has been sent that: the close code, and why.
+    var leaving: Leaving?
+
+    struct Leaving: Equatable {
+        let code: UInt16
+        let reason: String
+    }
 
     var outputs: [Output] = []
 

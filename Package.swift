@@ -80,7 +80,7 @@ let package = Package(
             name: "ringline",
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "ApplePush", "Switchboard", "CallCore", "CallWire",
-                "LibWebSockets",
+                "LibWebSockets", "Simulation",
                 "Crypto", arguments, logging,
             ],
             swiftSettings: house

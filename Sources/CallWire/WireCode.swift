@@ -28,6 +28,8 @@ public enum WireCode: String, Sendable, CaseIterable {
     case tooLarge = "too_large"
     /// The body is not JSON.
     case unsupportedMediaType = "unsupported_media_type"
+    /// The path is a WebSocket's, and the request asks for none.
+    case upgradeRequired = "upgrade_required"
     /// The description is none.
     case invalidSDP = "invalid_sdp"
     /// Too much in too short a time.
@@ -51,6 +53,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .tooLarge: 413
         case .unsupportedMediaType: 415
         case .invalidSDP: 422
+        case .upgradeRequired: 426
         case .rateLimited: 429
         case .draining, .storeUnavailable: 503
         case .internalError: 500
@@ -75,6 +78,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .tooLarge: "Too large"
         case .unsupportedMediaType: "Unsupported media type"
         case .invalidSDP: "Invalid SDP"
+        case .upgradeRequired: "Upgrade required"
         case .rateLimited: "Rate limited"
         case .draining: "Draining"
         case .storeUnavailable: "Store unavailable"

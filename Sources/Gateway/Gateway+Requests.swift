@@ -90,6 +90,10 @@ extension Gateway {
             if error.code == .tokenExpired {
                 headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#))
             }
+        case .upgradeRequired:
+            reply = Reply(WireError(.upgradeRequired, "this is a WebSocket's path: Upgrade: websocket is missing"))
+            // RFC 9110, section 7.8: whoever sends Upgrade says so in Connection.
+            headers += [.init("Upgrade", "websocket"), .init("Connection", "Upgrade")]
         case .methodNotAllowed(let allowed):
             reply = Reply(WireError(.methodNotAllowed, "allowed here: \(allowed.joined(separator: ", "))"))
             headers.append(.init("Allow", allowed.joined(separator: ", ")))
@@ -125,4 +129,5 @@ extension Gateway {
 enum RoutingFault: Error {
     case wire(WireError)
     case methodNotAllowed([String])
+    case upgradeRequired
 }

@@ -16,7 +16,7 @@ public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let bouncer: any Bouncer
     let log: Logger
-    /// Set once by ``open(store:push:capabilities:)``, before the loop runs.
+    /// Set once by ``open(store:push:capabilities:relay:)``, before the loop runs.
     private(set) var server: Server?
     private(set) var switchboard: Switchboard?
     private var store: (any CallStore)?
@@ -47,7 +47,12 @@ public final class Gateway: @unchecked Sendable {
     /// Opens the store, takes up what it holds, and listens; nothing is served before ``run()``.
     ///
     /// - Throws: ``StoreFailure`` or ``LibWebSockets/ServerError``, each one sentence.
-    public func open(store: any CallStore, push: any PushSender, capabilities: any CapabilityIssuer) throws {
+    public func open(
+        store: any CallStore,
+        push: any PushSender,
+        capabilities: any CapabilityIssuer,
+        relay: (any RelayIssuer)? = nil
+    ) throws {
         let now = clock.now()
         // The port first: a second server on the same port should not touch the store of the first.
         let server = try Server(configuration: configuration.server, delegate: self)
@@ -63,6 +68,7 @@ public final class Gateway: @unchecked Sendable {
             policy: configuration.policy,
             stored: stored,
             capabilities: capabilities,
+            relay: relay,
             random: SystemRandomNumberGenerator(),
             at: now
         )

@@ -9,11 +9,13 @@ enum Route: Equatable {
     case getSignal(String?)
     case deleteSignal(String)
     case history
+    case record
     case call(String)
     case timeline(String)
     case register
     case devices
     case removeDevice(String)
+    case relayCredential
     case blocks
     case block
     case unblock(String)
@@ -21,6 +23,7 @@ enum Route: Equatable {
 
     init(method: String, path: String) throws(RoutingFault) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+        guard parts != ["ws"] else { throw .upgradeRequired }
         let routes = Self.routes(parts)
         guard !routes.isEmpty else { throw .wire(WireError(.notFound, "there is nothing at this path")) }
         guard let route = routes.first(where: { $0.method == method }) else {
@@ -32,7 +35,8 @@ enum Route: Equatable {
     /// What can be done at a path, by method.
     private static func routes(_ parts: [String]) -> [(method: String, route: Route)] {
         switch (parts.count, parts.dropFirst().first) {
-        case (2, "calls") where parts[0] == "api": [("GET", .history)]
+        case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .record)]
+        case (2, "turn-cred") where parts[0] == "api": [("GET", .relayCredential)]
         case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
             [("GET", .getSignal(nil)), ("POST", .postSignal(nil))]
@@ -64,6 +68,9 @@ enum Route: Equatable {
                 limit: Int(try head.number("limit", in: 1...500) ?? 50),
                 before: try head.number("before", in: 0...Int64.max).map { CallNumber(rawValue: $0) }
             )
+        case .record:
+            try head.checkJSON()
+            return .record(with: try Self.callee(in: body))
         case .call(let id): return .call(try Self.callID(id))
         case .timeline(let id): return .timeline(try Self.callID(id))
         case .register:
@@ -73,6 +80,7 @@ enum Route: Equatable {
         case .removeDevice(let id):
             guard let device = DeviceID(id) else { throw WireError(.notFound, "there is no such device") }
             return .removeDevice(device)
+        case .relayCredential: return .relayCredential
         case .blocks: return .blocks
         case .block:
             try head.checkJSON()
@@ -89,6 +97,18 @@ enum Route: Equatable {
     private static func callID(_ text: String) throws(WireError) -> CallID {
         guard let id = CallID(text) else { throw .invalid(.callId, "must be 1 to 128 of A–Z a–z 0–9 . _ : -") }
         return id
+    }
+
+    /// Whom a client says that it calls.
+    ///
+    /// `call_type` is checked and not believed: the offer says what the call is.
+    private static func callee(in body: [UInt8]) throws(WireError) -> UserID {
+        let object = try JSONObject.ofBody(body)
+        guard let callee = try object.user(.callee_id) else { throw .invalid(.callee_id, "is missing") }
+        switch try object.text(.call_type) {
+        case nil, "audio", "video": return callee
+        default: throw .invalid(.call_type, "must be audio or video")
+        }
     }
 
     private static func blockedUser(in body: [UInt8]) throws(WireError) -> UserID {

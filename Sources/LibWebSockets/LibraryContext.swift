@@ -107,10 +107,13 @@ final class LibraryContext {
             info.vhost_name = UnsafePointer(string("secure"))
             info.ssl_cert_filepath = UnsafePointer(string(tls.certificatePath))
             info.ssl_private_key_filepath = UnsafePointer(string(tls.keyPath))
+            // The first line says what is wrong, the last only that something is; ours says it all.
+            LibraryLog.hold()
             secureHost = lws_create_vhost(context, &info)
+            let reason = LibraryLog.release(toSink: secureHost != nil)
             if secureHost == nil {
                 destroy()
-                throw .badCertificate(path: tls.certificatePath, reason: LibraryLog.takeLastError())
+                throw .badCertificate(path: tls.certificatePath, reason: reason)
             }
         }
         if plainHost == nil {

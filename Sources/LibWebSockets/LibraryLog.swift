@@ -8,17 +8,21 @@ enum LibraryLog {
     /// Lines a second; what is over is counted and said once.
     static let linesPerSecond = 20
 
+    typealias Sink = @Sendable (LibraryLogLevel, String) -> Void
+
     private struct State {
-        var sink: (@Sendable (LibraryLogLevel, String) -> Void)?
+        var sink: Sink?
         var second = 0
         var lines = 0
         var dropped = 0
         var lastError = ""
+        /// What is kept back while it is not yet known whether it matters.
+        var held: [(LibraryLogLevel, String)]?
     }
 
     private static let state = Locked(State())
 
-    static func send(to sink: (@Sendable (LibraryLogLevel, String) -> Void)?) {
+    static func send(to sink: Sink?) {
         state.withLock { $0.sink = sink }
         begin()
     }
@@ -36,12 +40,30 @@ enum LibraryLog {
         }
     }
 
+    /// Keeps lines back until ``release(toSink:)``.
+    static func hold() { state.withLock { $0.held = [] } }
+
+    /// Lets held lines go where they belong, or drops them and gives back the first error among them.
+    @discardableResult
+    static func release(toSink: Bool) -> String {
+        let (held, sink) = state.withLock { state in
+            defer { state.held = nil }
+            return (state.held ?? [], state.sink)
+        }
+        if toSink { for (level, text) in held { sink?(level, text) } }
+        return held.first { $0.0 == .error }?.1 ?? ""
+    }
+
     static func take(_ level: Int32, _ line: UnsafePointer<CChar>) {
         let text = escaped(line)
         let grave = level == Int32(LLL_ERR)
         let now = time(nil)
         let (sink, dropped) = state.withLock { state in
             if grave { state.lastError = text }
+            if let count = state.held?.count {
+                if count < linesPerSecond { state.held?.append((grave ? .error : .warning, text)) }
+                return (nil as Sink?, 0)
+            }
             var dropped = 0
             if state.second != now {
                 (state.second, state.lines) = (now, 0)
@@ -50,7 +72,7 @@ enum LibraryLog {
             state.lines += 1
             guard state.lines <= linesPerSecond else {
                 state.dropped += 1
-                return (nil as (@Sendable (LibraryLogLevel, String) -> Void)?, 0)
+                return (nil as Sink?, 0)
             }
             return (state.sink, dropped)
         }

@@ -15,6 +15,9 @@ final class Handset {
     let isPoller: Bool
     let environment: APNsEnvironment
 
+    /// Whether its app is built on the real client core, not on the model.
+    let isRealApp: Bool
+
     var power = Power.killed
     var core: (any PhoneCore)?
     /// Counts the starts of its app.
@@ -27,6 +30,8 @@ final class Handset {
     var token: String
     var oldTokens: [(token: String, until: Int64)] = []
     var tokenCount = 0
+    /// Whether the server takes its bearer token no longer.
+    var hasExpiredToken = false
     /// When it was last sure to have heard the server.
     var heardAt: Int64 = 0
     /// For when the world has planned to wake its core.
@@ -44,6 +49,7 @@ final class Handset {
         mark: TokenMark,
         skew: Int64,
         isPoller: Bool,
+        isRealApp: Bool,
         environment: APNsEnvironment
     ) {
         self.index = index
@@ -52,6 +58,7 @@ final class Handset {
         self.mark = mark
         self.skew = skew
         self.isPoller = isPoller
+        self.isRealApp = isRealApp
         self.environment = environment
         token = "\(device.text)0"
     }
@@ -64,6 +71,9 @@ struct Deliveries {
     var lastSeq: UInt64 = 0
     var names: Set<String> = []
     var seqs: Set<UInt64> = []
+    /// Those that have reached the phone, handed on or not.
+    var arrived: Set<String> = []
+    var arrivedSeqs: Set<UInt64> = []
     var described: Set<String> = []
 }
 
@@ -100,6 +110,9 @@ enum Event {
     case closeDown(link: Int, code: UInt16)
     case request(Int)
     case response(Int, status: Int, body: [UInt8])
+    case timeout(Int)
+    case tokenRenewed(handset: Int, instance: Int)
+    case tokenExpires(handset: Int)
     case committed(run: Int)
     indirect case storeReport(run: Int, StoreReport)
     indirect case pushArrives(run: Int, PushOrder)

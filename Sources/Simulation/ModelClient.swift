@@ -59,13 +59,14 @@ final class ModelClient: PhoneCore {
             take(object, frame, at: now, into: &outputs)
         case .push(let payload): woken(by: payload, at: now, into: &outputs)
         case .response(let id, let status, let body):
-            guard let object = try? JSONObject(body) else { return }
+            guard status != 0, let object = try? JSONObject(body) else { return }
             if status == 200 {
                 acknowledged(id, object, at: now, into: &outputs)
             } else {
                 refused(id, object.text(of: .code) ?? "", at: now, into: &outputs)
             }
-        case .fetched(let id, let status, let body): fetched(id, status, body, at: now, into: &outputs)
+        case .fetched(let id, _, let status, let body): fetched(id, status, body, at: now, into: &outputs)
+        case .tokenExpired, .tokenRenewed: break
         case .intent(let intent): wish(intent, at: now, into: &outputs)
         case .deadlineReached: tick(at: now, into: &outputs)
         }
@@ -484,7 +485,7 @@ final class ModelClient: PhoneCore {
             table[table.count - 1].outbox = []
             return
         }
-        outputs.append(.fetch(id, since: 0, epoch: epoch))
+        outputs.append(.fetch(id, since: 0, epoch: epoch, number: 0, capability: nil))
     }
 
     private func fetched(

@@ -44,10 +44,14 @@ enum CoreInput {
     case disconnected
     case frame([UInt8])
     case push([UInt8])
-    /// The answer to a signal sent as a request: status and body; `nil` when it was lost.
+    /// The answer to a signal sent as a request: status and body; status 0 when nothing came.
     case response(id: String, status: Int, body: [UInt8])
-    /// The answer to a fetch.
-    case fetched(CallID, status: Int, body: [UInt8])
+    /// The answer to the fetch of that number; status 0 when nothing came.
+    case fetched(CallID, number: UInt64, status: Int, body: [UInt8])
+    /// The server has closed the socket because the token has expired.
+    case tokenExpired
+    /// There is a fresh token.
+    case tokenRenewed
     case intent(Intent)
     case deadlineReached
 }
@@ -56,7 +60,16 @@ enum CoreInput {
 enum CoreOutput {
     /// Bring a signal to the server, by whichever way is there.
     case transmit(Outgoing)
-    case fetch(CallID, since: UInt64, epoch: UInt32)
+    /// Write a frame to the socket.
+    case send([UInt8])
+    /// Make a request of a signal; `capability`: the push's word instead of the token.
+    case post(id: String, CallID, [UInt8], capability: String?)
+    /// Ask for a call's log; epoch 0 = all of it.
+    case fetch(CallID, since: UInt64, epoch: UInt32, number: UInt64, capability: String?)
+    /// Open a socket.
+    case connect
+    /// Get a fresh token.
+    case renewToken
     case report(Report)
 }
 
@@ -64,6 +77,8 @@ enum CoreOutput {
 enum Report {
     /// The phone rings (CallKit: reportNewIncomingCall).
     case rang(CallName)
+    /// A signal has reached the phone; the app or the engine may get it later.
+    case arrived(CallName, Delivery)
     /// A signal is handed to the app, in order, once.
     case delivered(CallName, Delivery)
     /// The server has a signal for good.
@@ -72,6 +87,8 @@ enum Report {
     /// The call is between this device and that one.
     case answered(CallName)
     case ended(CallName, EndReason?, Cause, replacedBy: CallID?)
+    /// The phone itself has seen an invariant break.
+    case broken(String, String)
 }
 
 /// How a phone learnt that a call was over.
@@ -87,7 +104,11 @@ struct Delivery: Hashable {
 
 /// How a call stands for a phone.
 struct CoreCall {
-    enum Phase { case calling, ringing, answering, talking, ended }
+    enum Phase {
+        case calling, ringing, answering, talking, ended
+        /// It crosses a call of this phone, and nothing of it is shown.
+        case hushed
+    }
     var name: CallName
     var isCaller: Bool
     var phase: Phase

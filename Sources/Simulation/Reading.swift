@@ -1,3 +1,4 @@
+import CallClient
 import CallWire
 
 /// The members that phones read of what the server sends.
@@ -31,6 +32,38 @@ struct Key {
     static let signals = Key("signals")
     static let next = Key("next")
     static let to = Key("to")
+    static let sdp = Key("sdp")
+    static let candidate = Key("candidate")
+    static let data = Key("data")
+    static let round = Key("round")
+}
+
+/// Bytes as phones read them.
+enum Reading {
+    /// An object; `nil` when it is none.
+    static func object(_ bytes: [UInt8]) -> JSONObject? {
+        // How it breaks the grammar makes no difference to a phone.
+        try? JSONObject(bytes)
+    }
+
+    /// A push's payload as the system hands it to the app.
+    static func push(_ payload: [UInt8]) -> [String: PushValue] {
+        var push: [String: PushValue] = [:]
+        guard let object = object(payload) else { return push }
+        for member in object.members {
+            guard let name = object.name(of: member) else { continue }
+            push[name] =
+                switch member.kind {
+                case .string: object.string(member).map { .string($0) } ?? .other
+                case .number: object.integer(member).map { .int($0) } ?? .other
+                case .true: .bool(true)
+                case .false: .bool(false)
+                case .null: .null
+                case .object, .array: .other
+                }
+        }
+        return push
+    }
 }
 
 extension JSONObject {
@@ -41,6 +74,11 @@ extension JSONObject {
     func text(of member: Key) -> String? { find(member).flatMap { string($0) } }
 
     func number(of member: Key) -> Int64? { find(member).flatMap { integer($0) } }
+
+    /// The value's own text.
+    func raw(of member: Key) -> String? {
+        find(member).flatMap { $0.kind == .null ? nil : String(decoding: bytes[$0.value], as: UTF8.self) }
+    }
 
     func inner(of member: Key) -> JSONObject? { find(member).flatMap { inner($0) } }
 

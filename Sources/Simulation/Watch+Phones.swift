@@ -194,10 +194,11 @@ extension Watch {
                 fail("I5", "\(handset.device.text) was handed a candidate of \(name) before its description")
             }
         } else {
-            if one.seq <= log.lastSeq {
+            // An offer waits for the user, while the other side's words do not.
+            if one.seq <= log.lastSeq, !(one.kind == .offer && handset.isRealApp) {
                 fail("I4", "\(handset.device.text) was handed \(one.seq) of \(name) after \(log.lastSeq)")
             }
-            log.lastSeq = one.seq
+            log.lastSeq = max(log.lastSeq, one.seq)
         }
         if one.kind == .offer || one.kind == .answer { log.described.insert(one.device) }
         handset.delivered[name] = log

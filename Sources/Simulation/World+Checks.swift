@@ -75,8 +75,10 @@ extension World {
             if part == .caller, one.kind == .ice, call.isRinging { continue }
             if part == .caller, one.seq <= watch.callerSince[call.name] ?? 0 { continue }
             if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
+            // What waits for its user, or for its description, is checked where it waits.
+            if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
             // The same description under another name is the same signal.
-            if log?.seqs.contains(one.seq) == true { continue }
+            if log?.seqs.contains(one.seq) == true || log?.arrivedSeqs.contains(one.seq) == true { continue }
             fail(
                 "I4",
                 "\(one.kind.rawValue) \(one.id) from \(one.device.text) in \(call.name) was acknowledged as \(one.seq) "
@@ -96,6 +98,7 @@ extension World {
         recover()
         for handset in handsets {
             handset.offlineUntil = 0
+            handset.hasExpiredToken = false
             if handset.power != .foreground { launch(handset) }
             if let link = handset.link, links[link].isHalfOpen { closesAtPhone(link, code: 1006) }
         }
@@ -144,6 +147,8 @@ extension World {
                 let known = handset.core?.calls.last { $0.name == call.name }
                 switch watch.part(of: handset, in: call) {
                 case .caller, .winner:
+                    // Who only asks for what it knows is not told of what another hand began in its name.
+                    if handset.isPoller, known == nil { continue }
                     if known == nil || known?.phase == .ended {
                         found.append("\(call.name) lives and \(handset.device.text) is not in it")
                     } else if !call.isRinging, let by = known?.answeredBy, by != watch.winners[number]?.text {

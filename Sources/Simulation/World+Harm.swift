@@ -38,7 +38,14 @@ extension World {
     }
 
     /// A signal that the phone's own core knows nothing of.
-    func foreign(_ handset: Handset, _ kind: SignalKind, _ name: CallName, fields: String, epoch: UInt32? = nil, prefix: String = "f") {
+    func foreign(
+        _ handset: Handset,
+        _ kind: SignalKind,
+        _ name: CallName,
+        fields: String,
+        epoch: UInt32? = nil,
+        prefix: String = "f"
+    ) {
         foreignCount += 1
         let peer = name.pair.other(than: handset.user)
         let more = fields.isEmpty ? "" : "," + fields

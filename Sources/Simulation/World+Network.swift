@@ -34,6 +34,10 @@ extension World {
             after(latency(), .closeDown(link: index, code: 1006))
             return
         }
+        guard !handset.hasExpiredToken else {
+            after(latency(), .closeDown(link: index, code: 4401))
+            return
+        }
         links[index].isOpenAtServer = true
         links[index].openedAt = now
         links[index].heardAt = now
@@ -124,6 +128,7 @@ extension World {
         handset.link = nil
         handset.isConnecting = false
         log("\(handset.device.text) loses its socket, \(code)")
+        if code == 4401 { tell(handset, .tokenExpired) }
         tell(handset, .disconnected)
         // Replaced by itself: the newer one is the one to keep, and there is none newer only if it broke as well.
         after(handset.backoff + network.within(0...200), .connect(handset: handset.index))

@@ -13,9 +13,19 @@ extension World {
         for output in batch {
             switch output {
             case .transmit(let signal): transmit(signal, from: handset)
-            case .fetch(let id, let since, let epoch):
-                let cursor = ClientMessage.Cursor(epoch: epoch, seq: since)
-                requests(.fetch(id, .init(since: cursor, device: handset.device)), from: handset)
+            case .send(let frame): if let link = handset.link, !handset.isConnecting { writes(frame, on: link) }
+            case .post(let id, let callID, let body, let capability):
+                requests(.signal(id: id, body, callID), from: handset, capability: capability)
+            case .fetch(let id, let since, let epoch, let number, let capability):
+                let cursor = epoch == 0 ? nil : ClientMessage.Cursor(epoch: epoch, seq: since)
+                requests(
+                    .fetch(id, .init(since: cursor, device: handset.device), number: number),
+                    from: handset,
+                    capability: capability
+                )
+            case .connect: after(network.within(0...50), .connect(handset: handset.index))
+            case .renewToken:
+                after(network.within(100...3_000), .tokenRenewed(handset: handset.index, instance: handset.instance))
             case .report(let report): take(report, from: handset)
             }
         }
@@ -61,12 +71,34 @@ extension World {
         requests(.signal(id: signal.id, Array(body.utf8), signal.callID), from: handset)
     }
 
+    private func core(of handset: Handset) -> any PhoneCore {
+        guard handset.isRealApp else {
+            return ModelClient(user: handset.user, device: handset.device, instance: handset.instance)
+        }
+        let stream = 1_000 + UInt64(handset.index) * 1_000 + UInt64(handset.instance)
+        return AppClient(
+            user: handset.user,
+            device: handset.device,
+            instance: handset.instance,
+            chance: Chance(seed: seed, stream: stream),
+            nextNumber: { [unowned self] in
+                sdpCount += 1
+                return sdpCount
+            }
+        )
+    }
+
+    func renewed(_ handset: Handset) {
+        handset.hasExpiredToken = false
+        tell(handset, .tokenRenewed)
+    }
+
     // MARK: Power
 
     func launch(_ handset: Handset) {
         if handset.power == .killed || handset.core == nil {
             handset.instance += 1
-            handset.core = ModelClient(user: handset.user, device: handset.device, instance: handset.instance)
+            handset.core = core(of: handset)
             handset.delivered = [:]
             handset.link = nil
             handset.isConnecting = false
@@ -145,7 +177,10 @@ extension World {
             handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) ?? false
         else { return }
         let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
-        requests(.fetch(name.id, .init(since: cursor, wait: .seconds(8), device: handset.device)), from: handset)
+        requests(
+            .fetch(name.id, .init(since: cursor, wait: .seconds(8), device: handset.device), number: 0),
+            from: handset
+        )
         // In case the request or its response is lost.
         planPoll(handset, name, since: since, after: 11_000)
     }

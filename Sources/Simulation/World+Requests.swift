@@ -7,7 +7,7 @@ struct Request {
     enum What {
         case signal(id: String, [UInt8], CallID)
         case end(id: String, CallID)
-        case fetch(CallID, Switchboard.Fetch)
+        case fetch(CallID, Switchboard.Fetch, number: UInt64)
         case other(Switchboard.Request)
         /// An outsider's, whose answer must not tell that there is such a call.
         case probe(Switchboard.Request, CallID)
@@ -20,16 +20,27 @@ struct Request {
     var run = 0
     /// The response is lost on its way.
     var losesResponse = false
+    /// The push's capability that it shows instead of the token.
+    var capability: String?
+    /// Whether the phone was told what became of it.
+    var isOver = false
 }
 
 extension World {
-    func requests(_ what: Request.What, from handset: Handset) {
+    func requests(_ what: Request.What, from handset: Handset, capability: String? = nil) {
         let isLossy = faults.contains(.requests) && !isHealed
         var request = Request(handset: handset.index, instance: handset.instance, what: what)
-        guard now >= handset.offlineUntil else { return }
+        request.capability = capability
+        guard now >= handset.offlineUntil else {
+            guard handset.isRealApp else { return }
+            requests.append(request)
+            after(network.within(1...500), .timeout(requests.count - 1))
+            return
+        }
         request.losesResponse = isLossy && network.percent(8)
         requests.append(request)
         let index = requests.count - 1
+        if handset.isRealApp { after(10_000, .timeout(index)) }
         if !(isLossy && network.percent(8)) { after(latency() + requestDelay(), .request(index)) }
         guard isLossy, network.percent(6) else { return }
         // The client's library sends it again because the first response did not come.
@@ -50,6 +61,11 @@ extension World {
         }
         let request = requests[index]
         let handset = handsets[request.handset]
+        guard let who = bearer(of: request, from: handset) else {
+            let reply = Reply(WireError(.tokenExpired, "the token has expired"))
+            after(latency(), .response(index, status: reply.status, body: reply.body))
+            return
+        }
         guard let asked = understood(request, from: handset, as: index) else { return }
         requests[index].isAtServer = true
         requests[index].run = run
@@ -62,7 +78,13 @@ extension World {
             watch.attempt(SignalMessage(endOf: id), from: handset, at: now, event: "DELETE")
         }
         if case .fetch(let id, _) = asked { watch.visit("fetch", id, by: handset) }
-        serve(.requested(RequestID(rawValue: UInt64(index)), handset.who, asked), repeatable: isRepeatable)
+        serve(.requested(RequestID(rawValue: UInt64(index)), who, asked), repeatable: isRepeatable)
+    }
+
+    /// Whom a request stands for, by its token or by a push's capability.
+    private func bearer(of request: Request, from handset: Handset) -> Who? {
+        if let capability = request.capability { return Capabilities().who(capability, at: now) }
+        return handset.hasExpiredToken ? nil : handset.who
     }
 
     private func understood(_ request: Request, from handset: Handset, as index: Int) -> Switchboard.Request? {
@@ -80,7 +102,7 @@ extension World {
         case .end(_, let id):
             log("\(handset.device.text) ⇒ server: DELETE \(id.text)")
             return .end(id, device: handset.device)
-        case .fetch(let id, let fetch):
+        case .fetch(let id, let fetch, _):
             log("\(handset.device.text) ⇒ server: GET \(id.text) since \(fetch.since?.seq ?? 0)")
             return .fetch(id, fetch)
         case .other(let asked), .probe(let asked, _): return asked
@@ -90,14 +112,13 @@ extension World {
     func replies(_ id: RequestID, _ reply: Reply) {
         let index = Int(id.rawValue)
         guard requests[index].isAtServer else { return }
-        if case .fetch = requests[index].what {} else { requests[index].isAtServer = false }
         requests[index].isAtServer = false
         mix(reply.body)
         if case .probe(_, let name) = requests[index].what {
             watch.probed(reply, name)
             return
         }
-        if case .fetch(let name, _) = requests[index].what {
+        if case .fetch(let name, _, _) = requests[index].what {
             watch.fetched(reply, name, by: handsets[requests[index].handset])
         }
         guard !requests[index].losesResponse else { return }
@@ -111,14 +132,42 @@ extension World {
             return
         }
         log("server ⇒ \(handset.device.text): \(status) \(Ladder.text(body, from: 0))")
+        requests[index].isOver = true
         switch request.what {
         case .signal(let id, _, _), .end(let id, _):
-            guard status != 0 else { return }
             tell(handset, .response(id: id, status: status, body: body))
-        case .fetch(let id, let fetch):
-            if status == 200 || status == 404 { tell(handset, .fetched(id, status: status, body: body)) }
+        case .fetch(let id, let fetch, let number):
+            if handset.isRealApp || status == 200 || status == 404 {
+                tell(handset, .fetched(id, number: number, status: status, body: body))
+            }
             pollAgain(handset, id, fetch, status: status, body)
         case .other, .probe: break
         }
+    }
+
+    /// Nothing has come; an app that sleeps is told when it wakes.
+    func timesOut(_ index: Int) {
+        let request = requests[index]
+        let handset = handsets[request.handset]
+        guard !request.isOver, handset.instance == request.instance else { return }
+        guard handset.power == .foreground else {
+            after(2_000, .timeout(index))
+            return
+        }
+        requests[index].isOver = true
+        switch request.what {
+        case .signal(let id, _, _), .end(let id, _): tell(handset, .response(id: id, status: 0, body: []))
+        case .fetch(let id, _, let number): tell(handset, .fetched(id, number: number, status: 0, body: []))
+        case .other, .probe: break
+        }
+    }
+
+    /// The server takes a phone's token no longer, until it gets another one.
+    func tokenExpires(_ handset: Handset) {
+        guard handset.isRealApp, handset.power == .foreground, !isHealed else { return }
+        log("the token of \(handset.device.text) expires")
+        handset.hasExpiredToken = true
+        guard let link = handset.link, links[link].isOpenAtServer else { return }
+        closes(link, code: 4401, isLost: false)
     }
 }

@@ -2,8 +2,8 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// Names the capabilities that pushes carry.
-private struct Capabilities: CapabilityIssuer {
+/// The capabilities that pushes carry: all they say, in plain text.
+struct Capabilities: CapabilityIssuer {
     func capability(
         call: CallID,
         epoch: UInt32,
@@ -11,7 +11,18 @@ private struct Capabilities: CapabilityIssuer {
         peer: UserID,
         device: DeviceID,
         until: Moment
-    ) -> String { "act-\(device.text)" }
+    ) -> String {
+        [call.text, String(epoch), user.text, peer.text, device.text, String(until.milliseconds)].joined(separator: "|")
+    }
+
+    /// Whom a capability stands for; `nil` when it is none, or no more.
+    func who(_ capability: String, at now: Int64) -> Who? {
+        let words = capability.split(separator: "|").map(String.init)
+        guard words.count == 6, let call = CallID(words[0]), let epoch = UInt32(words[1]), let user = UserID(words[2]),
+            let peer = UserID(words[3]), let device = DeviceID(words[4]), let until = Int64(words[5]), now <= until
+        else { return nil }
+        return Who(user: user, scope: CallScope(call: call, epoch: epoch, peer: peer, device: device))
+    }
 }
 
 /// The server: the real switchboard, and around it what a gateway does.

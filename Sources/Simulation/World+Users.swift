@@ -35,6 +35,7 @@ extension World {
 
     private func add(_ user: UserID, _ name: String, _ chance: inout Chance) {
         guard let device = DeviceID(name) else { return }
+        let isPoller = chance.percent(8) && user.text != "99"
         let skewed = faults.contains(.skew) && chance.percent(25)
         handsets.append(
             Handset(
@@ -43,7 +44,8 @@ extension World {
                 device: device,
                 mark: TokenMark(rawValue: UInt64(handsets.count) + 1),
                 skew: skewed ? chance.within(-40_000...40_000) : chance.within(-300...300),
-                isPoller: chance.percent(8) && user.text != "99",
+                isPoller: isPoller,
+                isRealApp: !isPoller && chance.percent(65),
                 environment: chance.percent(70) ? .production : .sandbox
             )
         )
@@ -104,6 +106,9 @@ extension World {
             }
             if faults.contains(.settings), chance.percent(8) {
                 after(at + chance.within(-900...900), .script(plan(.token(handset: callee.index))))
+            }
+            if faults.contains(.settings), chance.percent(10), let one = chance.pick(phones) {
+                after(at + chance.within(-2_000...9_000), .tokenExpires(handset: one.index))
             }
         }
         planChaos(span)
@@ -246,9 +251,13 @@ extension World {
             if handset.isPoller {
                 planPoll(handset, name, since: 0, after: 300)
             }
+        case .arrived(let name, let delivery):
+            handset.delivered[name, default: Deliveries()].arrived.insert("\(delivery.device) \(delivery.id ?? "")")
+            handset.delivered[name]?.arrivedSeqs.insert(delivery.seq)
         case .delivered(let name, let delivery):
             watch.delivered(delivery, of: name, to: handset)
             if delivery.kind == .offer, delivery.seq > 0 { renegotiate(name, handset) }
+        case .broken(let invariant, let message): fail(invariant, message)
         case .acknowledged(let name, let seq, let id, let kind):
             statistics.acknowledged += 1
             watch.acknowledged(name, seq: seq, id: id, kind: kind, by: handset, at: now)
@@ -296,7 +305,10 @@ extension World {
         }
         if users.percent(20) { later(500...20_000, handset, .say(name, .update, fields: "\"audioMuted\":true")) }
         if users.percent(20) { later(500...20_000, handset, .say(name, .dtmf, fields: "\"digits\":\"1#\"")) }
-        if users.percent(20) { later(500...20_000, handset, .say(name, .info, fields: "\"data\":{\"n\":\(sdpCount)}")) }
+        if users.percent(20) {
+            sdpCount += 1
+            later(500...20_000, handset, .say(name, .info, fields: "\"data\":{\"n\":\(sdpCount)}"))
+        }
         if users.percent(20) {
             sdpCount += 1
             later(500...15_000, handset, .say(name, .offer, fields: description(sdpCount)))

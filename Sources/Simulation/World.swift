@@ -136,6 +136,10 @@ final class World {
         case .response(let index, let status, let body): responseArrives(index, status: status, body)
         case .committed(let run): committed(run)
         case .storeReport(let run, let report): if run == self.run, switchboard != nil { serve(.stored(report)) }
+        case .timeout(let index): timesOut(index)
+        case .tokenRenewed(let index, let instance):
+            if handsets[index].instance == instance { renewed(handsets[index]) }
+        case .tokenExpires(let index): tokenExpires(handsets[index])
         case .pushArrives(let run, let order): pushArrives(order, run)
         case .pushResult(let run, let id, let result): pushResult(run, id, result)
         case .pushDelivered(let handset, let payload): pushDelivered(payload, to: handsets[handset])

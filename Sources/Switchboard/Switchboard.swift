@@ -11,6 +11,8 @@ public final class Switchboard {
     let policy: Policy
     /// Makes the capabilities that pushes carry.
     let capabilities: any CapabilityIssuer
+    /// Makes the credentials for the TURN server; `nil` = there is none.
+    let relay: (any RelayIssuer)?
     /// Chance, handed in: a simulator's has a seed.
     var random: any RandomNumberGenerator
 
@@ -58,11 +60,13 @@ public final class Switchboard {
         policy: Policy,
         stored: StoredState,
         capabilities: any CapabilityIssuer,
+        relay: (any RelayIssuer)? = nil,
         random: any RandomNumberGenerator,
         at now: Moment
     ) {
         self.policy = policy
         self.capabilities = capabilities
+        self.relay = relay
         self.random = random
         directory = Directory(stored)
         lastCallNumber = stored.lastCallNumber

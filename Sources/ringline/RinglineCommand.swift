@@ -34,7 +34,7 @@ struct RinglineCommand: ParsableCommand {
 
     static let commands: [any ParsableCommand.Type] = [
         ServeCommand.self, TokenCommand.self, HealthCommand.self, VersionCommand.self, CallCommand.self,
-        AnswerCommand.self, ExplainCommand.self,
+        AnswerCommand.self, ExplainCommand.self, SimulateCommand.self,
     ]
 }
 

@@ -39,6 +39,23 @@ struct NegotiationTests {
         )
     }
 
+    @Test("a candidate goes to the description of its own device, though another one counts alike (I5)")
+    func otherDevice() {
+        var bench = Bench()
+        _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)), device: "phone")
+        _ = bench.signal(.ice(one, round: 1), device: "phone")
+        _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 second", round: 1)), device: "tablet")
+        _ = bench.signal(.ice(two, round: 1), device: "tablet")
+        #expect(
+            bench.take(.answer(Bench.uuid())) == [
+                .setRemoteDescription(Bench.uuid(), .offer, sdp: "v=0 second"),
+                .addRemoteCandidate(Bench.uuid(), two), .makeAnswer(Bench.uuid(), round: 1),
+            ]
+        )
+        #expect(bench.signal(.ice(one, round: 1), device: "phone").isEmpty)
+        #expect(bench.signal(.ice(nil, round: 1), device: "tablet") == [.addRemoteCandidate(Bench.uuid(), nil)])
+    }
+
     @Test("a candidate of the next description waits for that one, also after a renegotiation")
     func nextRound() {
         var bench = Bench()

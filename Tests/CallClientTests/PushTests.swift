@@ -4,6 +4,16 @@ import Testing
 
 @Suite("A VoIP push")
 struct PushTests {
+    @Test("for a call whose end came by the socket before it is reported and ended, and rings nothing")
+    func afterTheEnd() {
+        var bench = Bench()
+        bench.take(.socketOpened)
+        _ = bench.event(.init(.ended, reason: .cancelled))
+        let outputs = bench.take(.pushed(Bench.push(at: bench.now)))
+        #expect(outputs.ends.count == 1)
+        #expect(bench.client.calls.allSatisfy { !$0.isLive })
+    }
+
     @Test("yields a report in the same turn, whatever it holds", arguments: 0..<400)
     func total(_ seed: UInt64) {
         var chance = Chance(seed: seed)

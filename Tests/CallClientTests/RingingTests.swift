@@ -70,6 +70,31 @@ struct RingingTests {
         #expect(!bench.offered().contains { $0.isMakeAnswer })
     }
 
+    @Test("is answered out of the push's copy, and what the log holds before that copy changes nothing (I4, I5)")
+    func pushedSecondOffer() {
+        var bench = Bench()
+        bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 second")])))
+        bench.take(.answer(Bench.uuid()))
+        #expect(bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)), device: "phone").isEmpty)
+        #expect(bench.signal(.ice("{\"n\":1}", round: 1), device: "phone").isEmpty)
+        #expect(bench.signal(.ice("{\"n\":2}", round: 1), device: "tablet").isEmpty)
+        let outputs = bench.signal(.offer(IncomingOffer(sdp: "v=0 second", round: 1)), device: "tablet")
+        #expect(outputs == [.addRemoteCandidate(Bench.uuid(), "{\"n\":2}")])
+    }
+
+    @Test("is answered out of the push's copy, and anew when the log ends with another offer")
+    func pushedFirstOffer() throws {
+        var bench = Bench()
+        let number = try #require(
+            bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 first")]))).compactMap(\.fetched).first
+        )
+        bench.take(.answer(Bench.uuid()))
+        #expect(bench.signal(.offer(IncomingOffer(sdp: "v=0 second", round: 2))).isEmpty)
+        let log = FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .ringing, signals: [], next: 1)
+        let outputs = bench.take(.fetched(number, .success(log)))
+        #expect(outputs.contains(.setRemoteDescription(Bench.uuid(), .offer, sdp: "v=0 second")))
+    }
+
     @Test("stops by its own timer with no message at all")
     func timer() {
         var bench = Bench()
@@ -166,6 +191,48 @@ struct RingingTests {
         var bench = Bench.talking()
         let outputs = bench.offered(epoch: 2)
         #expect(outputs.ends == [.remoteEnded] && outputs.reported == [Bench.uuid("c1", epoch: 2)])
+    }
+
+    @Test("that an earlier run of the app answered is ended on the server, though it crosses a call of ours")
+    func answeredBeforeCrossing() {
+        var bench = Bench()
+        bench.take(.socketOpened)
+        bench.take(
+            .startCall(.init(uuid: Bench.ownUUID, callID: Bench.call("z"), to: Bench.user("11"), hasVideo: false))
+        )
+        _ = bench.offered(call: "c1")
+        _ = bench.event(.init(.answered, answeredBy: Bench.device("phone")))
+        #expect(bench.client.calls.allSatisfy { !$0.isLive })
+        #expect(
+            bench.history.compactMap(\.sent).contains { $0.callID == Bench.call("c1") && $0.content == .end(.failed) }
+        )
+    }
+
+    @Test("whose answer crossed the word that this device has answered is ended, where that was an earlier run")
+    func answeredTwice() throws {
+        var bench = Bench()
+        bench.take(.socketOpened)
+        _ = bench.offered()
+        bench.take(.answer(Bench.uuid()))
+        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
+        let answer = try #require(bench.history.compactMap(\.sent).last { $0.kind == .answer })
+        // It may be about this very answer.
+        #expect(bench.event(.init(.answered, answeredBy: Bench.device("phone"))).isEmpty)
+        bench.take(.received(.error(answer.id, code: "already_answered")))
+        #expect(bench.history.compactMap(\.sent).last?.content == .end(.failed))
+    }
+
+    @Test("that is over here and goes on for the server with this device in it is ended there")
+    func zombie() {
+        var bench = Bench()
+        bench.take(.socketOpened)
+        _ = bench.offered()
+        _ = bench.event(.init(.ended, reason: .answeredElsewhere))
+        let before = bench.history.compactMap(\.sent).count
+        _ = bench.event(.init(.active, answeredBy: Bench.device("tablet")))
+        #expect(bench.history.compactMap(\.sent).count == before)
+        _ = bench.event(.init(.active, answeredBy: Bench.device("phone")))
+        #expect(bench.history.compactMap(\.sent).last?.content == .end(.failed))
     }
 
     @Test("out of an earlier run of the app is ended on the server")

@@ -5,6 +5,36 @@ import Testing
 
 @Suite("A signal on its way")
 struct TransportTests {
+    @Test("a refusal as ended makes it ask for the log until there is an answer, also when it has the offer")
+    func doubted() throws {
+        var bench = Bench(isOpen: false)
+        let number = try #require(
+            bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")]))).compactMap(\.fetched).first
+        )
+        let ringing = try #require(bench.history.compactMap(\.posted).last)
+        bench.take(.posted(ringing.id, .failure(.refused(code: "call_ended"))))
+        bench.take(.fetched(number, .failure(.unreachable)))
+        let again = try #require(bench.pass(.seconds(8)).compactMap(\.fetched).first)
+        let log = FetchedCall(
+            callID: Bench.call("c1"),
+            epoch: 1,
+            state: .ended,
+            reason: .cancelled,
+            signals: [],
+            next: 3
+        )
+        #expect(bench.take(.fetched(again, .success(log))).ends == [.remoteEnded])
+    }
+
+    @Test("an offer under a name that another device of this user is in is given up at once")
+    func nameInUse() throws {
+        var bench = Bench()
+        bench.take(.socketOpened)
+        let offer = try #require(bench.start().compactMap(\.sent).first)
+        let outputs = bench.take(.received(.error(offer.id, code: "already_answered")))
+        #expect(outputs.ends == [.failed])
+    }
+
     @Test("goes out by REST while there is no socket, one at a time, and by the socket under the same name")
     func both() throws {
         var bench = Bench(isOpen: false)

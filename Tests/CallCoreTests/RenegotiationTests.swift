@@ -97,6 +97,21 @@ struct ReplacementTests {
         #expect(try !replaces(bench, offer(9), .callee, phone("b1")))
     }
 
+    @Test("begins anew, where the app says that it begins, from a device that is in the answered call")
+    func begins() throws {
+        let bench = try Bench.answered(by: try phone("b1"))
+        var new = offer(9)
+        #expect(!replaces(bench, new, .caller, bench.caller))
+        new.begins = true
+        #expect(replaces(bench, new, .caller, bench.caller))
+        #expect(try replaces(bench, new, .callee, phone("b1")))
+        #expect(try !replaces(bench, new, .callee, phone("b2")))
+        // The first offer again, late.
+        var first = offer(1)
+        first.begins = true
+        #expect(!replaces(bench, first, .caller, bench.caller))
+    }
+
     @Test("begins anew once the call has ended")
     func ended() throws {
         var bench = try Bench.answered(by: try phone("b1"))

@@ -44,7 +44,7 @@ struct WireCodeTests {
             .invalidJSON: 400, .invalidField: 400, .unknownType: 400, .unauthenticated: 401, .tokenExpired: 401,
             .forbidden: 403, .notFound: 404, .methodNotAllowed: 405, .alreadyAnswered: 409, .callEnded: 409,
             .callExists: 409, .logFull: 409, .tooLarge: 413, .unsupportedMediaType: 415, .invalidSDP: 422,
-            .rateLimited: 429, .internalError: 500, .draining: 503, .storeUnavailable: 503,
+            .upgradeRequired: 426, .rateLimited: 429, .internalError: 500, .draining: 503, .storeUnavailable: 503,
         ]
         for code in WireCode.allCases { #expect(code.status == statuses[code], "\(code)") }
     }

@@ -136,6 +136,8 @@ struct FrameTests {
         #expect(try signal(#"{"type":"offer",\#(Self.sdp),"ringTimeout":120}"#)?.offer?.ringFor == .seconds(120))
         #expect(try signal(#"{"type":"offer",\#(Self.sdp)}"#)?.offer?.namesCallee == false)
         #expect(try signal(#"{"type":"offer",\#(Self.sdp),"to":10}"#)?.offer?.namesCallee == true)
+        #expect(try signal(#"{"type":"offer",\#(Self.sdp),"to":10}"#)?.offer?.begins == false)
+        #expect(try signal(#"{"type":"offer",\#(Self.sdp),"to":10,"begin":true}"#)?.offer?.begins == true)
         let escaped = try signal(#"{"type":"offer","sdp":"\u0076=0\u000d\u000as=-\r\n"}"#)?.offer?.digest
         #expect(
             try signal(#"{"type":"offer",\#(Self.sdp)}"#)?.offer?.digest == escaped,

@@ -92,6 +92,7 @@ struct ServeSettingsTests {
             ["apns-key-file": "a"], ["apns-key-id": "a", "apns-team-id": "b"],
             ["apns-key-file": "a", "apns-key-id": "b"],
             ["tls-cert": "a"], ["tls-key": "a"],
+            ["turn-url": "turn:a"], ["turn-secret-file": "a"],
         ]
     )
     func together(_ file: [String: String]) {
@@ -105,11 +106,30 @@ struct ServeSettingsTests {
         #expect(apns?.production == "https://api.push.apple.com")
     }
 
+    @Test("that name a TURN server have its addresses, and credentials for a day")
+    func turn() throws {
+        let file = ["turn-secret-file": "s", "turn-url": "turn:a:1?transport=udp, stun:b,turns:[::1]:2"]
+        #expect(
+            try settings(file).turn
+                == .init(
+                    secretFile: "s",
+                    urls: ["turn:a:1?transport=udp", "stun:b", "turns:[::1]:2"],
+                    ttlSeconds: 86_400
+                )
+        )
+        #expect(try settings(file.merging(["turn-ttl": "0.5"]) { $1 }).turn?.ttlSeconds == 1)
+        #expect(try settings().turn == nil)
+        #expect(
+            complaint { _ = try settings(["turn-secret-file": "s", "turn-url": "stun:b"]) }?.contains("turn:") == true
+        )
+    }
+
     @Test(
         "with a wrong value are refused by name",
         arguments: [
             "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
-            "apns-environment", "max-connections", "jwt-require-expiry", "log-level", "log-format",
+            "apns-environment", "max-connections", "jwt-require-expiry", "stun-url", "turn-url", "turn-ttl",
+            "log-level", "log-format",
         ]
     )
     func wrong(_ name: String) {

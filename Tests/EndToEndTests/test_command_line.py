@@ -5,6 +5,7 @@ import socket
 import subprocess
 import time
 
+import httpx
 import jwt
 import pytest
 import samples
@@ -82,6 +83,60 @@ def test_a_key_that_is_not_there_is_one_line_that_names_it(tmp_path, option):
         "--tls-cert": ["--tls-key", path],
     }.get(option, [])
     one_clear_line(serve(tmp_path, option, path, *others), str(path))
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """A folder with c.pem and its key k.pem, another key other.pem, and noise.pem."""
+    folder = tmp_path_factory.mktemp("tls")
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    for key, name in (("k.pem", "c.pem"), ("other.pem", "other-c.pem")):
+        subprocess.run(
+            ["openssl", "req", "-x509", *curve, "-keyout", key, "-out", name], cwd=folder, check=True, capture_output=True
+        )
+    (folder / "noise.pem").write_text("this is no certificate")
+    return folder
+
+
+@pytest.mark.parametrize("cert, key", [("noise.pem", "k.pem"), ("c.pem", "noise.pem"), ("c.pem", "other.pem")])
+def test_a_certificate_that_cannot_be_used_is_one_line_that_names_it(tmp_path, certificate, cert, key):
+    result = serve(tmp_path, "--tls-cert", certificate / cert, "--tls-key", certificate / key)
+    one_clear_line(result, "--tls-cert", str(certificate / cert), str(certificate / key))
+
+
+def test_a_good_certificate_serves(make_server, certificate):
+    server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
+    assert httpx.get(server.url, verify=False, trust_env=False).status_code == 404
+
+
+@pytest.mark.parametrize("option", ["--jwt-secret-file", "--jwt-public-key-file", "--jwks-file"])
+def test_a_key_that_cannot_be_read_is_one_line_that_names_the_option(tmp_path, option):
+    one_clear_line(serve(tmp_path, option, tmp_path / "missing"), option)
+
+
+def test_a_misspelt_variable_is_warned_of_with_the_nearest_setting_and_without_its_value(make_server):
+    server = make_server(environment={"RINGLINE_RING_TIMOUT": "s3cret", "RINGLINE_BANANA": "s3cret"})
+    warnings = [line for line in server.errors().splitlines() if " warning " in line]
+    (misspelt,) = [line for line in warnings if "RINGLINE_RING_TIMOUT" in line]
+    assert "RINGLINE_RING_TIMEOUT" in misspelt
+    (unknown,) = [line for line in warnings if "RINGLINE_BANANA" in line]
+    assert unknown.count("RINGLINE_") == 1
+    assert "s3cret" not in server.errors()
+
+
+def test_what_kubernetes_says_of_a_service_named_ringline_is_no_misspelt_setting(make_server):
+    server = make_server(
+        environment={
+            "RINGLINE_SERVICE_HOST": "10.0.0.1",
+            "RINGLINE_SERVICE_PORT_HTTP": "8080",
+            "RINGLINE_PORT": "tcp://10.0.0.1:8080",
+            "RINGLINE_PORT_8080_TCP_ADDR": "10.0.0.1",
+            "RINGLINE_ADMIN_SERVICE_PORT": "9090",
+            "RINGLINE_LOG_LEVEL": "info",
+            "RINGLINE_STUN_URL": "",
+        }
+    )
+    assert "RINGLINE_" not in server.errors()
 
 
 @pytest.mark.parametrize("option", ["--jwt-public-key-file", "--jwks-file", "--apns-key-file"])

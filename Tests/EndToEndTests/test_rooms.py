@@ -56,5 +56,34 @@ def test_a_call_in_a_group_room_is_forbidden(world):
     assert phone.refused(type="offer", callId="c-1", room="room:tea", sdp=samples.OFFER)["code"] == "forbidden"
 
 
+def test_a_room_with_oneself_is_refused_for_joining_as_for_a_call(world):
+    taro = world.phone("11")
+    for kind in ("join", "leave"):
+        refused = taro.refused(type=kind, room="p2p:11-11")
+        assert (refused["code"], refused["field"]) == ("invalid_field", "room")
+
+
+def test_each_member_of_a_pairs_room_hears_its_own_name_for_it(world):
+    taro, hanako = world.phone("11"), world.phone("10", "tablet")
+    taro.ask(type="join", room="p2p:11-10")
+    hanako.ask(type="join", room="p2p:10-11")
+    assert taro.expect(type="peer", user="10")["room"] == "p2p:11-10"
+    assert hanako.expect(type="peer", user="11")["room"] == "p2p:10-11"
+    hanako.close()
+    gone = taro.expect(type="peer", user="10", present=False)
+    assert (gone["room"], gone["device"]) == ("p2p:11-10", "tablet")
+
+
+def test_a_pairs_room_is_one_room_however_it_is_written(world):
+    taro, hanako = world.phone("11"), world.phone("10")
+    hanako.ask(type="join", room="p2p:10-11")
+    taro.ask(type="join", room="p2p:11-10")
+    taro.ask(type="join", room="p2p:10-11")
+    taro.ask(type="leave", room="p2p:10-11")
+    hanako.fence()
+    told = [message["present"] for message in hanako.heard if message["type"] == "peer"]
+    assert told == [True, False]
+
+
 def test_join_without_a_room_is_an_invalid_field(world):
     assert world.phone("11").refused(type="join")["code"] == "invalid_field"

@@ -195,8 +195,3 @@ def test_an_upgrade_elsewhere_than_ws_is_not_found(world):
     with pytest.raises(InvalidStatus) as refusal:
         Phone(world.server.url.replace("http", "ws") + "/elsewhere", world.token())
     assert refusal.value.response.status_code == 404
-
-
-def test_a_get_of_ws_without_an_upgrade_is_no_server_error(world):
-    answer = world.rest().http.get("/ws")
-    assert 400 <= answer.status_code < 500

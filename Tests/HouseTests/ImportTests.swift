@@ -16,7 +16,7 @@ struct ImportTests {
         "ApplePush": ["OutboundHTTP", "Crypto", "Switchboard", "CallCore", "CallWire", "Logging"],
         "LibWebSockets": ["CLibwebsockets"],
         "Gateway": [
-            "LibWebSockets", "Identity", "Switchboard", "SocketIO", "CallWire", "CallCore", "Logging", "DequeModule",
+            "LibWebSockets", "Identity", "Crypto", "Switchboard", "SocketIO", "CallWire", "CallCore", "Logging", "DequeModule",
             "Metrics",
         ],
         "CallClient": ["CallWire", "CallCore"],

@@ -22,6 +22,7 @@ struct RoomPresenceTests {
         let told = world.taken(a).of("peer")
         #expect(told.map { $0["device"] } == ["b1"])
         #expect(told.map { $0["present"] } == ["true"])
+        #expect(told.map { $0["room"] } == ["p2p:11-10"])
         enter(world, b, "p2p:10-11", type: "leave")
         #expect(world.taken(a).of("peer").map { $0["present"] } == ["false"])
         enter(world, b, "p2p:10-11", type: "leave")
@@ -39,6 +40,17 @@ struct RoomPresenceTests {
         enter(world, b, "p2p:10-11")
         #expect(world.taken(a).isEmpty)
         #expect(world.taken(b).ack != nil)
+    }
+
+    @Test("of a user with oneself is none", arguments: ["join", "leave"])
+    func oneself(_ type: String) throws {
+        let world = World()
+        let a = try world.open("11", "a1")
+        _ = world.taken(a)
+        enter(world, a, "p2p:11-11", type: type)
+        let error = try #require(world.taken(a).first)
+        #expect(error["code"] == "invalid_field" && error["field"] == "room")
+        #expect(world.board.rooms.isEmpty)
     }
 
     @Test("is left with the session")

@@ -40,6 +40,10 @@ extension CallClient {
         var names: [SignalName] = []
         /// Whether the engine has something of this call.
         var usesMedia = false
+        /// Whether the server refused a signal as if the call were over: the log must say.
+        var isDoubted = false
+        /// Which device of this user has answered, as the server said.
+        var winner: DeviceID?
         /// Whether a device of the callee was heard to ring.
         var hasHeardRinging = false
 

@@ -20,7 +20,7 @@ extension CallClient {
             requestLog(of: index)
             return
         }
-        setRemote(index, .offer, offer.sdp, round: offer.round)
+        setRemote(index, .offer, offer.sdp, round: offer.round, by: offer.device, isCopy: offer.isCopy)
         let round = calls[index].negotiation.nextRound()
         calls[index].negotiation.state = .makingAnswer(round: round)
         calls[index].negotiation.early = []
@@ -28,10 +28,17 @@ extension CallClient {
     }
 
     /// Hands a description of the other side to the engine, then the candidates that waited for it (I5).
-    mutating func setRemote(_ index: Int, _ kind: DescriptionKind, _ sdp: String, round: UInt32?) {
+    mutating func setRemote(
+        _ index: Int,
+        _ kind: DescriptionKind,
+        _ sdp: String,
+        round: UInt32?,
+        by device: DeviceID?,
+        isCopy: Bool = false
+    ) {
         calls[index].usesMedia = true
         out.append(.setRemoteDescription(calls[index].uuid, kind, sdp: sdp))
-        for candidate in calls[index].negotiation.set(remote: sdp, round: round) {
+        for candidate in calls[index].negotiation.set(remote: sdp, round: round, by: device, isCopy: isCopy) {
             out.append(.addRemoteCandidate(calls[index].uuid, candidate))
         }
     }

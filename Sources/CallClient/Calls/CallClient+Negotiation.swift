@@ -3,16 +3,24 @@ import CallCore
 /// Descriptions of the other side, in a call that is there.
 extension CallClient {
     mutating func takeOffer(_ offer: IncomingOffer, for index: Int, at now: Moment) {
+        if calls[index].negotiation.isUnconfirmed, calls[index].isLive {
+            // The log begins with what may be older than the push's copy, which is in the engine's hands.
+            guard offer.sdp == calls[index].negotiation.remoteSDP else {
+                calls[index].negotiation.unsorted = offer
+                return
+            }
+            for candidate in calls[index].negotiation.confirm(round: offer.round, by: offer.device) {
+                out.append(.addRemoteCandidate(calls[index].uuid, candidate))
+            }
+            show(offer, of: index)
+            return
+        }
         switch calls[index].phase {
         case .ringing, .shadowed:
             calls[index].negotiation.keep(offer)
             show(offer, of: index)
         case .answering:
-            // A copy from the push may be in the engine's hands already.
-            guard offer.sdp != calls[index].negotiation.remoteSDP else {
-                calls[index].negotiation.remoteRound = offer.round ?? calls[index].negotiation.remoteRound
-                return
-            }
+            guard offer.sdp != calls[index].negotiation.remoteSDP else { return }
             calls[index].negotiation.keep(offer)
             show(offer, of: index)
             startAnswering(index)
@@ -20,6 +28,14 @@ extension CallClient {
         // The server does not let a callee offer while the call rings.
         case .preparing, .calling, .ended: break
         }
+    }
+
+    /// The log is there as far as it goes: an offer that is not the push's copy came after it.
+    mutating func sortOffers(of index: Int, at now: Moment) {
+        guard let offer = calls[index].negotiation.unsorted else { return }
+        calls[index].negotiation.unsorted = nil
+        calls[index].negotiation.isUnconfirmed = false
+        takeOffer(offer, for: index, at: now)
     }
 
     /// The other side describes its media anew.
@@ -62,10 +78,10 @@ extension CallClient {
         calls[index].negotiation.sentRound = 0
     }
 
-    mutating func takeAnswer(_ sdp: String, round: UInt32?, for index: Int) {
+    mutating func takeAnswer(_ sdp: String, round: UInt32?, by device: DeviceID?, for index: Int) {
         guard case .offered = calls[index].negotiation.state else { return }
         calls[index].negotiation.state = .stable
-        setRemote(index, .answer, sdp, round: round)
+        setRemote(index, .answer, sdp, round: round, by: device)
         if case .calling = calls[index].phase { connecting(index) }
         if let wish = calls[index].negotiation.wanted { offer(index, wish) }
     }

@@ -62,13 +62,15 @@ extension CallClient {
     }
 
     private func offer(of push: IncomingPush, _ sdp: String) -> IncomingOffer {
-        IncomingOffer(
+        var offer = IncomingOffer(
             sdp: sdp,
             hasVideo: push.caller.hasVideo,
             displayName: push.caller.name,
             callUUID: push.uuid,
             ringUntil: push.ringUntil
         )
+        offer.isCopy = true
+        return offer
     }
 
     private mutating func attach(_ push: IncomingPush, to uuid: CallUUID, at now: Moment) {

@@ -13,16 +13,22 @@ extension CallClient {
             guard let from = envelope.from, from != configuration.user else { return }
             observe(envelope.at, at: now)
             guard let index = place(envelope, peer: from, at: now, isOffer: content.isOffer) else {
-                if case .offer(let offer) = content { incoming(offer, envelope, from: from, at: now) }
+                if case .offer(var offer) = content {
+                    offer.device = envelope.fromDevice
+                    incoming(offer, envelope, from: from, at: now)
+                }
                 return
             }
             guard isNew(envelope, for: index) else { return }
-            apply(content, to: index, at: now)
+            apply(content, by: envelope.fromDevice, to: index, at: now)
         case .call(let envelope, let event):
             observe(envelope.at, at: now)
             let peer = envelope.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
             if let index = placeEvent(envelope, event, peer: peer, at: now) {
-                guard isNew(envelope, for: index) else { return }
+                guard isNew(envelope, for: index) else {
+                    endZombie(index, envelope, event)
+                    return
+                }
                 apply(event, to: index, at: now)
             } else if let peer {
                 orphan(envelope, event, peer: peer, at: now)
@@ -144,19 +150,22 @@ extension CallClient {
         isSkewStale = false
     }
 
-    private mutating func apply(_ content: Incoming.Content, to index: Int, at now: Moment) {
+    private mutating func apply(_ content: Incoming.Content, by device: DeviceID?, to index: Int, at now: Moment) {
         let uuid = calls[index].uuid
         switch content {
-        case .offer(let offer): takeOffer(offer, for: index, at: now)
+        case .offer(var offer):
+            offer.device = device
+            takeOffer(offer, for: index, at: now)
         case .ringing:
             guard case .calling = calls[index].phase, !calls[index].hasHeardRinging else { return }
             calls[index].hasHeardRinging = true
             out.append(.peerRinging(uuid))
-        case .answer(let sdp, let round): takeAnswer(sdp, round: round, for: index)
+        case .answer(let sdp, let round): takeAnswer(sdp, round: round, by: device, for: index)
         case .ice(let candidate, let round):
-            switch calls[index].negotiation.verdict(on: round) {
+            let one = Negotiation.Held(candidate: candidate, round: round, device: device)
+            switch calls[index].negotiation.verdict(on: one) {
             case .add: out.append(.addRemoteCandidate(uuid, candidate))
-            case .hold: calls[index].negotiation.hold(candidate, round: round)
+            case .hold: calls[index].negotiation.hold(one)
             case .drop: break
             }
         case .connected: break
@@ -174,37 +183,50 @@ extension CallClient {
         switch event.state {
         case .ringing: break
         case .answered, .active:
-            guard calls[index].side == .callee, calls[index].isWaitingForUs, let winner = event.answeredBy else {
-                return
-            }
-            if winner == configuration.device {
+            guard calls[index].side == .callee, let winner = event.answeredBy else { return }
+            calls[index].winner = winner
+            if winner != configuration.device {
+                if calls[index].isWaitingForUs { ended(index, .answeredElsewhere, replacedBy: nil, at: now) }
+            } else if calls[index].isWaitingForUs || calls[index].phase.name == .answering {
                 // An earlier run of the app answered; its media is gone, and so is the call.
                 giveUp(index, .failed, at: now)
-            } else {
-                ended(index, .answeredElsewhere, replacedBy: nil, at: now)
             }
         case .ended: ended(index, event.reason, replacedBy: event.replacedBy, at: now)
         }
     }
 
-    /// A call that goes on for the server, with this device in it, and of which nothing is known here: an earlier run of
-    /// the app was ended in the middle of it.
+    /// A call that is over here goes on for the server, with this device in it: what was to tell it was lost, or was not
+    /// understood.
+    private mutating func endZombie(_ index: Int, _ envelope: Incoming.Envelope, _ event: Incoming.StateEvent) {
+        guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
+            event.state != .ended, !hasUnacknowledged(index)
+        else { return }
+        // Another device of this user may be in it.
+        let isOurs = calls[index].side == .caller ? reason != .replaced : event.answeredBy == configuration.device
+        if isOurs { enqueue(.end(.failed), of: index) }
+    }
+
+    /// A call of which nothing is known here.
+    ///
+    /// One that is over is remembered, for its push may still be on the way. In one that goes on an earlier run of the app
+    /// was ended: this device is in it, and has nothing of it.
     private mutating func orphan(
         _ envelope: Incoming.Envelope,
         _ event: Incoming.StateEvent,
         peer: UserID,
         at now: Moment
     ) {
-        guard event.state != .ended else { return }
+        let reason = event.reason ?? .hangup
         let index = append(
-            CallUUID(call: envelope.callID, epoch: envelope.epoch),
+            // Two peers may use one name: the UUID can be another call's already.
+            unused(CallUUID(call: envelope.callID, epoch: envelope.epoch), at: now),
             envelope.callID,
             peer,
             epoch: envelope.epoch,
-            .ended(.failed, at: now),
+            .ended(event.state == .ended ? reason : .failed, at: now),
             Caller(handle: peer.text, name: nil, hasVideo: false)
         )
-        enqueue(.end(.failed), of: index)
+        if event.state != .ended { enqueue(.end(.failed), of: index) }
     }
 }
 

@@ -18,6 +18,8 @@ struct Negotiation: Equatable, Sendable {
     struct Held: Equatable, Sendable {
         let candidate: String?
         let round: UInt32?
+        /// The device that it is of: two devices of one user may number their descriptions alike.
+        var device: DeviceID?
     }
 
     /// Whether this side yields when both offer at the same time: the callee does.
@@ -38,6 +40,13 @@ struct Negotiation: Equatable, Sendable {
     var remoteSDP: String?
     /// Its number, if the other side counts.
     var remoteRound: UInt32?
+    /// The device that made it, where that is known.
+    var remoteDevice: DeviceID?
+    /// Whether it is a push's copy of an offer that the log has not shown yet: whose it is, and what belongs to it, is
+    /// not known.
+    var isUnconfirmed = false
+    /// An offer of the log that is not that copy, and older or newer than it.
+    var unsorted: IncomingOffer?
     /// The newest offer of the other side was not taken: its candidates are not either.
     var isIgnoring = false
     /// The other side's candidates that wait for their description.
@@ -61,9 +70,13 @@ struct Negotiation: Equatable, Sendable {
     enum Verdict { case add, hold, drop }
 
     /// Whether a candidate's description was set (I5).
-    func verdict(on round: UInt32?) -> Verdict {
-        guard remoteSDP != nil else { return .hold }
-        if let round, let remoteRound {
+    func verdict(on one: Held) -> Verdict {
+        guard remoteSDP != nil, !isUnconfirmed else { return .hold }
+        // What another device gathered belongs to that one's description: one that is kept, or none any more.
+        if let device = one.device, let remoteDevice, device != remoteDevice {
+            return remoteOffer?.device == device ? .hold : .drop
+        }
+        if let round = one.round, let remoteRound {
             return round == remoteRound ? .add : round > remoteRound ? .hold : .drop
         }
         if isIgnoring { return .drop }
@@ -71,22 +84,32 @@ struct Negotiation: Equatable, Sendable {
         return remoteOffer == nil ? .add : .hold
     }
 
-    mutating func hold(_ candidate: String?, round: UInt32?) {
+    mutating func hold(_ one: Held) {
         guard held.count < ClientLimits.candidates else { return }
-        held.append(Held(candidate: candidate, round: round))
+        held.append(one)
     }
 
     /// A description of the other side is set now: the candidates that waited for it.
-    mutating func set(remote sdp: String, round: UInt32?) -> [String?] {
+    mutating func set(remote sdp: String, round: UInt32?, by device: DeviceID?, isCopy: Bool) -> [String?] {
         remoteSDP = sdp
-        remoteRound = round
         remoteOffer = nil
         isIgnoring = false
+        isUnconfirmed = isCopy
+        unsorted = nil
+        return confirm(round: round, by: device, isCopy: isCopy)
+    }
+
+    /// It is known whose the description is: the candidates that waited for it.
+    mutating func confirm(round: UInt32?, by device: DeviceID?, isCopy: Bool = false) -> [String?] {
+        remoteRound = round
+        remoteDevice = device
+        isUnconfirmed = isCopy
+        if !isCopy { unsorted = nil }
         let waiting = held
         held = []
         var ready: [String?] = []
         for one in waiting {
-            switch verdict(on: one.round) {
+            switch verdict(on: one) {
             case .add: ready.append(one.candidate)
             case .hold: held.append(one)
             case .drop: break
@@ -99,7 +122,7 @@ struct Negotiation: Equatable, Sendable {
     mutating func keep(_ offer: IncomingOffer) {
         if let earlier = remoteOffer, earlier.sdp != offer.sdp {
             // What waits came behind the description that is replaced now.
-            held.removeAll { $0.round == nil || $0.round != offer.round }
+            held.removeAll { $0.round == nil || $0.round != offer.round || $0.device != offer.device }
         }
         remoteOffer = offer
     }
@@ -110,6 +133,8 @@ struct Negotiation: Equatable, Sendable {
         held = []
         remoteOffer = nil
         remoteSDP = nil
+        isUnconfirmed = false
+        unsorted = nil
         wanted = nil
         state = .stable
     }

@@ -110,6 +110,10 @@ public struct IncomingOffer: Equatable, Sendable {
     public var sdp: String
     /// Which of the sender's descriptions it is; `nil` from clients that do not count them.
     public var round: UInt32?
+    /// The device that made it; `nil` where that is not said, as in a push.
+    public var device: DeviceID?
+    /// Whether it is a push's copy: where it stands in the log is not known.
+    var isCopy = false
     /// Whether with video; `nil` = not said.
     public var hasVideo: Bool?
     /// The caller's name.

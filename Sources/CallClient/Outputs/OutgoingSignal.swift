@@ -122,6 +122,9 @@ public struct OutgoingSignal: Equatable, Sendable {
                 json.value(name)
             }
             if let beginning {
+                // Under a name that is still in use an app that was killed begins anew all the same.
+                json.name("begin")
+                json.value(true)
                 json.name("ringTimeout")
                 json.value(max(5, min(120, beginning.ringFor.milliseconds / 1_000)))
             }

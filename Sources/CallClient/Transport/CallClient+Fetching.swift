@@ -34,7 +34,9 @@ extension CallClient {
         guard let (index, failures) = found else { return }
         calls[index].fetching = .idle
         switch result {
-        case .success(let call): take(call, for: calls[index].number, failures: failures, at: now)
+        case .success(let call):
+            calls[index].isDoubted = false
+            take(call, for: calls[index].number, failures: failures, at: now)
         case .failure(.unreachable):
             // Not counted up to where `not_found` is believed: that takes several in a row.
             pauseFetching(index, failures: min(3, failures + 1), at: now)
@@ -54,6 +56,7 @@ extension CallClient {
     /// Whether the log is still wanted.
     private func wantsLog(_ index: Int) -> Bool {
         guard calls[index].isLive else { return calls[index].epoch == nil && hasUnacknowledged(index) }
+        if calls[index].isDoubted { return true }
         switch calls[index].phase {
         case .ringing, .answering, .shadowed: return calls[index].negotiation.remoteOffer == nil
         case .connecting, .active, .calling: return true
@@ -88,6 +91,12 @@ extension CallClient {
         guard let index = calls.firstIndex(where: { $0.number == number }), fetched.callID == calls[index].callID else {
             return
         }
+        let peer = fetched.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
+        if let peer, peer != calls[index].peer {
+            // The name is also that of a call with somebody else, and the server has shown that one.
+            pauseFetching(index, failures: failures + 1, at: now)
+            return
+        }
         if calls[index].epoch == nil, !isRemembered(fetched.epoch, of: index) {
             if calls[index].side == .callee || fetched.state != .ended { learn(fetched.epoch, of: index) }
         }
@@ -109,6 +118,7 @@ extension CallClient {
     }
 
     private mutating func stillLive(_ index: Int, _ fetched: FetchedCall, failures: Int, at now: Moment) {
+        sortOffers(of: index, at: now)
         if fetched.ringUntil != nil { calls[index].ringUntil = fetched.ringUntil }
         switch calls[index].phase {
         case .shadowed:

@@ -49,19 +49,28 @@ extension CallClient {
             outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
             tokenExpired(at: now)
         case .callEnded?: drop(place, at: now)
+        case .alreadyAnswered? where outbox[place].role == .beginning:
+            // The name is in use by another device of this user.
+            fail(place, at: now)
         case .alreadyAnswered?:
             let entry = outbox.remove(at: place)
             guard entry.role == .firstAnswer, let index = calls.firstIndex(where: { $0.number == entry.call }) else {
                 return
             }
-            ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+            if calls[index].winner == configuration.device {
+                // It was this device, before its app was ended in the call.
+                giveUp(index, .failed, at: now)
+            } else {
+                ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+            }
         case .callExists? where outbox[place].role == .beginning:
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             purge(index)
             // The other side has begun a call under the very same name: it is the one that goes on.
             if calls[index].isCalling { lostGlare(index, to: calls[index].callID, at: now) }
-        case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .callExists?, .logFull?,
+        case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .upgradeRequired?,
+            .callExists?, .logFull?,
             .tooLarge?, .unsupportedMediaType?, .invalidSDP?, nil:
             fail(place, at: now)
         }
@@ -81,6 +90,7 @@ extension CallClient {
             purge(index)
             ended(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isLive {
+            calls[index].isDoubted = true
             requestLog(of: index)
         } else {
             purge(index)

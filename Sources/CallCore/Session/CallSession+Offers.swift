@@ -5,8 +5,18 @@ extension CallSession {
     /// still has the old one (protocol, section 9).
     public func isReplaced(by offer: Offer, from side: Side, _ phone: Phone) -> Bool {
         guard isLive else { return true }
-        guard side == .caller, answeredAt != nil else { return false }
-        if lastDescription(.offer, from: .caller)?.digest == offer.digest { return false }
+        guard answeredAt != nil else { return false }
+        if lastDescription(.offer, from: side)?.digest == offer.digest { return false }
+        if offer.begins {
+            // The app was ended in the call, and what it did not come to say is that the call is over.
+            switch phase {
+            case .answered(let winner), .active(let winner):
+                if side == .callee, winner.isSame(as: phone) { return true }
+            case .ringing, .ended: break
+            }
+            if side == .caller { return true }
+        }
+        guard side == .caller else { return false }
         return !isCaller(phone) || (phone.isUnnamed && offer.namesCallee)
     }
 

@@ -98,7 +98,7 @@ extension CallSession {
         activeAt = kept.activeAt
         callerMedia = kept.callerMedia
         calleeMedia = kept.calleeMedia
-        nextSeq = (entries.last?.entry.seq ?? 0) + 1 + Limits.restartGap * UInt64(max(1, crashes))
+        nextSeq = (entries.last?.entry.seq ?? 0) + 1 + Limits.restartGap * UInt64(max(0, crashes))
         switch (kept.ending, kept.winner) {
         case (let ending?, let winner): phase = .ended(ending, answeredBy: winner)
         case (nil, let winner?): phase = kept.activeAt == nil ? .answered(by: winner) : .active(with: winner)

@@ -101,13 +101,16 @@ public struct Offer: Equatable, Sendable {
     public var ringFor: Moment.Span
     /// Whether the sender named the callee by `to`, as apps do that begin a call and never renegotiate.
     public var namesCallee: Bool
+    /// Whether the sender says that it begins a call: it has none under this name any more.
+    public var begins: Bool
 
     /// An offer of all its parts.
-    public init(digest: UInt64, hasVideo: Bool, ringFor: Moment.Span, namesCallee: Bool) {
+    public init(digest: UInt64, hasVideo: Bool, ringFor: Moment.Span, namesCallee: Bool, begins: Bool = false) {
         self.digest = digest
         self.hasVideo = hasVideo
         self.ringFor = ringFor
         self.namesCallee = namesCallee
+        self.begins = begins
     }
 }
 

@@ -45,7 +45,7 @@ extension SignalMessage {
         try self.init(kind, fields: fields, envelope: object, ringFor: ringFor)
         if fields.range == object.range {
             relayed = object.copy(
-                leavingOut: Self.envelopeInBody.union(kind == .offer ? [.hasVideo, .displayName] : [])
+                leavingOut: Self.envelopeInBody.union(kind == .offer ? [.hasVideo, .displayName, .begin] : [])
             )
         }
         from = try object.user(.from)

@@ -48,16 +48,17 @@ public struct SignalMessage: Sendable {
             let sdp = try fields.description()
             let hasVideo = try fields.flag(.hasVideo) ?? SDP.offersVideo(sdp)
             let seconds = try fields.seconds(.ringTimeout, in: WireLimits.ringSeconds)
-            displayName = try fields.text(.displayName)?.cut(to: WireLimits.displayNameCharacters)
+            displayName = try fields.text(.displayName)?.cut(to: WireLimits.displayNameCharacters).unlessBlank
             content = .offer(
                 Offer(
                     digest: SDP.digest(sdp),
                     hasVideo: hasVideo,
                     ringFor: seconds.map { .seconds($0) } ?? ringFor,
-                    namesCallee: to != nil
+                    namesCallee: to != nil,
+                    begins: try fields.flag(.begin) ?? false
                 )
             )
-            left.formUnion([.hasVideo, .displayName])
+            left.formUnion([.hasVideo, .displayName, .begin])
         case .ringing: content = .ringing
         case .answer: content = .answer(digest: SDP.digest(try fields.description()))
         case .ice:
@@ -152,6 +153,11 @@ extension JSONObject {
 extension String {
     /// The text, cut to so many characters: never within one, as a cut emoji is no text.
     public func cut(to count: Int) -> String { self.count <= count ? self : String(prefix(count)) }
+}
+
+extension String {
+    /// The text; `nil` where nothing of it would be seen: a name that is blank is as good as none.
+    public var unlessBlank: String? { allSatisfy(\.isWhitespace) ? nil : self }
 }
 
 extension SignalMessage {

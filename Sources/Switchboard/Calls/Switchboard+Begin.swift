@@ -34,7 +34,7 @@ extension Switchboard {
         let call = Call(
             session: session,
             room: message.room ?? Room.name(caller: source.user, callee: callee),
-            displayName: message.displayName ?? source.name?.cut(to: WireLimits.displayNameCharacters),
+            displayName: message.displayName ?? source.name?.cut(to: WireLimits.displayNameCharacters).unlessBlank,
             hidden: hidden,
             isWaiting: isBusy && policy.whenBusy == .waiting
         )

@@ -113,6 +113,12 @@ extension Switchboard {
         _ named: UserID?,
         at now: Moment
     ) -> Result<Receipt, WireError> {
+        var offer = offer
+        // A callId `<me>-<peer>` names the callee as `to` does: a phone that was killed in a call, comes back under the
+        // same token and calls again would else renegotiate with nobody.
+        if source.phone.isUnnamed, message.callID.flatMap({ Room.peer(inCallID: $0, for: source.user) }) != nil {
+            offer.namesCallee = true
+        }
         let found =
             message.callID.map { id in
                 named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? calls.find(id, for: source.user)

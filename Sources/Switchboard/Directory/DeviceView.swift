@@ -11,14 +11,19 @@ enum DeviceView {
         return json.bytes
     }
 
-    static func one(_ device: DeviceRecord) -> [UInt8] {
+    /// What a registration is answered with; `message` = what whoever registered should know.
+    static func one(_ device: DeviceRecord, message: String? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 512)
-        write(device, into: &json)
+        write(device, message: message, into: &json)
         return json.bytes
     }
 
-    private static func write(_ device: DeviceRecord, into json: inout JSONWriter) {
+    private static func write(_ device: DeviceRecord, message: String? = nil, into json: inout JSONWriter) {
         json.beginObject()
+        if let message {
+            json.name("message")
+            json.value(message)
+        }
         json.name("id")
         json.plain(device.id.text)
         json.name("deviceId")

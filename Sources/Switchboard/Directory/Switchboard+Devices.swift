@@ -26,7 +26,10 @@ extension Switchboard {
         makeRoom(for: device)
         directory.put(device)
         changes.append(.device(device))
-        say(.reply(id, Reply(body: DeviceView.one(device))), at: now)
+        // An app must not be left to believe that such a phone will ring.
+        let later = "the Firebase token is kept; sending to it comes in a later version"
+        let message = registration.fcmToken == nil ? nil : later
+        say(.reply(id, Reply(body: DeviceView.one(device, message: message))), at: now)
     }
 
     /// The row that a registration is about: by device id, else by token, else the one whose other half is empty.

@@ -12,6 +12,13 @@ enum CallView {
         return json.bytes
     }
 
+    /// One call as the history shows it.
+    static func one(_ record: CallRecord, for who: Who) -> [UInt8] {
+        var json = JSONWriter(capacity: 512)
+        write(record, for: who, into: &json)
+        return json.bytes
+    }
+
     /// One call with its legs.
     static func details(_ record: CallRecord, for who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)

@@ -12,6 +12,8 @@ extension Switchboard {
         case end(CallID, device: DeviceID?)
         /// The user's calls, newest first.
         case history(limit: Int, before: CallNumber?)
+        /// The record of the user's call with another, which a client believes to have begun just now.
+        case record(with: UserID)
         /// State, legs and durations of a call.
         case call(CallID)
         /// What happened in a call.
@@ -22,6 +24,8 @@ extension Switchboard {
         case devices
         /// Remove a device.
         case removeDevice(DeviceID)
+        /// A credential for the TURN server.
+        case relayCredential
         /// Whom the user blocks.
         case blocks
         /// Block a user.

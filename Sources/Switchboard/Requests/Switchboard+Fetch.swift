@@ -10,6 +10,8 @@ extension Switchboard {
         let phone: Phone
         let fetch: Fetch
         let until: Moment
+        /// What the asker is told of ICE servers, where the reply has room for it.
+        let iceServers: [UInt8]
     }
 
     func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
@@ -28,7 +30,8 @@ extension Switchboard {
             user: who.user,
             phone: phone,
             fetch: fetch,
-            until: now + min(fetch.wait, policy.longestPoll)
+            until: now + min(fetch.wait, policy.longestPoll),
+            iceServers: fetch.isArray ? [] : iceServers(for: who, at: now)
         )
         // An ended call has nothing more to say: waiting for it would only hold the app up.
         guard fetch.wait.milliseconds > 0, !hasNews(for: poll, of: call, side),
@@ -112,7 +115,7 @@ extension Switchboard {
                 since: since,
                 side: side,
                 phone: call.session.standIn(for: poll.phone, on: side),
-                iceServers: policy.iceServers
+                iceServers: poll.iceServers
             )
         out.append(.reply(id, Reply(body: body)))
     }

@@ -6,6 +6,7 @@ extension Switchboard {
     /// A request that the store must answer first.
     enum Inquiry {
         case history(RequestID, Who)
+        case record(RequestID, Who, with: UserID)
         case call(RequestID, Who, CallID)
         case timeline(RequestID, Who)
     }
@@ -22,6 +23,7 @@ extension Switchboard {
         case .end(let callID, let device): end(callID, device: device, by: who, as: id, at: now)
         case .history(let limit, let before):
             ask(.history(who.user, limit: limit, before: before), for: .history(id, who), at: now)
+        case .record(let peer): record(with: peer, by: who, as: id, at: now)
         case .call(let callID):
             if let call = calls.find(callID, for: who.user) {
                 say(.reply(id, Reply(body: CallView.details(call.record, for: who))), at: now)
@@ -33,6 +35,7 @@ extension Switchboard {
         case .register(let registration): register(registration, by: who, as: id, at: now)
         case .devices: out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
         case .removeDevice(let device): removeDevice(device, by: who, as: id, at: now)
+        case .relayCredential: relayCredential(of: who, as: id, at: now)
         case .blocks: out.append(.reply(id, Reply(body: BlockView.list(directory.blocks(of: who.user), for: who))))
         case .block(let user): block(user, by: who, as: id, at: now)
         case .unblock(let user): unblock(user, by: who, as: id, at: now)
@@ -48,8 +51,9 @@ extension Switchboard {
         switch request {
         case .end: return nil
         case .signal(let message): if message.signal.kind == .end { return nil }
-        case .fetch, .history, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block, .unblock,
-            .doNotDisturb:
+        case .fetch, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential, .blocks,
+            .block,
+            .unblock, .doNotDisturb:
             break
         }
         let full = TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now)
@@ -66,7 +70,8 @@ extension Switchboard {
             case .signal(let message): message.device
             case .fetch(_, let fetch): fetch.device
             case .end(_, let device): device
-            case .history, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block, .unblock,
+            case .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential, .blocks,
+                .block, .unblock,
                 .doNotDisturb:
                 nil
             }
@@ -81,7 +86,9 @@ extension Switchboard {
         case .fetch(let id, _), .end(let id, _): named = id
         case .signal(let message) where message.signal.kind == .ringing || message.signal.kind == .end:
             named = message.callID
-        case .signal, .history, .call, .timeline, .register, .devices, .removeDevice, .blocks, .block, .unblock,
+        case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential,
+            .blocks, .block,
+            .unblock,
             .doNotDisturb:
             return WireError(.forbidden, "a push's capability is good for GET, ringing and end of its call alone")
         }
@@ -159,7 +166,7 @@ extension Switchboard {
         if !isPresent(phone, of: user, in: call) { drive(call, .gone(phone, side), at: now) }
     }
 
-    private func ask(_ question: Question, for inquiry: Inquiry, at now: Moment) {
+    func ask(_ question: Question, for inquiry: Inquiry, at now: Moment) {
         lastQuestion += 1
         let id = QuestionID(rawValue: lastQuestion)
         questions[id] = inquiry
@@ -172,12 +179,14 @@ extension Switchboard {
         switch (inquiry, answer) {
         case (.history(let id, let who), .history(let calls)):
             out.append(.reply(id, Reply(body: CallView.history(calls, for: who))))
+        case (.record(let id, let who, let peer), .history(let calls)):
+            answerRecord(among: calls, with: peer, by: who, as: id, at: now)
         case (.call(let id, let who, _), .timeline(let record?, _)) where Self.concerns(record, who):
             out.append(.reply(id, Reply(body: CallView.details(record, for: who))))
         case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
             out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
         case (.call(let id, _, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
-        case (.history(let id, _), _), (.call(let id, _, _), _), (.timeline(let id, _), _):
+        case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _, _), _), (.timeline(let id, _), _):
             out.append(.reply(id, Self.storeUnavailable))
         }
     }
@@ -190,7 +199,7 @@ extension Switchboard {
     }
 
     /// Whether a user may know of a kept call: one that is hidden from its callee is in their history, as missed.
-    private static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
+    static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
         who.isService || record.caller == who.user || record.callee == who.user && record.hidden != .block
     }
 }

@@ -29,8 +29,8 @@ final class Session {
     var watched: Set<UserID> = []
     /// Whether its client keeps no place in a log, and takes nothing twice.
     let keepsNoPlace: Bool
-    /// The group rooms it is present in.
-    var rooms: Set<String> = []
+    /// The rooms it is present in, each by the name that it used for it: a pair's can be written in two ways.
+    var rooms: [RoomKey: String] = [:]
     /// What it may still send.
     var bucket: TokenBucket
     /// Frames refused for being too fast.

@@ -24,13 +24,13 @@ extension Switchboard {
                 tell(WireError(.rateLimited, "room: at most \(Self.roomsPerSession) at a time"), id: id, to: session)
                 return
             }
+            session.rooms[key] = name
             for member in members {
-                present(session, in: name, true, to: member)
-                present(member, in: name, true, to: session)
+                present(session, in: key, true, to: member)
+                present(member, in: key, true, to: session)
             }
             members.append(session)
             rooms[key] = members
-            session.rooms.insert(name)
         }
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
     }
@@ -41,29 +41,26 @@ extension Switchboard {
             tell(error, id: id, to: session)
             return
         }
-        session.rooms.remove(name)
-        remove(session, from: key, named: name)
+        remove(session, from: key)
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
     }
 
     func leaveAllRooms(_ session: Session) {
-        for name in session.rooms.sorted() {
-            // It was let in under that name: the name means something to it.
-            if let key = try? roomKey(name, for: session.who, isLeaving: true) {
-                remove(session, from: key, named: name)
-            }
-        }
-        session.rooms = []
+        // By name: what the others hear must not come in an order of chance.
+        for (key, _) in session.rooms.sorted(by: { $0.value < $1.value }) { remove(session, from: key) }
     }
 
-    private func remove(_ session: Session, from key: RoomKey, named name: String) {
+    private func remove(_ session: Session, from key: RoomKey) {
+        session.rooms[key] = nil
         guard let members = rooms[key], members.contains(where: { $0 === session }) else { return }
         let rest = members.filter { $0 !== session }
         rooms[key] = rest.isEmpty ? nil : rest
-        for member in rest { present(session, in: name, false, to: member) }
+        for member in rest { present(session, in: key, false, to: member) }
     }
 
-    private func present(_ session: Session, in room: String, _ isPresent: Bool, to member: Session) {
+    /// Tells a member who comes or goes, under the name by which that member knows the room.
+    private func present(_ session: Session, in key: RoomKey, _ isPresent: Bool, to member: Session) {
+        guard let room = member.rooms[key] else { return }
         out.append(
             .send(
                 member.id,
@@ -72,11 +69,12 @@ extension Switchboard {
         )
     }
 
-    private func roomKey(_ name: String, for who: Who, isLeaving: Bool = false) throws(WireError) -> RoomKey {
+    private func roomKey(_ name: String, for who: Who) throws(WireError) -> RoomKey {
         switch Result(catching: { () throws(Room.Refusal) in try Room(name, for: who.user) }) {
+        case .success(.pair(who.user)): throw .invalid(.room, "names one user twice; a room needs two")
         case .success(.pair(let peer)): return .pair(Pair(who.user, peer))
         case .success(.group(let group)):
-            guard isLeaving || who.rooms.contains(group) else {
+            guard who.rooms.contains(group) else {
                 throw WireError(.forbidden, "room: the token does not carry it", field: Field.room.name)
             }
             return .group(group)

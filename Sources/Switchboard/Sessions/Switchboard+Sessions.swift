@@ -52,7 +52,7 @@ extension Switchboard {
                     device: phone.id,
                     session: "s_\(String(id.rawValue, radix: 36))",
                     heartbeatSeconds: policy.heartbeat.milliseconds / 1_000,
-                    iceServers: policy.iceServers,
+                    iceServers: iceServers(for: who, at: now),
                     frameBytes: WireLimits.frameBytes,
                     signalsPerSecond: policy.signalsPerSecond
                 )

@@ -35,6 +35,9 @@ struct ServeCommand: ParsableCommand {
     @Option(help: Self.help("tls-key")) var tlsKey: String?
     @Option(parsing: .singleValue, help: Self.help("allow-origin")) var allowOrigin: [String] = []
     @Option(parsing: .singleValue, help: Self.help("stun-url")) var stunUrl: [String] = []
+    @Option(help: Self.help("turn-secret-file")) var turnSecretFile: String?
+    @Option(parsing: .singleValue, help: Self.help("turn-url")) var turnUrl: [String] = []
+    @Option(help: Self.help("turn-ttl")) var turnTtl: String?
     @Option(help: Self.help("ring-timeout")) var ringTimeout: String?
     @Option(help: Self.help("probe-timeout")) var probeTimeout: String?
     @Option(help: Self.help("disconnect-grace")) var disconnectGrace: String?
@@ -59,14 +62,17 @@ struct ServeCommand: ParsableCommand {
             "apns-key-file": apnsKeyFile, "apns-key-id": apnsKeyId, "apns-team-id": apnsTeamId,
             "apns-environment": apnsEnvironment, "apns-endpoint-sandbox": apnsEndpointSandbox,
             "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile, "tls-cert": tlsCert,
-            "tls-key": tlsKey, "ring-timeout": ringTimeout, "probe-timeout": probeTimeout,
+            "tls-key": tlsKey, "turn-secret-file": turnSecretFile, "turn-ttl": turnTtl, "ring-timeout": ringTimeout,
+            "probe-timeout": probeTimeout,
             "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy,
             "socketio-trust-register": socketioTrustRegister,
-            "max-connections": maxConnections, "log-level": logLevel, "log-format": logFormat,
+            "max-connections": maxConnections,
+            "log-level": logLevel, "log-format": logFormat,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         flags["allow-origin"] = allowOrigin
         flags["stun-url"] = stunUrl
+        flags["turn-url"] = turnUrl
         return flags
     }
 

@@ -17,14 +17,16 @@ struct Keys {
         var sources: [TokenKeySource] = []
         var warnings: [String] = []
         if let path = settings.jwtSecretFile {
-            sources.append(try Self.checked(.secret(try Self.read(path)), "--jwt-secret-file", path))
+            sources.append(
+                try Self.checked(.secret(try Self.read(path, for: "jwt-secret-file")), "--jwt-secret-file", path)
+            )
         }
         if let path = settings.jwtPublicKeyFile {
-            let pem = String(decoding: try Self.read(path), as: UTF8.self)
+            let pem = String(decoding: try Self.read(path, for: "jwt-public-key-file"), as: UTF8.self)
             sources.append(try Self.checked(.publicKey(pem: pem), "--jwt-public-key-file", path))
         }
         if let path = settings.jwksFile {
-            sources.append(try Self.checked(.keySet(json: try Self.read(path)), "--jwks-file", path))
+            sources.append(try Self.checked(.keySet(json: try Self.read(path, for: "jwks-file")), "--jwks-file", path))
         }
         if sources.isEmpty {
             guard !settings.isInMemory else {
@@ -65,8 +67,11 @@ struct Keys {
         return source
     }
 
-    private static func read(_ path: String) throws(Complaint) -> [UInt8] {
-        do throws(SecretFileError) { return try SecretFile.read(path) } catch { throw Complaint(error.description) }
+    /// Reads a file that a setting names; what is wrong with it is said with that name.
+    static func read(_ path: String, for setting: String) throws(Complaint) -> [UInt8] {
+        do throws(SecretFileError) { return try SecretFile.read(path) } catch {
+            throw Complaint("--\(setting): \(error.description)")
+        }
     }
 
     private static func folderKey(

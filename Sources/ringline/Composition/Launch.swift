@@ -23,17 +23,21 @@ struct Launch {
         let log = Log.make(level: settings.logLevel, asJSON: settings.logsJSON)
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let keys = try Keys(settings)
+        let relay = try settings.turn.map { turn throws(Complaint) in try CoturnCredentials(turn) }
         let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
         let store = SQLiteCallStore(folder: settings.data) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
         do {
-            try gateway.open(store: store, push: push, capabilities: keys.capabilities)
+            try gateway.open(store: store, push: push, capabilities: keys.capabilities, relay: relay)
         } catch let failure as StoreFailure {
             throw Complaint(failure.message)
+        } catch ServerError.badCertificate(_, let reason) {
+            let files = settings.tls.map { "--tls-cert \($0.certificatePath), --tls-key \($0.keyPath)" } ?? ""
+            throw Complaint("\(files): cannot be used together: \(reason)")
         } catch {
             throw Complaint("\(error)")
         }
-        for warning in keys.warnings { log.warning("\(warning)") }
+        for warning in settings.warnings + keys.warnings { log.warning("\(warning)") }
         if settings.apns == nil {
             log.warning("there is no APNs key: pushes are only logged, and sleeping phones do not ring")
         }

@@ -17,6 +17,7 @@ struct ServeSettings {
     let jwtAudience: String?
     let jwtRequireExpiry: Bool
     let apns: APNs?
+    let turn: TURN?
     let tls: ServerConfiguration.TLS?
     let allowedOrigins: Set<String>
     let trustsRegister: Bool
@@ -24,6 +25,8 @@ struct ServeSettings {
     let policy: Policy
     let logLevel: String
     let logsJSON: Bool
+    /// What an operator should know, and that stops no start.
+    let warnings: [String]
 
     /// What is needed to push.
     struct APNs {
@@ -33,6 +36,13 @@ struct ServeSettings {
         let sandbox: String
         let production: String
         let caFile: String?
+    }
+
+    /// The TURN server, and what is needed to let clients use it.
+    struct TURN: Equatable {
+        let secretFile: String
+        let urls: [String]
+        let ttlSeconds: Int64
     }
 
     /// Whether nothing is kept.
@@ -50,6 +60,7 @@ struct ServeSettings {
         jwtAudience = try source.value("jwt-audience")
         jwtRequireExpiry = try source.flag("jwt-require-expiry")
         apns = try Self.apns(source)
+        turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source.values("allow-origin"))
         trustsRegister = try source.flag("socketio-trust-register")
@@ -59,6 +70,7 @@ struct ServeSettings {
             of: ["trace", "debug", "info", "notice", "warning", "error", "critical"]
         )
         logsJSON = try source.choice("log-format", of: ["text", "json"]) == "json"
+        warnings = source.unknownVariables()
         policy = try Self.policy(source)
     }
 
@@ -71,7 +83,7 @@ struct ServeSettings {
         policy.apnsEnvironment = APNsEnvironment(
             rawValue: try source.choice("apns-environment", of: ["auto", "sandbox", "production"])
         )
-        policy.iceServers = iceServers(try source.values("stun-url"))
+        policy.iceServers = iceServers(try source.iceServers("stun-url", relays: false).map(\.text))
         return policy
     }
 
@@ -106,6 +118,21 @@ struct ServeSettings {
                 caFile: try source.value("apns-ca-file")
             )
         default: throw Complaint("--apns-key-file, --apns-key-id and --apns-team-id must be given together")
+        }
+    }
+
+    private static func turn(_ source: SettingsSource) throws(Complaint) -> TURN? {
+        let urls = try source.iceServers("turn-url", relays: true)
+        // Rounded up: a credential that ends at once is none.
+        let ttlSeconds = (try source.milliseconds("turn-ttl") + 999) / 1_000
+        switch (try source.value("turn-secret-file"), urls.isEmpty) {
+        case (nil, true): return nil
+        case (let secretFile?, false):
+            guard urls.contains(where: \.isRelay) else {
+                throw Complaint("\(source.origin(of: "turn-url")): one must be turn: or turns:")
+            }
+            return TURN(secretFile: secretFile, urls: urls.map(\.text), ttlSeconds: ttlSeconds)
+        default: throw Complaint("--turn-secret-file and --turn-url must be given together")
         }
     }
 

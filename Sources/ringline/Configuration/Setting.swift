@@ -127,6 +127,25 @@ struct Setting: Sendable {
             isRepeatable: true
         ),
         Setting(
+            name: "turn-secret-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "coturn's static-auth-secret: clients get time-limited credentials for the --turn-url servers."
+        ),
+        Setting(
+            name: "turn-url",
+            placeholder: "URL",
+            fallback: nil,
+            meaning: "A TURN server that clients are told, as turn:host:port?transport=udp or turns:host:port.",
+            isRepeatable: true
+        ),
+        Setting(
+            name: "turn-ttl",
+            placeholder: "SECONDS",
+            fallback: "86400",
+            meaning: "For how long a TURN credential is good."
+        ),
+        Setting(
             name: "ring-timeout",
             placeholder: "SECONDS",
             fallback: "45",

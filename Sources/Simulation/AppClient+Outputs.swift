@@ -1,0 +1,165 @@
+import CallClient
+import CallCore
+import CallWire
+
+/// What the real client core asks for, as the world understands it; and what it hands on, matched with what came in.
+extension AppClient {
+    func perform(_ output: CallClient.Output, at now: Moment, into outputs: inout [CoreOutput]) {
+        switch output {
+        case .reportIncoming(let uuid, _):
+            if !reported.insert(uuid).inserted {
+                outputs.append(.report(.broken("I2", "\(device.text) reports \(uuid.text) twice")))
+            }
+            // A report of a push that names no call is followed by its end.
+            if let name = name(of: uuid) { outputs.append(.report(.rang(name))) }
+        case .reportConnecting(let uuid):
+            if let name = name(of: uuid) { outputs.append(.report(.answered(name))) }
+        case .reportEnded(let uuid, _):
+            guard let call = client.calls.last(where: { $0.uuid == uuid }) else { return }
+            outputs.append(.report(.ended(name(of: call), call.reason, .told, replacedBy: nil)))
+        case .makeOffer(let uuid, let round, _, _): make(.offer, uuid, round: round, at: now)
+        case .makeAnswer(let uuid, let round): make(.answer, uuid, round: round, at: now)
+        case .setRemoteDescription(let uuid, _, let sdp): sets(sdp, uuid, into: &outputs)
+        case .addRemoteCandidate(let uuid, let text): adds(text, uuid, into: &outputs)
+        case .receivedInfo(let uuid, let text):
+            if let one = contents[text] { handsOn(one, uuid, into: &outputs) }
+        case .send(let signal):
+            goesOut(signal)
+            outputs.append(.send(signal.frame))
+        case .post(let signal, let authorization):
+            goesOut(signal)
+            outputs.append(
+                .post(id: signal.id.text, signal.callID, signal.body, capability: authorization.capability)
+            )
+        case .fetch(let number, let id, let since, let authorization):
+            outputs.append(
+                .fetch(
+                    id,
+                    since: since?.seq ?? 0,
+                    epoch: since?.epoch ?? 0,
+                    number: number.rawValue,
+                    capability: authorization.capability
+                )
+            )
+        case .connect: outputs.append(.connect)
+        case .renewToken: outputs.append(.renewToken)
+        case .closeMedia(let uuid): set[uuid] = nil
+        case .reportRepeated(let uuid, _):
+            if !reported.contains(uuid) {
+                outputs.append(.report(.broken("I2", "\(device.text) repeats a report of \(uuid.text), the first")))
+            }
+        case .startAudio(let uuid):
+            if client.calls.last(where: { $0.uuid == uuid })?.isAnswered != true {
+                outputs.append(.report(.broken("I2", "\(device.text) plays a call that is not answered")))
+            }
+        case .reportConnected, .update, .refused, .peerRinging, .peerMedia, .receivedDTMF, .rollback, .stopAudio,
+            .holdMedia, .muteMedia:
+            break
+        }
+    }
+
+    private func name(of uuid: CallUUID) -> CallName? {
+        client.calls.last { $0.uuid == uuid }.map { name(of: $0) }
+    }
+
+    // MARK: Out
+
+    private func goesOut(_ signal: OutgoingSignal) {
+        let name = CallName(id: signal.callID, pair: Pair(user, signal.peer), epoch: signal.epoch ?? 0)
+        underWay[signal.id.text] = (signal.kind, name)
+    }
+
+    func acknowledged(_ id: String, _ acceptance: Acceptance, into outputs: inout [CoreOutput]) {
+        guard let sent = underWay.removeValue(forKey: id) else { return }
+        var name = sent.name
+        if let epoch = acceptance.epoch { name.epoch = epoch }
+        outputs.append(.report(.acknowledged(name, seq: acceptance.seq, id: id, kind: sent.kind)))
+    }
+
+    // MARK: In
+
+    /// A signal of the log has reached the phone, by whichever way.
+    func arrives(_ bytes: [UInt8], into outputs: inout [CoreOutput]) {
+        guard let object = Reading.object(bytes), let type = object.text(of: .type),
+            let kind = SignalKind(rawValue: type), let id = object.text(of: .callId).flatMap({ CallID($0) }),
+            let from = object.text(of: .from).flatMap({ UserID($0) }), from != user,
+            let seq = object.number(of: .seq), let epoch = object.number(of: .epoch)
+        else { return }
+        let name = CallName(id: id, pair: Pair(user, from), epoch: UInt32(truncatingIfNeeded: epoch))
+        let one = Delivery(
+            seq: UInt64(seq),
+            kind: kind,
+            device: object.text(of: .fromDevice) ?? "",
+            id: object.text(of: .id)
+        )
+        outputs.append(.report(.arrived(name, one)))
+        guard let content = Self.content(of: kind, object) else { return }
+        contents[content] = one
+        if early.remove(content) != nil { outputs.append(.report(.delivered(name, one))) }
+        let round = object.number(of: .round)
+        if kind == .offer || kind == .answer { descriptionRounds[content] = round }
+        if kind == .ice, let round, !candidates[name, default: []].contains(where: { $0.text == content }) {
+            candidates[name, default: []].append(
+                Candidate(text: content, device: one.device, round: round, seq: one.seq)
+            )
+            hasNews = true
+        }
+    }
+
+    /// What tells one description, candidate or message from every other in the world.
+    private static func content(of kind: SignalKind, _ object: JSONObject) -> String? {
+        switch kind {
+        case .offer, .answer: object.text(of: .sdp)
+        case .ice: object.raw(of: .candidate)
+        case .info: object.raw(of: .data).flatMap { $0.hasPrefix("{\"n\":") ? $0 : nil }
+        case .ringing, .connected, .update, .dtmf, .end: nil
+        }
+    }
+
+    private func handsOn(_ one: Delivery, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
+        guard let name = name(of: uuid) else { return }
+        outputs.append(.report(.delivered(name, one)))
+    }
+
+    private func sets(_ sdp: String, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
+        hasNews = true
+        guard let one = contents[sdp] else {
+            // It came with the push; the log is still to come.
+            early.insert(sdp)
+            set[uuid] = nil
+            return
+        }
+        set[uuid] = Remote(device: one.device, round: descriptionRounds[sdp] ?? nil, seq: one.seq)
+        if one.kind == .answer, answeredBy[uuid] == nil { answeredBy[uuid] = one.device }
+        handsOn(one, uuid, into: &outputs)
+    }
+
+    private func adds(_ text: String?, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
+        guard let text, let one = contents[text], let name = name(of: uuid) else { return }
+        if let place = candidates[name]?.firstIndex(where: { $0.text == text }) {
+            candidates[name]?[place].isAdded = true
+        }
+        handsOn(one, uuid, into: &outputs)
+    }
+
+    /// Every candidate that has arrived for the description in the engine is in the engine too (I4, I5).
+    func checkCandidates(into outputs: inout [CoreOutput]) {
+        guard hasNews else { return }
+        hasNews = false
+        for call in client.calls where call.isLive {
+            guard let remote = set[call.uuid], let round = remote.round else { continue }
+            let name = name(of: call)
+            // An app that starts anew counts anew: what came before the description is of an earlier one.
+            for one in candidates[name] ?? []
+            where one.round == round && one.device == remote.device && one.seq > remote.seq && !one.isAdded {
+                outputs.append(.report(.broken("I4", "\(device.text) has lost a candidate of \(name): \(one.text)")))
+            }
+        }
+    }
+}
+
+extension CallClient.Authorization {
+    fileprivate var capability: String? {
+        if case .capability(let act) = self { act } else { nil }
+    }
+}

@@ -1,0 +1,242 @@
+import CallClient
+import CallCore
+import CallWire
+
+/// The real client core, with a media engine that takes its time and an app that does as it is told.
+///
+/// What it hands to engine and app is matched with what had come in, so that the world can check it: every description,
+/// candidate and message in a world has a number of its own.
+final class AppClient: PhoneCore {
+    var client: CallClient
+    let user: UserID
+    let device: DeviceID
+    var chance: Chance
+    /// Draws numbers for descriptions, unique in the world.
+    let nextNumber: () -> Int
+    /// What the engine has under way, soonest first.
+    private var engine: [(at: Moment, input: CallClient.Input)] = []
+    private var count = 0
+    private let uuidPrefix: String
+
+    /// What came in, by what it holds.
+    var contents: [String: Delivery] = [:]
+    /// Descriptions that came with a push, before the log was there.
+    var early: Set<String> = []
+    /// Signals under way, by name, with what they are.
+    var underWay: [String: (kind: SignalKind, name: CallName)] = [:]
+    /// The newest description that the engine made for each call.
+    var rounds: [CallUUID: UInt32] = [:]
+    /// Fetches that were answered.
+    private var fetched: Set<UInt64> = []
+    /// What is set in the engine, by call.
+    var set: [CallUUID: Remote] = [:]
+    /// The names under which the system knows calls.
+    var reported: Set<CallUUID> = []
+    var answeredBy: [CallUUID: String] = [:]
+
+    /// The numbers that senders gave to their descriptions, by what these hold.
+    var descriptionRounds: [String: Int64?] = [:]
+    /// Candidates that have arrived, and whether the engine has them.
+    var candidates: [CallName: [Candidate]] = [:]
+    /// Whether something came or was set since the candidates were looked at.
+    var hasNews = false
+
+    /// The other side, as the engine has it.
+    struct Remote {
+        var device: String
+        var round: Int64?
+        var seq: UInt64
+    }
+
+    struct Candidate {
+        let text: String
+        let device: String
+        let round: Int64
+        let seq: UInt64
+        var isAdded = false
+    }
+
+    init(user: UserID, device: DeviceID, instance: Int, chance: Chance, nextNumber: @escaping () -> Int) {
+        self.user = user
+        self.device = device
+        self.chance = chance
+        self.nextNumber = nextNumber
+        var configuration = CallClient.Configuration(user: user, device: device, namePrefix: "\(instance)")
+        configuration.ringFor = .seconds(self.chance.percent(40) ? self.chance.within(5...30) : 45)
+        configuration.maximumCallGroups = self.chance.percent(20) ? 1 : 2
+        client = CallClient(configuration)
+        // Part of a UUID: unique by phone and by start of its app.
+        let digits = String(self.chance.next() | 1 << 63, radix: 16)
+        uuidPrefix = "\(digits.prefix(8))-\(digits.dropFirst(8).prefix(4))-4000-8000-"
+    }
+
+    var calls: [CoreCall] {
+        client.calls.map { call in
+            let phase: CoreCall.Phase =
+                switch call.phase {
+                case .preparing, .calling: .calling
+                case .ringing: .ringing
+                case .shadowed: .hushed
+                case .answering: .answering
+                case .connecting, .active: .talking
+                case .ended: .ended
+                }
+            return CoreCall(
+                name: name(of: call),
+                isCaller: call.side == .caller,
+                phase: phase,
+                reason: call.reason,
+                cause: nil,
+                answeredBy: call.side == .caller ? answeredBy[call.uuid] : call.isAnswered ? device.text : nil
+            )
+        }
+    }
+
+    func name(of call: CallClient.Call) -> CallName {
+        CallName(id: call.callID, pair: Pair(user, call.peer), epoch: call.epoch ?? 0)
+    }
+
+    var deadline: Moment? {
+        guard let first = engine.first?.at else { return client.deadline }
+        return client.deadline.map { min($0, first) } ?? first
+    }
+
+    func handle(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput]) {
+        take(input, at: now, into: &outputs)
+        checkCandidates(into: &outputs)
+    }
+
+    private func take(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput]) {
+        switch input {
+        case .connected: tell(.socketOpened, at: now, into: &outputs)
+        case .disconnected: tell(.socketClosed, at: now, into: &outputs)
+        case .frame(let frame):
+            let bytes = Array(frame[WireLimits.headroom...])
+            arrives(bytes, into: &outputs)
+            let object = Incoming(bytes)
+            if case .ack(let id, let acceptance) = object { acknowledged(id.text, acceptance, into: &outputs) }
+            tell(.received(object), at: now, into: &outputs)
+        case .push(let payload): pushed(payload, at: now, into: &outputs)
+        case .response(let id, let status, let body):
+            guard let id = SignalID(id) else { return }
+            let result: Result<Acceptance, RequestFailure> =
+                status == 0 ? .failure(.unreachable) : Acceptance.reply(status: status, body: body)
+            if case .success(let acceptance) = result { acknowledged(id.text, acceptance, into: &outputs) }
+            tell(.posted(id, result), at: now, into: &outputs)
+        case .fetched(_, let number, let status, let body):
+            // The library's repeat of a request that was answered: nobody waits for it.
+            guard fetched.insert(number).inserted else { return }
+            if status == 200, let object = Reading.object(body) {
+                for element in object.elements(of: .signals) { arrives(element, into: &outputs) }
+            }
+            let result: Result<FetchedCall, RequestFailure> =
+                status == 0 ? .failure(.unreachable) : FetchedCall.reply(status: status, body: body)
+            tell(.fetched(FetchNumber(rawValue: number), result), at: now, into: &outputs)
+        case .tokenExpired: tell(.tokenExpired, at: now, into: &outputs)
+        case .tokenRenewed: tell(.tokenRenewed, at: now, into: &outputs)
+        case .intent(let intent): wish(intent, at: now, into: &outputs)
+        case .deadlineReached:
+            while let first = engine.first, first.at <= now {
+                engine.removeFirst()
+                tell(first.input, at: now, into: &outputs)
+            }
+            if let deadline = client.deadline, deadline <= now { tell(.deadlineReached, at: now, into: &outputs) }
+        }
+    }
+
+    /// Hands an input to the core and does what it says.
+    func tell(_ input: CallClient.Input, at now: Moment, into outputs: inout [CoreOutput]) {
+        for output in client.handle(input, at: now) { perform(output, at: now, into: &outputs) }
+    }
+
+    /// Every push leads to a report in its turn.
+    private func pushed(_ payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
+        var isReported = false
+        for output in client.handle(.pushed(Reading.push(payload)), at: now) {
+            switch output {
+            case .reportIncoming, .reportRepeated: isReported = true
+            default: break
+            }
+            perform(output, at: now, into: &outputs)
+        }
+        if !isReported { outputs.append(.report(.broken("I6", "\(device.text) took a push and reported nothing"))) }
+    }
+
+    private func wish(_ intent: Intent, at now: Moment, into outputs: inout [CoreOutput]) {
+        switch intent {
+        case .call(let id, let peer, _, _):
+            count += 1
+            let digits = String(count)
+            guard
+                let uuid = CallUUID(uuidPrefix + String(repeating: "0", count: 12 - digits.count) + digits)
+            else { return }
+            // What the system asks for it knows.
+            reported.insert(uuid)
+            let start = CallClient.StartCall(uuid: uuid, callID: id, to: peer, hasVideo: chance.percent(50))
+            tell(.startCall(start), at: now, into: &outputs)
+        case .answer(let name, _):
+            if let uuid = find(name) { tell(.answer(uuid), at: now, into: &outputs) }
+        case .end(let name, let reason):
+            guard let uuid = find(name) else { return }
+            let before = client.calls.last { $0.uuid == uuid }
+            tell(.end(uuid, reason), at: now, into: &outputs)
+            // The system is not told what it asked for.
+            if let before { outputs.append(.report(.ended(self.name(of: before), reason, .user, replacedBy: nil))) }
+        case .say(let name, let kind, let fields):
+            guard let uuid = find(name) else { return }
+            say(kind, fields, uuid, at: now, into: &outputs)
+        }
+    }
+
+    private func say(
+        _ kind: SignalKind,
+        _ fields: String,
+        _ uuid: CallUUID,
+        at now: Moment,
+        into outputs: inout [CoreOutput]
+    ) {
+        switch kind {
+        case .offer: tell(.renegotiate(uuid, restartsICE: chance.percent(50)), at: now, into: &outputs)
+        case .ice:
+            let value = String(fields.dropFirst("\"candidate\":".count))
+            if let round = rounds[uuid] { tell(.localCandidate(uuid, round: round, value), at: now, into: &outputs) }
+        case .connected: tell(.mediaConnected(uuid), at: now, into: &outputs)
+        case .update:
+            if fields.contains("hold") {
+                tell(.setHeld(uuid, fields.contains("true")), at: now, into: &outputs)
+            } else {
+                tell(.setMuted(uuid, audio: chance.percent(50)), at: now, into: &outputs)
+            }
+        case .dtmf: tell(.playDTMF(uuid, "1#"), at: now, into: &outputs)
+        case .info: tell(.sendInfo(uuid, String(fields.dropFirst("\"data\":".count))), at: now, into: &outputs)
+        // The engine answers of itself, and the core says when it rings.
+        case .answer, .ringing: break
+        case .end: tell(.end(uuid), at: now, into: &outputs)
+        }
+    }
+
+    private func find(_ name: CallName) -> CallUUID? {
+        client.calls.last { $0.isLive && self.name(of: $0) == name }?.uuid
+    }
+
+    // MARK: The engine
+
+    /// The engine will have made a description, and then some candidates.
+    func make(_ kind: CallClient.DescriptionKind, _ uuid: CallUUID, round: UInt32, at now: Moment) {
+        rounds[uuid] = round
+        let delay = chance.percent(95) ? chance.within(5...300) : chance.within(300...4_000)
+        let sdp = "v=0\r\no=- \(nextNumber()) 1 IN IP4 0.0.0.0\r\n"
+        later(delay, .localDescription(uuid, round: round, kind, sdp: sdp), at: now)
+        for _ in 0..<chance.below(3) {
+            // Some are there before their description is handed over.
+            let text = "{\"candidate\":\"candidate:\(nextNumber()) 1 udp 1 0.0.0.0 9 typ host\"}"
+            later(delay + chance.within(-3...900), .localCandidate(uuid, round: round, text), at: now)
+        }
+    }
+
+    private func later(_ delay: Int64, _ input: CallClient.Input, at now: Moment) {
+        let at = now + .milliseconds(max(1, delay))
+        let place = engine.firstIndex { at < $0.at } ?? engine.count
+        engine.insert((at, input), at: place)
+    }
+}

@@ -1,0 +1,37 @@
+import CallCore
+import CallWire
+
+/// `POST /api/calls`: an app that keeps a list of its calls tells of one that it has just begun.
+///
+/// The server has that call already, and answers with its own record of it: the two must not drift apart.
+extension Switchboard {
+    /// Among how many of a user's newest calls the one with the peer is looked for once it is over.
+    private static let callsSearched = 50
+
+    func record(with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
+        guard peer != who.user else {
+            refuse(id, .invalid(.callee_id, "is the user's own; a call needs two users"))
+            return
+        }
+        let live = calls.live(of: who.user).last {
+            $0.key.pair.holds(peer) && $0.session.side(of: who.user) != nil
+        }
+        if let live {
+            say(.reply(id, Reply(body: CallView.one(live.record, for: who))), at: now)
+        } else {
+            ask(.history(who.user, limit: Self.callsSearched, before: nil), for: .record(id, who, with: peer), at: now)
+        }
+    }
+
+    /// Answers with the newest of the pair's calls, if it ended so short a time ago that it may be the one that is meant.
+    func answerRecord(among history: [CallRecord], with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
+        let newest = history.first { record in
+            Pair(record.caller, record.callee) == Pair(who.user, peer) && Self.concerns(record, who)
+        }
+        guard let newest, newest.endedAt.map({ now < $0 + policy.fetchableFor }) ?? true else {
+            refuse(id, WireError(.notFound, "there is no call with that user: one begins with an offer"))
+            return
+        }
+        out.append(.reply(id, Reply(body: CallView.one(newest, for: who))))
+    }
+}

@@ -1,0 +1,59 @@
+import CallCore
+import CallWire
+
+/// `GET /api/turn-cred`, and the ICE servers that clients are told wherever they are told any.
+extension Switchboard {
+    func relayCredential(of who: Who, as id: RequestID, at now: Moment) {
+        guard let relay else {
+            refuse(id, WireError(.notFound, "there is no TURN server here: none is configured"))
+            return
+        }
+        let credential = relay.credential(for: who.user, at: now)
+        var json = JSONWriter(capacity: 512)
+        json.beginObject()
+        json.name("username")
+        json.value(credential.username)
+        json.name("credential")
+        json.value(credential.credential)
+        json.name("ttl")
+        json.value(credential.ttlSeconds)
+        json.name("urls")
+        json.strings(credential.urls)
+        json.name("iceServers")
+        json.raw(iceServers(with: credential))
+        json.endObject()
+        out.append(.reply(id, Reply(body: json.bytes)))
+    }
+
+    /// The ICE servers for a user: a JSON array of WebRTC's `RTCIceServer`.
+    ///
+    /// A push's capability is good for one call alone, so its bearer gets no credential that is good for a day.
+    func iceServers(for who: Who, at now: Moment) -> [UInt8] {
+        guard let relay, who.scope == nil else { return policy.iceServers }
+        return iceServers(with: relay.credential(for: who.user, at: now))
+    }
+
+    private func iceServers(with credential: RelayCredential) -> [UInt8] {
+        var json = JSONWriter(capacity: 512)
+        json.beginArray()
+        json.rawMembers(policy.iceServers.dropFirst().dropLast())
+        json.beginObject()
+        json.name("urls")
+        json.strings(credential.urls)
+        json.name("username")
+        json.value(credential.username)
+        json.name("credential")
+        json.value(credential.credential)
+        json.endObject()
+        json.endArray()
+        return json.bytes
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func strings(_ texts: [String]) {
+        beginArray()
+        for text in texts { value(text) }
+        endArray()
+    }
+}

@@ -1,0 +1,63 @@
+/// The address of a STUN or TURN server (RFC 7064, RFC 7065): `turn:host:port?transport=udp`.
+///
+/// A browser that is told one which it cannot read refuses the whole list, and no call of anybody connects: so it is
+/// checked before the server starts.
+struct ICEServerURL: Equatable {
+    /// As it was written.
+    let text: String
+    /// Whether media can be relayed there, and not only the own address be asked.
+    let isRelay: Bool
+
+    init?(_ text: String) {
+        guard let colon = text.firstIndex(of: ":") else { return nil }
+        switch text[..<colon] {
+        case "turn", "turns": isRelay = true
+        case "stun", "stuns": isRelay = false
+        default: return nil
+        }
+        self.text = text
+        let rest = text[text.index(after: colon)...]
+        let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        if parts.count == 2, !isRelay || !["transport=udp", "transport=tcp"].contains(parts[1]) { return nil }
+        guard Self.isHostAndPort(parts[0]) else { return nil }
+    }
+
+    private static func isHostAndPort(_ text: Substring) -> Bool {
+        var host = text
+        if text.hasPrefix("[") {
+            guard let end = text.firstIndex(of: "]") else { return false }
+            let address = text[text.index(after: text.startIndex)..<end]
+            guard address.contains(":"), address.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else {
+                return false
+            }
+            let after = text[text.index(after: end)...]
+            return after.isEmpty || after.hasPrefix(":") && isPort(after.dropFirst())
+        }
+        if let colon = text.firstIndex(of: ":") {
+            guard isPort(text[text.index(after: colon)...]) else { return false }
+            host = text[..<colon]
+        }
+        return !host.isEmpty
+            && host.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "." || $0 == "_") }
+    }
+
+    private static func isPort(_ text: Substring) -> Bool {
+        text.allSatisfy(\.isNumber) && Int(text).map { (1...65_535).contains($0) } ?? false
+    }
+}
+
+extension SettingsSource {
+    /// Addresses of ICE servers; whoever wrote a web address is told what is meant.
+    func iceServers(_ name: String, relays: Bool) throws(Complaint) -> [ICEServerURL] {
+        var urls: [ICEServerURL] = []
+        for text in try values(name) {
+            guard let url = ICEServerURL(text), relays || !url.isRelay else {
+                let form =
+                    relays ? "turn:, turns: or stun:, as in turn:turn.example.com:3478?transport=udp" : "stun:HOST:PORT"
+                throw Complaint("\(origin(of: name)): must be \(form), not '\(text)'")
+            }
+            urls.append(url)
+        }
+        return urls
+    }
+}

@@ -1,0 +1,50 @@
+extension SettingsSource {
+    /// A sentence for every variable that looks like a setting and is none: misspelt, it would do nothing and say nothing.
+    ///
+    /// Its value is not said: it may be a secret.
+    func unknownVariables() -> [String] {
+        let known = Set(Setting.all.map(\.variable) + ["RINGLINE_CONFIG"])
+        return environment.sorted { $0.key < $1.key }.compactMap { name, value in
+            guard name.hasPrefix("RINGLINE_"), !known.contains(name), !Self.isOfKubernetes(name, value) else {
+                return nil
+            }
+            guard let meant = Self.nearest(to: name, of: known.sorted()) else {
+                return "\(name) is no setting, and is ignored"
+            }
+            return "\(name) is no setting, and is ignored: is \(meant) meant?"
+        }
+    }
+
+    /// The setting that is meant by a name: one that it is the beginning of, else one with a letter in three wrong at most.
+    private static func nearest(to name: String, of known: [String]) -> String? {
+        func best(_ names: [String]) -> (name: String, distance: Int)? {
+            names.map { ($0, distance(name, $0)) }.min { $0.1 < $1.1 }
+        }
+        if let longer = best(known.filter { $0.hasPrefix(name) }) { return longer.name }
+        let letters = name.utf8.count - "RINGLINE_".utf8.count
+        return best(known).flatMap { $0.distance <= max(2, letters / 3) ? $0.name : nil }
+    }
+
+    /// Whether it is what Kubernetes tells every container of a service whose name begins with `ringline`.
+    private static func isOfKubernetes(_ name: String, _ value: String) -> Bool {
+        name.contains("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.contains("_PORT_")
+            || name.hasSuffix("_PORT") && value.contains("://")
+    }
+
+    /// How many letters must be put in, taken out or changed to make one of the other (Levenshtein).
+    static func distance(_ a: String, _ b: String) -> Int {
+        let a = Array(a.utf8.prefix(128))
+        let b = Array(b.utf8.prefix(128))
+        var row = Array(0...b.count)
+        for (i, x) in a.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, y) in b.enumerated() {
+                let change = diagonal + (x == y ? 0 : 1)
+                diagonal = row[j + 1]
+                row[j + 1] = min(change, diagonal + 1, row[j] + 1)
+            }
+        }
+        return row[b.count]
+    }
+}

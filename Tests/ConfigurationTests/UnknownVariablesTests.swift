@@ -1,0 +1,44 @@
+import Testing
+
+@testable import ringline
+
+@Suite("A variable that is no setting")
+struct UnknownVariablesTests {
+    private func warnings(_ environment: [String: String]) -> [String] {
+        SettingsSource(environment: environment).unknownVariables()
+    }
+
+    @Test(
+        "is warned of with the setting that is meant",
+        arguments: [
+            ("RINGLINE_RING_TIMOUT", "RINGLINE_RING_TIMEOUT"), ("RINGLINE_LISTN", "RINGLINE_LISTEN"),
+            ("RINGLINE_JWT_SECRET", "RINGLINE_JWT_SECRET_FILE"), ("RINGLINE_TURN_URLS", "RINGLINE_TURN_URL"),
+            ("RINGLINE_APNS_KEYID", "RINGLINE_APNS_KEY_ID"), ("RINGLINE_CONFG", "RINGLINE_CONFIG"),
+        ]
+    )
+    func misspelt(_ name: String, _ meant: String) {
+        #expect(warnings([name: "s3cret"]) == ["\(name) is no setting, and is ignored: is \(meant) meant?"])
+    }
+
+    @Test("is warned of without one where none is near", arguments: ["RINGLINE_BANANA", "RINGLINE_PORT_NUMBER"])
+    func unknown(_ name: String) {
+        // `…_PORT_…` is how Kubernetes tells of a service.
+        let wanted = name.contains("_PORT_") ? [] : ["\(name) is no setting, and is ignored"]
+        #expect(warnings([name: "x"]) == wanted)
+    }
+
+    @Test("is left alone where it is a setting, or not ours at all")
+    func known() {
+        let ours = Dictionary(uniqueKeysWithValues: Setting.all.map { ($0.variable, "x") })
+        #expect(warnings(ours.merging(["RINGLINE_CONFIG": "x", "PATH": "x", "RINGLIN_DATA": "x"]) { $1 }).isEmpty)
+        #expect(warnings(["RINGLINE_PORT": "tcp://10.0.0.1:80", "RINGLINE_ADMIN_SERVICE_HOST": "10.0.0.1"]).isEmpty)
+        #expect(warnings(["RINGLINE_PORT": "8080"]).count == 1)
+    }
+
+    @Test("is as far from a name as letters must be changed")
+    func distance() {
+        #expect(SettingsSource.distance("kitten", "sitting") == 3)
+        #expect(SettingsSource.distance("", "abc") == 3)
+        #expect(SettingsSource.distance("abc", "abc") == 0)
+    }
+}

@@ -1,0 +1,382 @@
+"""The app in production, over REST alone (../shared/chutalk-contract.md): bodies as it sends them, integers as it
+reads them. Its token has `uid` (an integer) and `u`, no device id, and no `jti`."""
+
+import re
+import time
+
+import jwt
+import pytest
+import samples
+from rest import Rest, code
+from test_push import pushed, register
+
+FRACTION = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
+TARO, HANAKO = 11, 10
+
+
+def app_token(world, user: int, name="山田太郎", **claims) -> str:
+    """A token as the app's backend makes it."""
+    body = {"uid": user, "u": name, "exp": int(time.time()) + 3600} | claims
+    return jwt.encode(body, world.server.secret, algorithm="HS256")
+
+
+def app(world, user: int, **claims) -> Rest:
+    return world.rest(token=app_token(world, user, **claims))
+
+
+def offer(rest: Rest, sdp=samples.OFFER, call_id="11-10") -> dict:
+    """The offer as the app posts it; the answer, which must be 200."""
+    body = {"callId": call_id, "action": "offer", "data": {"sdp": sdp, "type": "offer"}}
+    answer = rest.post("/api/calls/signal", body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def answer(rest: Rest, sdp=samples.ANSWER, call_id="11-10", caller=TARO, callee=HANAKO):
+    """The answer as the app posts it."""
+    body = {"action": "answer", "data": {"sdp": sdp, "from": callee, "to": caller}}
+    return rest.post(f"/api/calls/signal/{call_id}", body)
+
+
+# The offer that comes twice
+
+
+@pytest.mark.parametrize("first", ["rest", "socket"])
+def test_the_offer_by_rest_and_by_socket_is_one_call_one_ring_and_one_push(push_world, first):
+    world, fake = push_world
+    device, fence = register(world, "10", number=1), register(world, "20", number=2)
+    token = app_token(world, TARO)
+    rest, socket, hanako = world.rest(token=token), world.phone(token=token), world.phone("10", "tablet")
+
+    def by_socket():
+        # Its second copy has more to say than the first.
+        return socket.ask(
+            type="offer", callId="11-10", to="10", sdp=samples.OFFER, displayName="山田太郎", hasVideo=False
+        )
+
+    one, other = (offer(rest), by_socket()) if first == "rest" else (by_socket(), offer(rest))
+    assert (one["epoch"], one["seq"]) == (other["epoch"], other["seq"])
+    assert pushed(fake, device)["payload"]["callerName"] == "山田太郎"
+    rings = [message for message in hanako.fence() if message["type"] == "offer"]
+    assert [ring["callId"] for ring in rings] == ["11-10"]
+    socket.ring("20", "c-2")
+    pushed(fake, fence)
+    assert len(fake.pushes(device)) == 1
+    assert len(rest.get("/api/calls").json()) == 2
+
+
+def test_an_answer_finds_the_caller_whichever_copy_began_the_call(world):
+    token = app_token(world, TARO)
+    rest, socket = world.rest(token=token), world.phone(token=token)
+    offer(rest)
+    socket.ask(type="offer", callId="11-10", to="10", sdp=samples.OFFER)
+    assert answer(app(world, HANAKO)).status_code == 200
+    assert socket.expect(type="answer")["sdp"] == samples.ANSWER
+    assert rest.log("11-10")["answer"]["sdp"] == samples.ANSWER
+
+
+# Bodies without `to`
+
+
+def test_the_callee_is_found_from_the_call_id_of_the_users_own(world):
+    hanako = world.phone("10")
+    assert offer(app(world, TARO))["callId"] == "11-10"
+    heard = hanako.expect(type="offer")
+    assert (heard["callId"], heard["from"], heard["room"]) == ("11-10", "11", "p2p:11-10")
+
+
+@pytest.mark.parametrize("call_id", ["10-11", "12-10", "11-", "1-10", "111-10", "11-11"])
+def test_a_call_id_that_does_not_begin_with_the_users_own_names_nobody(world, call_id):
+    body = {"callId": call_id, "action": "offer", "data": {"sdp": samples.OFFER, "type": "offer"}}
+    refused = app(world, TARO).post("/api/calls/signal", body)
+    assert code(refused) == (400, "invalid_field")
+
+
+def test_the_answers_own_from_and_to_are_only_relayed_and_decide_nothing(world):
+    taro = world.phone("11")
+    taro.ring("10", "11-10")
+    assert answer(app(world, HANAKO), caller=99, callee=98).status_code == 200
+    heard = taro.expect(type="answer")
+    assert (heard["from"], heard["sdp"]) == ("10", samples.ANSWER)
+
+
+def test_candidates_and_the_hang_up_need_no_to_either(world):
+    taro, hanako = app(world, TARO), app(world, HANAKO)
+    offer(taro)
+    for number in range(3):
+        body = {"callId": "11-10", "action": "ice", "data": {"candidate": samples.candidate(number)}}
+        assert taro.post("/api/calls/signal", body).status_code == 200
+    assert hanako.log("11-10")["candidates"] == [samples.candidate(number) for number in range(3)]
+    assert hanako.post("/api/calls/signal/11-10", {"action": "end", "data": {}}).status_code == 200
+    assert (taro.log("11-10")["state"], taro.log("11-10")["reason"]) == ("ended", "declined")
+
+
+# The same callId for every call
+
+
+def test_the_answer_of_an_earlier_call_is_never_shown_to_a_caller_who_polls(world):
+    taro, hanako = app(world, TARO), app(world, HANAKO)
+    for number in range(1, 4):
+        sdp = samples.changed(samples.ANSWER, str(number))
+        assert offer(taro)["epoch"] == number, "even with the same description"
+        log = taro.log("11-10")
+        assert (log["answer"], log["epoch"], log["candidates"]) == (None, number, [])
+        assert answer(hanako, sdp).status_code == 200
+        assert taro.log("11-10")["answer"]["sdp"] == sdp
+        assert taro.delete("/api/calls/signal/11-10").status_code == 200
+
+
+@pytest.mark.parametrize("token", ["the same token", "another token"])
+def test_the_next_offer_over_an_answered_call_that_was_never_hung_up_begins_a_new_one(world, token):
+    """The app was killed in the call: it says nothing of its end, and calls again."""
+    taro, hanako = app(world, TARO), app(world, HANAKO)
+    offer(taro)
+    answer(hanako)
+    again = taro if token == "the same token" else app(world, TARO, iat=1)
+    assert offer(again, samples.changed(samples.OFFER, "2"))["epoch"] == 2
+    assert again.log("11-10")["answer"] is None
+    assert hanako.log("11-10")["offer"]["sdp"] == samples.changed(samples.OFFER, "2")
+
+
+# Both forms of GET
+
+
+def test_both_forms_of_get_show_a_woken_phone_the_offer(world):
+    offer(app(world, TARO), samples.VIDEO_OFFER)
+    hanako = app(world, HANAKO)
+    shown = hanako.log("11-10")["offer"]
+    assert (shown["sdp"], shown["type"]) == (samples.VIDEO_OFFER, "offer")
+    listed = hanako.get("/api/calls/signal/11-10", format="array").json()
+    assert [(entry["action"], entry["data"]["sdp"]) for entry in listed] == [("offer", samples.VIDEO_OFFER)]
+
+
+def test_before_the_answer_both_forms_of_get_show_the_caller_none(world):
+    taro = app(world, TARO)
+    offer(taro)
+    assert taro.log("11-10")["answer"] is None
+    assert "answer" not in [
+        entry["action"] for entry in taro.get("/api/calls/signal/11-10", format="array").json()
+    ]
+
+
+# The record of a call
+
+
+def place(rest: Rest, callee=HANAKO, kind="audio"):
+    return rest.post("/api/calls", {"callee_id": callee, "call_type": kind})
+
+
+def test_posting_a_call_answers_the_servers_own_record_of_the_live_one(world):
+    taro = app(world, TARO)
+    offer(taro, samples.VIDEO_OFFER)
+    made = place(taro, kind="video")
+    assert made.status_code == 200, made.text
+    record = made.json()
+    assert (record["caller_id"], record["callee_id"], record["call_type"]) == (TARO, HANAKO, "video")
+    assert isinstance(record["id"], int) and isinstance(record["duration"], int)
+    assert FRACTION.fullmatch(record["started_at"])
+    assert (record["callId"], record["state"], record["epoch"]) == ("11-10", "ringing", 1), "and the protocol's fields"
+    assert place(taro, kind="video").json()["id"] == record["id"]
+    assert [entry["id"] for entry in taro.get("/api/calls").json()] == [record["id"]], "not a second one"
+
+
+def test_the_records_type_is_the_calls_own_whatever_the_app_says(world):
+    taro = app(world, TARO)
+    offer(taro, samples.OFFER)
+    assert place(taro, kind="video").json()["call_type"] == "audio"
+
+
+def test_posting_a_call_that_is_over_already_answers_its_record(world):
+    taro, hanako = app(world, TARO), app(world, HANAKO)
+    offer(taro)
+    hanako.delete("/api/calls/signal/11-10")
+    record = place(taro).json()
+    assert (record["state"], record["reason"]) == ("ended", "declined")
+
+
+def test_posting_a_call_prefers_the_live_one_to_a_later_one_that_is_over(world):
+    taro = app(world, TARO)
+    offer(taro)
+    taro.post("/api/calls/signal", {"callId": "x", "action": "offer", "to": 10, "data": {"sdp": samples.OFFER}})
+    taro.delete("/api/calls/signal/x")
+    assert place(taro).json()["callId"] == "11-10"
+
+
+def test_posting_a_call_without_one_is_not_found_and_makes_none(world):
+    taro = app(world, TARO)
+    offer(taro, call_id="11-12")
+    refused = place(taro)
+    assert code(refused) == (404, "not_found")
+    assert "offer" in refused.json()["message"]
+    assert len(taro.get("/api/calls").json()) == 1
+
+
+def test_posting_a_call_shows_nothing_of_calls_between_others(world):
+    offer(app(world, TARO))
+    assert code(place(app(world, 12))) == (404, "not_found")
+    assert code(place(app(world, 12), callee=TARO)) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "body, field",
+    [
+        ({"call_type": "audio"}, "callee_id"),
+        ({"callee_id": True, "call_type": "audio"}, "callee_id"),
+        ({"callee_id": TARO, "call_type": "audio"}, "callee_id"),
+        ({"callee_id": HANAKO, "call_type": "fax"}, "call_type"),
+        ({"callee_id": HANAKO, "call_type": 1}, "call_type"),
+    ],
+    ids=str,
+)
+def test_posting_a_call_with_a_bad_field_is_refused_by_name(world, body, field):
+    taro = app(world, TARO)
+    offer(taro)
+    refused = taro.post("/api/calls", body)
+    assert code(refused) == (400, "invalid_field")
+    assert refused.json()["field"] == field
+
+
+def test_the_history_is_an_array_in_the_apps_shape_with_the_protocols_fields_beside_it(world):
+    taro, hanako = app(world, TARO), app(world, HANAKO)
+    offer(taro, samples.VIDEO_OFFER)
+    answer(hanako, samples.VIDEO_ANSWER)
+    taro.delete("/api/calls/signal/11-10")
+    (entry,) = taro.get("/api/calls").json()
+    assert {key: type(entry[key]) for key in ("id", "caller_id", "callee_id", "call_type", "started_at", "duration")} == {
+        "id": int,
+        "caller_id": int,
+        "callee_id": int,
+        "call_type": str,
+        "started_at": str,
+        "duration": int,
+    }
+    assert FRACTION.fullmatch(entry["started_at"])
+    assert (entry["caller_id"], entry["callee_id"], entry["call_type"]) == (TARO, HANAKO, "video")
+    assert (entry["callId"], entry["state"], entry["reason"]) == ("11-10", "ended", "hangup")
+    assert abs(entry["startedAt"] - time.time() * 1000) < 60_000
+    (seen,) = hanako.get("/api/calls").json()
+    assert (seen["id"], seen["direction"], entry["direction"]) == (entry["id"], "incoming", "outgoing")
+
+
+def test_a_token_whose_user_is_a_string_reads_strings(world):
+    rest = world.rest("11")
+    offer(rest)
+    record = place(rest, callee="10").json()
+    assert (record["caller_id"], record["callee_id"]) == ("11", "10")
+
+
+# Blocks
+
+
+def test_blocks_are_contacts_with_integer_ids(world):
+    hanako = app(world, HANAKO)
+    made = hanako.post("/api/blocks", {"blocked_user_id": TARO})
+    assert made.status_code == 200 and made.json()["id"] == TARO
+    assert hanako.get("/api/blocks").json() == [{"id": TARO, "user_id": TARO}]
+    gone = hanako.delete(f"/api/blocks/{TARO}")
+    assert (gone.status_code, gone.json()["ok"]) == (200, True)
+    assert hanako.get("/api/blocks").json() == []
+    assert hanako.delete(f"/api/blocks/{TARO}").json()["ok"] is True, "once more does no harm"
+
+
+def test_a_blocked_caller_hears_an_ordinary_ring_and_the_app_gets_no_push(push_world):
+    world, fake = push_world
+    device, fence = register(world, "10", number=1), register(world, "20", number=2)
+    app(world, HANAKO).post("/api/blocks", {"blocked_user_id": TARO})
+    taro = app(world, TARO)
+    assert offer(taro)["state"] == "ringing"
+    offer(taro, call_id="11-20")
+    pushed(fake, fence)
+    assert fake.pushes(device) == []
+    assert place(taro).json()["state"] == "ringing"
+
+
+# Devices
+
+VOIP, ALERT = "a" * 64, "b" * 64
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"voipDeviceToken": VOIP}],
+        [{"apnsDeviceToken": ALERT}],
+        [{"voipDeviceToken": VOIP, "apnsDeviceToken": ALERT}],
+        [{"voipDeviceToken": VOIP}, {"apnsDeviceToken": ALERT}],
+        [{"apnsDeviceToken": ALERT}, {"voipDeviceToken": VOIP}],
+        [{"voipDeviceToken": VOIP}, {"voipDeviceToken": VOIP, "apnsDeviceToken": ALERT}, {"apnsDeviceToken": ALERT}],
+        [{"apnsDeviceToken": ALERT}, {"voipDeviceToken": VOIP, "apnsDeviceToken": ALERT}],
+    ],
+    ids=lambda steps: "+".join("".join(key[0] for key in step) for step in steps),
+)
+def test_tokens_of_one_installation_are_one_device_in_whatever_order_they_come(world, steps):
+    hanako = app(world, HANAKO)
+    for step in steps:
+        answer = hanako.put("/api/me/devices", {"platform": "ios", "bundleId": "com.example.chutalk"} | step)
+        assert answer.status_code == 200 and isinstance(answer.json(), dict)
+    (device,) = hanako.get("/api/me/devices").json()
+    wanted = {key: value for step in steps for key, value in step.items()}
+    assert {key: device[key] for key in wanted} == wanted
+
+
+def test_a_new_token_of_the_same_installation_with_its_known_other_half_replaces_the_old_one(world):
+    hanako = app(world, HANAKO)
+    body = {"platform": "ios", "bundleId": "com.example.chutalk"}
+    hanako.put("/api/me/devices", body | {"voipDeviceToken": VOIP, "apnsDeviceToken": ALERT})
+    hanako.put("/api/me/devices", body | {"voipDeviceToken": "c" * 64, "apnsDeviceToken": ALERT})
+    (device,) = hanako.get("/api/me/devices").json()
+    assert (device["voipDeviceToken"], device["apnsDeviceToken"]) == ("c" * 64, ALERT)
+
+
+def test_an_android_build_posts_its_firebase_token_and_is_told_that_sending_comes_later(world):
+    hanako = app(world, HANAKO)
+    made = hanako.post("/api/me/devices", {"fcm_token": "dGVzdA:APA91b"})
+    assert made.status_code == 200
+    assert (made.json()["fcm_token"], made.json()["platform"]) == ("dGVzdA:APA91b", "android")
+    assert "later" in made.json()["message"]
+    hanako.post("/api/me/devices", {"fcm_token": "dGVzdA:APA91b"})
+    (device,) = hanako.get("/api/me/devices").json()
+    assert device["fcm_token"] == "dGVzdA:APA91b"
+
+
+def test_what_ios_registers_says_nothing_of_later(world):
+    made = app(world, HANAKO).put(
+        "/api/me/devices", {"platform": "ios", "bundleId": "com.example.chutalk", "voipDeviceToken": VOIP}
+    )
+    assert "message" not in made.json()
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    "method, path, body, status",
+    [
+        ("GET", "/api/calls/signal/11-10", None, 404),
+        ("POST", "/api/calls/signal/11-10", {"action": "answer", "data": {"sdp": samples.ANSWER}}, 404),
+        ("POST", "/api/calls/signal", {"callId": "11-10", "action": "offer", "data": {"sdp": "no"}}, 422),
+        ("POST", "/api/calls/signal", {"callId": "11-10", "data": {}}, 400),
+        ("POST", "/api/blocks", {}, 400),
+        ("PUT", "/api/me/devices", {}, 400),
+        ("GET", "/api/turn-cred", None, 404),
+        ("GET", "/api/nothing", None, 404),
+        ("PATCH", "/api/calls", None, 405),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_every_error_has_a_message_to_show(world, method, path, body, status):
+    # What holds for all of them is checked by `Rest`.
+    refused = app(world, TARO).request(method, path, json=body)
+    assert refused.status_code == status and refused.json()["message"]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_the_sockets_path_without_an_upgrade_says_what_is_missing(world, method):
+    refused = Rest(world.server.url, None).request(method, "/ws")
+    assert code(refused) == (426, "upgrade_required")
+    assert refused.headers["upgrade"] == "websocket"
+    assert "upgrade" in refused.headers["connection"].lower()
+
+
+def test_an_error_without_a_token_has_a_message_too(world):
+    assert code(Rest(world.server.url, None).get("/api/calls")) == (401, "unauthenticated")

@@ -1,0 +1,70 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("The record of a call that an app says it has begun")
+struct PlacingTests {
+    private func record(_ world: World, _ user: String, with peer: String) throws -> Reply {
+        try world.reply(try who(user), .record(with: try SwitchboardTests.user(peer)))
+    }
+
+    @Test("is that of the live call with the peer, whoever of the two began it")
+    func live() throws {
+        let talk = try Talk()
+        #expect(try record(talk.world, "11", with: "10")["callId"] == "c-1")
+        #expect(try record(talk.world, "10", with: "11")["callId"] == "c-1")
+        #expect(try record(talk.world, "11", with: "12").status == 404)
+    }
+
+    @Test("is that of the call which has just ended, and of none once that is forgotten")
+    func ended() throws {
+        let talk = try Talk()
+        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        #expect(try record(talk.world, "11", with: "10").text.contains(#""state":"ended","reason":"declined""#))
+        talk.world.wait(talk.world.policy.fetchableFor)
+        let late = try record(talk.world, "11", with: "10")
+        #expect(late.status == 404)
+        #expect(late["code"] == "not_found")
+    }
+
+    @Test("is not shown to a callee who has blocked the caller")
+    func hidden() throws {
+        let world = World()
+        _ = try world.reply(try who("10"), .block(try SwitchboardTests.user("11")))
+        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        #expect(try record(world, "11", with: "10")["callId"] == "c-1")
+        #expect(try record(world, "10", with: "11").status == 404)
+    }
+
+    @Test("is of two users")
+    func oneself() throws {
+        #expect(try record(World(), "11", with: "11")["field"] == "callee_id")
+    }
+}
+
+@Suite("A caller's name")
+struct CallerNameTests {
+    private func pushed(_ name: String, by caller: Who) throws -> String {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        world.send(
+            world.session(caller, device: "a1"),
+            World.offer("c-1", to: "10", more: #","displayName":"\#(name)""#)
+        )
+        return String(decoding: try #require(world.pushes.first).payload, as: UTF8.self)
+    }
+
+    @Test(
+        "that is blank is as good as none: the token's is shown, else the user's id",
+        arguments: ["", " ", "\\u3000\\t"]
+    )
+    func blank(_ name: String) throws {
+        var caller = try who("11")
+        #expect(try pushed(name, by: caller).contains(#""callerName":"Name of 11""#))
+        caller.name = " "
+        #expect(try pushed(name, by: caller).contains(#""callerName":"11""#))
+        #expect(try pushed(" a ", by: caller).contains(#""callerName":" a ""#))
+    }
+}

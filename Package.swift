@@ -50,6 +50,7 @@ let package = Package(
         // What decides and does nothing.
         library("CallCore", [], pure),
         library("CallWire", ["CallCore"], pure),
+        library("SocketIO", ["CallCore", "CallWire"], pure),
         library("Switchboard", ["CallCore", "CallWire", deques, heaps], pure),
 
         // Who is this?
@@ -70,7 +71,10 @@ let package = Package(
         // Who is connected.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
         library("LibWebSockets", ["CLibwebsockets"]),
-        library("Gateway", ["LibWebSockets", "Switchboard", "CallCore", "CallWire", "Identity", logging, deques]),
+        library(
+            "Gateway",
+            ["LibWebSockets", "Switchboard", "SocketIO", "CallCore", "CallWire", "Identity", "Crypto", logging, deques]
+        ),
 
         .executableTarget(
             name: "ringline",
@@ -90,6 +94,7 @@ let package = Package(
         library("Simulation", ["Switchboard", "CallClient", "CallCore", "CallWire"], pure),
         tests("CallCoreTests", ["CallCore", "CallTesting"]),
         tests("CallWireTests", ["CallWire", "CallCore"]),
+        tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire"]),
         tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting"]),
         tests("IdentityTests", ["Identity", "Crypto"]),
         tests("SQLiteTests", ["SQLite"]),

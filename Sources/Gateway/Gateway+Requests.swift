@@ -1,6 +1,7 @@
 import CallCore
 import CallWire
 public import LibWebSockets
+import SocketIO
 import Switchboard
 
 extension Gateway {
@@ -16,6 +17,10 @@ extension Gateway {
         }
         if head.method == "OPTIONS" {
             server?.respond(exchange, with: preflight(head))
+            return
+        }
+        if Self.socketIOPaths.contains(head.path) {
+            requestedSocketIO(head, body: body, exchange: exchange)
             return
         }
         do throws(RoutingFault) {
@@ -43,13 +48,17 @@ extension Gateway {
     }
 
     /// The header, or what stands for it in the address where a client cannot set headers.
-    private func bearer(of head: RequestHead) -> String? {
+    func bearer(of head: RequestHead) -> String? {
         head.authorization ?? head.parameter("token").map { "Bearer \($0)" }
     }
 
     /// Whoever asked is gone.
     public func abandoned(_ exchange: ExchangeID) {
         origins[exchange] = nil
+        if let engine = engines.byRequest.removeValue(forKey: exchange) {
+            handle(.abandoned(exchange.rawValue), engine)
+            return
+        }
         feed(.abandoned(RequestID(rawValue: exchange.rawValue)))
     }
 
@@ -97,7 +106,7 @@ extension Gateway {
         )
     }
 
-    private func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {
+    func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {
         // What is answered is one user's: no cache on the way may keep it.
         var headers = [HTTPResponse.Header("Cache-Control", "no-store")]
         if let origin {

@@ -1,6 +1,7 @@
 import CallCore
 import CallWire
 public import LibWebSockets
+import SocketIO
 import Switchboard
 
 /// What was found out about a connection before it was opened.
@@ -15,6 +16,7 @@ extension Gateway: ServerDelegate {
         guard isAllowed(origin: upgrade.origin, host: upgrade.host) else {
             return .refuse(response(to: WireError(.forbidden, "this Origin may not connect"), for: nil))
         }
+        if Self.socketIOPaths.contains(upgrade.path) { return admitSocketIO(upgrade, as: connection) }
         let offersVersion = upgrade.protocols.contains(Self.subprotocol)
         let subprotocol = offersVersion ? Self.subprotocol : nil
         let offered = upgrade.protocols.first { $0.hasPrefix(Self.bearerPrefix) }
@@ -66,6 +68,7 @@ extension Gateway: ServerDelegate {
 
     /// A connection is open: from now on it is a session.
     public func opened(_ connection: ConnectionID) {
+        if openedSocketIO(connection) { return }
         guard let admission = admitted.removeValue(forKey: connection) else { return }
         feed(.opened(SessionID(rawValue: connection.rawValue), admission.who, device: admission.device))
     }
@@ -73,16 +76,25 @@ extension Gateway: ServerDelegate {
     /// A whole text message came.
     public func received(_ message: RawSpan, on connection: ConnectionID) {
         let bytes = message.withUnsafeBytes { Array($0) }
+        if let engine = engines.byConnection[connection] {
+            handle(.socketReceived(bytes), engine)
+            return
+        }
         feed(.received(SessionID(rawValue: connection.rawValue), bytes))
     }
 
     /// A pong came.
     public func receivedPong(on connection: ConnectionID) {
+        if let engine = engines.byConnection[connection] {
+            handle(.socketPonged, engine)
+            return
+        }
         feed(.ponged(SessionID(rawValue: connection.rawValue)))
     }
 
     /// A connection is gone.
     public func closed(_ connection: ConnectionID, code: UInt16?) {
+        if closedSocketIO(connection) { return }
         admitted[connection] = nil
         feed(.closed(SessionID(rawValue: connection.rawValue)))
     }

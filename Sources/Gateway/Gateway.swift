@@ -3,6 +3,7 @@ import CallWire
 import DequeModule
 import LibWebSockets
 public import Logging
+import SocketIO
 public import Switchboard
 
 /// Between sockets and the switchboard: translates, decides nothing.
@@ -24,6 +25,8 @@ public final class Gateway: @unchecked Sendable {
     private var clock = SteadyClock()
     /// Who was let in and is not yet open.
     var admitted: [ConnectionID: Admission] = [:]
+    /// The Socket.IO sessions.
+    var engines = EngineTable()
     private var inbox = Deque<Switchboard.Input>()
     private var outputs: [Switchboard.Output] = []
     private var isBusy = false
@@ -37,7 +40,7 @@ public final class Gateway: @unchecked Sendable {
     /// A gateway that is not yet open.
     public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: Logger) {
         self.configuration = configuration
-        self.bouncer = bouncer
+        self.bouncer = configuration.trustsRegister ? TrustingBouncer(strict: bouncer) : bouncer
         self.log = log
     }
 
@@ -103,6 +106,7 @@ public final class Gateway: @unchecked Sendable {
             drainBy = Moment(milliseconds: clock.now().milliseconds + configuration.drainMilliseconds)
             server?.stopListening()
             feed(.drain)
+            drainEngines()
         }
     }
 
@@ -126,6 +130,7 @@ public final class Gateway: @unchecked Sendable {
     /// After each batch: one commit for all that changed, and the timer for what is next.
     func turn() {
         guard !isBusy, let switchboard else { return }
+        turnEngines()
         isBusy = true
         switchboard.flush(at: clock.now(), into: &outputs)
         perform()
@@ -135,7 +140,7 @@ public final class Gateway: @unchecked Sendable {
 
     private func setTimer() {
         guard let switchboard, let server else { return }
-        var next = switchboard.deadline
+        var next = [switchboard.deadline, engines.nextCheck].compactMap { $0 }.min()
         if let drainBy {
             if server.connectionCount == 0 || clock.now() >= drainBy {
                 server.stop()
@@ -151,6 +156,7 @@ public final class Gateway: @unchecked Sendable {
 
     func timerDue() {
         timerAt = nil
+        checkEngines()
         feed(.deadlineReached)
     }
 
@@ -167,12 +173,25 @@ public final class Gateway: @unchecked Sendable {
         guard let server else { return }
         switch output {
         case .send(let session, let frame):
+            if let engine = engine(session) {
+                handle(.frame(frame), engine)
+                return
+            }
             let connection = ConnectionID(rawValue: session.rawValue)
             if server.send(frame, to: connection) == .overflow {
                 server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
             }
-        case .ping(let session): server.ping(ConnectionID(rawValue: session.rawValue))
+        case .ping(let session):
+            if let engine = engine(session) {
+                handle(.ping, engine)
+                return
+            }
+            server.ping(ConnectionID(rawValue: session.rawValue))
         case .close(let session, let code, let reason, let isLost):
+            if let engine = engine(session) {
+                handle(.dismissed(code: code, reason: reason), engine)
+                return
+            }
             server.close(ConnectionID(rawValue: session.rawValue), code: code, reason: reason, discardingQueue: isLost)
         case .reply(let request, let reply): respond(reply, to: ExchangeID(rawValue: request.rawValue))
         case .verify(let session, let id, let token):
@@ -186,6 +205,11 @@ public final class Gateway: @unchecked Sendable {
         case .cancelPush(let id): push?.cancel(id)
         case .note(let note): write(note)
         }
+    }
+
+    /// The Socket.IO session that the switchboard knows by this name.
+    private func engine(_ session: SessionID) -> Engine? {
+        EngineTable.mayHold(session) ? engines.byID[session] : nil
     }
 
     private func write(_ note: Switchboard.Note) {

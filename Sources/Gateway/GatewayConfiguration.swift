@@ -12,6 +12,10 @@ public struct GatewayConfiguration: Sendable {
     public var admin: (host: String, port: Int)?
     /// Origins, besides the server's own host, from which browsers may connect; `*` = any.
     public var allowedOrigins: Set<String> = []
+    /// Whether a Socket.IO client without a token is believed in who it says it is.
+    ///
+    /// Default `false`: anybody could take anybody's calls.
+    public var trustsRegister = false
     /// What the switchboard goes by.
     public var policy = Policy()
     /// For how long sessions may take to close when the server is shut down, in milliseconds.

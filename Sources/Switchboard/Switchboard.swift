@@ -23,6 +23,10 @@ public final class Switchboard {
     var directory: Directory
     var callBuckets: [UserID: TokenBucket] = [:]
     var requestBuckets: [UserID: TokenBucket] = [:]
+    /// What users may still have pushed by texts.
+    var noticeBuckets: [UserID: TokenBucket] = [:]
+    /// The sessions that want to know when a user comes or goes.
+    var watchers: [UserID: [Session]] = [:]
     var polls: [RequestID: Poll] = [:]
     var questions: [QuestionID: Inquiry] = [:]
     var pushes: [PushID: Wake] = [:]
@@ -89,6 +93,8 @@ public final class Switchboard {
         }
         switch input {
         case .opened(let id, let who, let device): opened(id, who, device: device, at: now)
+        case .joined(let id, let who, let device, let seen): opened(id, who, device: device, seen: seen, at: now)
+        case .showedLife(let id): if let session = sessions[id] { heard(session, at: now) }
         case .received(let id, let frame): received(frame, from: id, at: now)
         case .ponged(let id): ponged(id, at: now)
         case .closed(let id): closed(id, at: now)

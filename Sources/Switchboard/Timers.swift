@@ -88,6 +88,10 @@ extension Switchboard {
             var bucket = bucket
             return !bucket.isFull(at: now)
         }
+        noticeBuckets = noticeBuckets.filter { _, bucket in
+            var bucket = bucket
+            return !bucket.isFull(at: now)
+        }
         for user in news.keys.sorted() {
             news[user]?.removeAll { calls[$0] == nil }
             if news[user]?.isEmpty == true { news[user] = nil }

@@ -2,7 +2,8 @@ import Testing
 
 @Suite("What decides")
 struct PurityTests {
-    private static let pure = Repository.sources.filter { ["CallCore", "CallWire", "Switchboard"].contains($0.target) }
+    private static let modules: Set<String> = ["CallCore", "CallWire", "SocketIO", "Switchboard"]
+    private static let pure = Repository.sources.filter { modules.contains($0.target) }
 
     @Test("reads no clock")
     func noClock() {
@@ -44,7 +45,7 @@ struct PurityTests {
     @Test("is compiled with strict memory safety")
     func strictMemorySafety() {
         let package = Repository.text(of: "Package.swift")
-        for module in ["CallCore", "CallWire", "Switchboard"] {
+        for module in Self.modules {
             let line = package.split(separator: "\n").first { $0.contains("library(\"\(module)\"") }
             #expect(line?.hasSuffix(", pure),") == true, "\(module) is built with the pure settings")
         }

@@ -20,6 +20,15 @@ extension CallSession {
         return !isCaller(phone) || (phone.isUnnamed && offer.namesCallee)
     }
 
+    /// The number of the offer that this call, which is over, was last made with, if it is this very one by the same device.
+    ///
+    /// An app that sends its offer by two ways may find the call declined before the second has arrived. No two calls
+    /// have the same description; but a device that has a name gives its signals names too, and need not be guessed at.
+    public func endedOffer(_ offer: Offer, from phone: Phone) -> UInt64? {
+        guard !isLive, phone.isUnnamed, isCaller(phone) else { return nil }
+        return lastDescription(.offer, from: .caller).flatMap { $0.digest == offer.digest ? $0.seq : nil }
+    }
+
     mutating func takeOffer(
         _ offer: Offer,
         _ signal: Signal,

@@ -85,6 +85,23 @@ public struct RelayedSignal: Sendable {
     }
 }
 
+/// Which call's log is meant: its name, its room as the caller wrote it (and so its two users), its epoch.
+public struct LogName: Hashable, Sendable {
+    /// The call.
+    public var callID: CallID
+    /// Its room.
+    public var room: String
+    /// Which use of the callId.
+    public var epoch: UInt32
+
+    /// The log of this call.
+    public init(callID: CallID, room: String, epoch: UInt32) {
+        self.callID = callID
+        self.room = room
+        self.epoch = epoch
+    }
+}
+
 /// Where an entry stands: in which call, and where in its log.
 public struct LogPlace: Equatable, Sendable {
     /// The call.

@@ -65,6 +65,42 @@ public enum ServerFrame {
         }
     }
 
+    /// A request about another user has had its effect; `isOnline` = whether that user has a session.
+    public static func ack(id: SignalID, isOnline: Bool) -> [UInt8] {
+        frame { json in
+            json.type("ack")
+            json.name("id")
+            json.value(id.text)
+            json.name("online")
+            json.value(isOnline)
+        }
+    }
+
+    /// A text from another user.
+    public static func message(_ message: TextMessage, from: UserID, device: DeviceID, at now: Moment) -> [UInt8] {
+        frame { json in
+            json.type("message")
+            json.name("from")
+            json.plain(from.text)
+            json.name("fromDevice")
+            json.plain(device.text)
+            json.name("ts")
+            json.value(now.milliseconds)
+            json.rawMembers(message.relayed[...])
+        }
+    }
+
+    /// A user came or went.
+    public static func presence(of user: UserID, isOnline: Bool) -> [UInt8] {
+        frame { json in
+            json.type("presence")
+            json.name("userId")
+            json.plain(user.text)
+            json.name("online")
+            json.value(isOnline)
+        }
+    }
+
     /// A frame was refused.
     public static func error(_ error: WireError, id: SignalID?, callID: CallID? = nil) -> [UInt8] {
         frame { json in

@@ -5,7 +5,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
         audioMuted,
         videoMuted, digits, data, token, calls, from, fromDevice, seq, ts, callUUID, ringUntil, waiting, deviceId,
         action, signalType, user_id, userId, blocked_user_id, voipDeviceToken, apnsDeviceToken, fcm_token, bundleId,
-        platform, environment, until, callee_id, call_type, begin
+        platform, environment, until, callee_id, call_type, begin, body
 
     /// The name as it stands in JSON.
     public var name: String { "\(self)" }

@@ -38,6 +38,18 @@ struct JSONScanner {
         return members
     }
 
+    /// The elements of the array that begins here.
+    mutating func arrayElements() throws(JSONFault) -> [JSONArray.Element] {
+        guard position < end, bytes[position] == UInt8(ascii: "[") else { throw .syntax }
+        var elements: [JSONArray.Element] = []
+        try enclosed(UInt8(ascii: "]")) { (scanner) throws(JSONFault) in
+            let start = scanner.position
+            let kind = try scanner.value()
+            elements.append(.init(value: start..<scanner.position, kind: kind))
+        }
+        return elements
+    }
+
     /// One value of any kind; the place is behind it afterwards.
     @discardableResult
     mutating func value() throws(JSONFault) -> JSONObject.Kind {

@@ -19,6 +19,10 @@ public struct ClientMessage: Sendable {
         case auth(token: String)
         /// Send again what came after these cursors.
         case sync([CallID: Cursor])
+        /// Hand a text to another user.
+        case message(TextMessage)
+        /// Tell whether a user is online, now and whenever that changes.
+        case presence(UserID)
     }
 
     /// A place in a call's log.
@@ -65,6 +69,10 @@ public struct ClientMessage: Sendable {
         case "leave": return .leave(room: try object.required(.room))
         case "auth": return .auth(token: try object.required(.token))
         case "sync": return .sync(try object.cursors())
+        case "message": return .message(try TextMessage(object))
+        case "presence":
+            guard let user = try object.user(.userId) else { throw .invalid(.userId, "is missing") }
+            return .presence(user)
         default: throw WireError(.unknownType, "type: is none that is known", field: Field.type.name)
         }
     }

@@ -138,7 +138,7 @@ extension JSONObject {
     }
 
     /// The members but some, as they stand, comma between them.
-    func copy(leavingOut left: Set<Field>) -> [UInt8] {
+    public func copy(leavingOut left: Set<Field>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(range.count)
         for member in members {

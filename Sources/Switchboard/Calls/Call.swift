@@ -43,6 +43,9 @@ final class Call {
     var number: CallNumber { session.number }
     var key: CallKey { session.key }
 
+    /// Which log is its.
+    var logName: LogName { LogName(callID: key.id, room: room, epoch: session.epoch) }
+
     /// When it ended; `nil` while it lives.
     var endedAt: Moment? {
         if case .ended(let ending, _) = session.phase { ending.at } else { nil }

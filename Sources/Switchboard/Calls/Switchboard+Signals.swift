@@ -77,6 +77,9 @@ extension Switchboard {
         return deliverSignal(message, to: call, side, from: source, at: now)
     }
 
+    /// For how long after a call's end its offer may still come by another way.
+    private static let repeatedFor = Moment.Span.seconds(10)
+
     static let unknownCall = WireError(.notFound, "there is no such call")
 
     private func deliverSignal(
@@ -132,6 +135,11 @@ extension Switchboard {
             epoch != call.session.epoch || !call.session.isLive || call.session.side(of: source.user) == nil
         {
             return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
+        }
+        if let found, let endedAt = found.endedAt, now < endedAt + Self.repeatedFor,
+            let seq = found.session.endedOffer(offer, from: source.phone)
+        {
+            return .success(Receipt(call: found, seq: seq))
         }
         let isNameUsed = found?.session.isLive == false
         guard

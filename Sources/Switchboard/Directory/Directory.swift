@@ -81,6 +81,9 @@ struct Directory {
         return true
     }
 
+    /// Whether `blocker` has blocked a user.
+    func blocks(_ user: UserID, _ blocker: UserID) -> Bool { blocked[blocker]?[user] != nil }
+
     mutating func doNotDisturb(_ user: UserID, until: Moment?) { undisturbed[user] = until }
 
     /// Why a call is kept from its callee, if it is.

@@ -7,10 +7,16 @@ extension Switchboard {
         // From sockets.
         /// A session was opened by a verified user; `device` is what the address names.
         case opened(SessionID, Who, device: DeviceID?)
+        /// As ``opened(_:_:device:)``, for a client that keeps no place in a log and takes nothing twice.
+        ///
+        /// `seen` is how far each log is known to have reached its device.
+        case joined(SessionID, Who, device: DeviceID?, seen: [LogName: UInt64])
         /// A text frame came, valid UTF-8.
         case received(SessionID, [UInt8])
         /// A pong came.
         case ponged(SessionID)
+        /// A session gave a sign of life that is neither a frame nor a pong.
+        case showedLife(SessionID)
         /// The session is closed.
         case closed(SessionID)
         /// What became of a token that a session offered to go on with.

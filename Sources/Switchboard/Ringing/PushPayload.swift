@@ -55,6 +55,41 @@ enum PushPayload {
     /// A call was missed.
     static func missed(_ call: Call) -> [UInt8] { notice(call, type: "call.missed", title: "Missed call") { _ in } }
 
+    /// The largest alert payload that APNs takes, in bytes (the same page).
+    static let alertBytes = 4_096
+
+    /// A text came.
+    static func text(_ message: TextMessage, from user: UserID, name: String?, at now: Moment) -> [UInt8] {
+        var body = message.body
+        while true {
+            var json = JSONWriter(capacity: 512)
+            json.beginObject()
+            json.name("aps")
+            json.beginObject()
+            json.name("alert")
+            json.beginObject()
+            json.name("title")
+            json.value(name ?? user.text)
+            json.name("body")
+            json.value(body)
+            json.endObject()
+            json.name("sound")
+            json.plain("default")
+            json.endObject()
+            json.name("type")
+            json.plain("message")
+            json.name("fromUserId")
+            json.plain(user.text)
+            json.name("fromDisplayName")
+            json.value(name ?? user.text)
+            json.name("sentAt")
+            json.value(now.milliseconds)
+            json.endObject()
+            guard json.bytes.count > alertBytes, !body.isEmpty else { return json.bytes }
+            body = body.cut(to: body.count / 2)
+        }
+    }
+
     private static func notice(
         _ call: Call,
         type: String,

@@ -6,7 +6,7 @@ extension Switchboard {
     func pushed(_ id: PushID, _ result: PushResult, at now: Moment) {
         guard let wake = pushes.removeValue(forKey: id) else { return }
         metrics.pushResults[result.label, default: 0] += 1
-        let call = calls[wake.call]
+        let call = wake.call.flatMap { calls[$0] }
         if let call { note(result, of: wake, call, at: now) }
         var verdict = DevicePush.Verdict.ignore
         if let call, !wake.tellsMissed {

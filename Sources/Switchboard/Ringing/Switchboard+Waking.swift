@@ -5,7 +5,8 @@ import CallWire
 extension Switchboard {
     /// What a push was sent for.
     struct Wake {
-        let call: CallNumber
+        /// The call; a text's push has none.
+        let call: CallNumber?
         let user: UserID
         let device: DeviceID
         let token: String

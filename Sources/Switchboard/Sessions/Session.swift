@@ -23,6 +23,12 @@ final class Session {
     var pongs: UInt64 = 0
     /// Calls whose end was written to it, each with the number of the ping whose pong will show that it arrived.
     var news: [(call: CallNumber, side: Side, ping: UInt64)] = []
+    /// Texts that were written to it, each with the number of such a ping.
+    var texts: [(text: RelayedText, ping: UInt64)] = []
+    /// The users whose coming and going it wants to know.
+    var watched: Set<UserID> = []
+    /// Whether its client keeps no place in a log, and takes nothing twice.
+    let keepsNoPlace: Bool
     /// The rooms it is present in, each by the name that it used for it: a pair's can be written in two ways.
     var rooms: [RoomKey: String] = [:]
     /// What it may still send.
@@ -32,11 +38,13 @@ final class Session {
     /// Frames in a row that were no JSON.
     var bad = 0
 
-    init(id: SessionID, who: Who, phone: Phone, isNamed: Bool, bucket: TokenBucket, at now: Moment) {
+    init(id: SessionID, who: Who, phone: Phone, isNamed: Bool, keepsNoPlace: Bool, bucket: TokenBucket, at now: Moment)
+    {
         self.id = id
         self.who = who
         self.phone = phone
         self.isNamed = isNamed
+        self.keepsNoPlace = keepsNoPlace
         self.bucket = bucket
         heardAt = now
         pingedAt = now

@@ -26,6 +26,8 @@ extension Switchboard {
         case .leave(let room): leave(room, session, id: message.id, at: now)
         case .auth(let token): out.append(.verify(id, id: message.id, token: token))
         case .sync(let cursors): sync(cursors, session, id: message.id, at: now)
+        case .message(let text): relay(text, from: session, id: message.id, at: now)
+        case .presence(let user): watch(user, session, id: message.id)
         }
     }
 

@@ -3,14 +3,22 @@ import CallWire
 
 /// Sessions: how they open, what is replayed to them, how they prove that they live, how they close.
 extension Switchboard {
-    func opened(_ id: SessionID, _ who: Who, device: DeviceID?, at now: Moment) {
+    func opened(
+        _ id: SessionID,
+        _ who: Who,
+        device: DeviceID?,
+        seen: [LogName: UInt64]? = nil,
+        at now: Moment
+    ) {
         guard !isDraining else {
             out.append(.close(id, code: 1001, reason: "the server is shutting down; reconnect", isLost: false))
             return
         }
         let named = device ?? who.device
+        // A client that names no device may go by its token's name for it, as in requests: then it is one without a name.
+        let isNamed = named.map { !Phone(id: $0, mark: who.mark).isUnnamed } ?? false
         let own = sessionsByUser[who.user] ?? []
-        if let named, let older = own.first(where: { $0.phone.id == named }) {
+        if isNamed, let named, let older = own.first(where: { $0.phone.id == named }) {
             // A phone that lost its network comes back before its old connection is known to be dead.
             close(older.id, code: 4409, "replaced by a new connection of the same device")
             closed(older.id, isReplaced: true, at: now)
@@ -24,7 +32,8 @@ extension Switchboard {
             id: id,
             who: who,
             phone: phone,
-            isNamed: named != nil,
+            isNamed: isNamed,
+            keepsNoPlace: seen != nil,
             bucket: TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now),
             at: now
         )
@@ -49,9 +58,10 @@ extension Switchboard {
                 )
             )
         )
-        showsLife(phone, of: who.user, isNamed: named != nil, at: now)
-        replayEverything(to: session, at: now)
+        showsLife(phone, of: who.user, isNamed: isNamed, at: now)
+        replayEverything(to: session, seen: seen, at: now)
         scheduleCheckUp(of: session)
+        if own.isEmpty { tellPresence(of: who.user, isOnline: true) }
     }
 
     /// A name for a device that gave none: that of the connection it had before, if a live call still counts on it.
@@ -70,12 +80,16 @@ extension Switchboard {
     }
 
     /// Sends a device all that concerns it of every live call, and what it missed of those that ended.
-    private func replayEverything(to session: Session, at now: Moment) {
+    ///
+    /// A client that keeps no place gets a ringing call whole, because its app may have been started anew; of an answered
+    /// one only what has not reached it.
+    private func replayEverything(to session: Session, seen: [LogName: UInt64]?, at now: Moment) {
         for call in calls.live(of: session.user) {
             guard let side = call.session.side(of: session.user) else { continue }
             drive(call, .seen(session.phone, side), at: now)
             if side == .callee { drive(call, .notified(session.phone), at: now) }
-            replay(call, to: session, side, after: 0)
+            let place = call.session.answeredAt == nil ? nil : seen?[call.logName]
+            replay(call, to: session, side, after: place ?? 0)
             if side == .callee, case .ringing = call.session.phase {
                 note(call, "delivered.socket", device: session.phone.id, at: now)
                 probe(session, for: call, at: now)
@@ -95,8 +109,18 @@ extension Switchboard {
     func replay(_ call: Call, to session: Session, _ side: Side, after seq: UInt64) {
         for (index, entry) in call.session.log.enumerated() where entry.seq > seq {
             guard call.session.sees(entry, side: side, phone: session.phone) else { continue }
+            if session.keepsNoPlace, isAnswered(entry, in: call, by: side) { continue }
             metrics.delivered += 1
             out.append(.send(session.id, call.frames[index]))
+        }
+    }
+
+    /// Whether an entry is an offer that a side has answered, by whichever way: it would ring again.
+    private func isAnswered(_ entry: LogEntry, in call: Call, by side: Side) -> Bool {
+        guard case .signal(.offer, side.other, _, _, _) = entry.content else { return false }
+        return call.session.log.contains { later in
+            guard case .signal(.answer, side, _, _, _) = later.content else { return false }
+            return later.seq > entry.seq
         }
     }
 
@@ -124,6 +148,10 @@ extension Switchboard {
         while let first = session.news.first, first.ping <= session.pongs {
             session.news.removeFirst()
             if let call = calls[first.call] { drive(call, .told(session.phone, first.side), at: now) }
+        }
+        while let first = session.texts.first, first.ping <= session.pongs {
+            session.texts.removeFirst()
+            first.text.hasArrived = true
         }
     }
 
@@ -192,6 +220,7 @@ extension Switchboard {
         sessionsByUser[session.user]?.removeAll { $0 === session }
         if sessionsByUser[session.user]?.isEmpty == true { sessionsByUser[session.user] = nil }
         leaveAllRooms(session)
+        watchNobody(session)
         for call in calls.live(of: session.user) {
             guard let side = call.session.side(of: session.user) else { continue }
             if !isPresent(session.phone, of: session.user, in: call) {
@@ -199,6 +228,8 @@ extension Switchboard {
             }
         }
         if !isReplaced { wakeInstead(of: session, at: now) }
+        giveUpTexts(to: session, at: now)
+        if !isReplaced, sessionsByUser[session.user] == nil { tellPresence(of: session.user, isOnline: false) }
     }
 
     /// Whether a device has a socket, or a request under way in a call.

@@ -42,6 +42,7 @@ struct ServeCommand: ParsableCommand {
     @Option(help: Self.help("probe-timeout")) var probeTimeout: String?
     @Option(help: Self.help("disconnect-grace")) var disconnectGrace: String?
     @Option(help: Self.help("busy-policy")) var busyPolicy: String?
+    @Option(help: Self.help("socketio-trust-register")) var socketioTrustRegister: String?
     @Option(help: Self.help("max-connections")) var maxConnections: String?
     @Option(help: Self.help("log-level")) var logLevel: String?
     @Option(help: Self.help("log-format")) var logFormat: String?
@@ -63,7 +64,9 @@ struct ServeCommand: ParsableCommand {
             "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile, "tls-cert": tlsCert,
             "tls-key": tlsKey, "turn-secret-file": turnSecretFile, "turn-ttl": turnTtl, "ring-timeout": ringTimeout,
             "probe-timeout": probeTimeout,
-            "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy, "max-connections": maxConnections,
+            "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy,
+            "socketio-trust-register": socketioTrustRegister,
+            "max-connections": maxConnections,
             "log-level": logLevel, "log-format": logFormat,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }

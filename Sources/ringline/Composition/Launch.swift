@@ -41,6 +41,14 @@ struct Launch {
         if settings.apns == nil {
             log.warning("there is no APNs key: pushes are only logged, and sleeping phones do not ring")
         }
+        if settings.trustsRegister {
+            log.warning(
+                """
+                --socketio-trust-register: ANYBODY who reaches this server is whoever they say they are, takes that user's \
+                calls and rings anyone in their name. Only for old builds behind a private network
+                """
+            )
+        }
         announce(gateway, log)
         watch.start { [weak gateway] in gateway?.drain() }
         gateway.run()
@@ -53,6 +61,8 @@ struct Launch {
         configuration.server.host = settings.listen.host
         configuration.server.port = settings.listen.port
         configuration.server.tls = settings.tls
+        configuration.server.webSocketPaths += Gateway.socketIOPaths
+        configuration.trustsRegister = settings.trustsRegister
         configuration.server.subprotocols = ["ringline.v1"]
         configuration.server.maxConnections = settings.maxConnections
         // A long poll waits for 30 s at most.

@@ -20,6 +20,7 @@ struct ServeSettings {
     let turn: TURN?
     let tls: ServerConfiguration.TLS?
     let allowedOrigins: Set<String>
+    let trustsRegister: Bool
     let maxConnections: Int?
     let policy: Policy
     let logLevel: String
@@ -62,6 +63,7 @@ struct ServeSettings {
         turn = try Self.turn(source)
         tls = try Self.tls(source)
         allowedOrigins = Set(try source.values("allow-origin"))
+        trustsRegister = try source.flag("socketio-trust-register")
         maxConnections = try Self.count("max-connections", source)
         logLevel = try source.choice(
             "log-level",

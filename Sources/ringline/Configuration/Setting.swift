@@ -171,6 +171,13 @@ struct Setting: Sendable {
             meaning: "What happens to a second call for somebody who is in one."
         ),
         Setting(
+            name: "socketio-trust-register",
+            placeholder: "true|false",
+            fallback: "false",
+            meaning:
+                "Whether a Socket.IO client without a token is the user that it registers as; only behind a private network."
+        ),
+        Setting(
             name: "max-connections",
             placeholder: "COUNT",
             fallback: nil,

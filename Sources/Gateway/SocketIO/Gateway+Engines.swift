@@ -1,0 +1,157 @@
+import CallCore
+import CallWire
+import Crypto
+import LibWebSockets
+import SocketIO
+import Switchboard
+
+/// Socket.IO sessions between their transports and the switchboard.
+extension Gateway {
+    /// Where Socket.IO is served, besides what ``LibWebSockets/ServerConfiguration/webSocketPaths`` begins with.
+    public static let socketIOPaths = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
+
+    /// Hands an input to a session and does what follows.
+    func handle(_ input: SocketSession.Input, _ engine: Engine) {
+        for output in engine.session.handle(input, at: now) { perform(output, engine) }
+    }
+
+    private func perform(_ output: SocketSession.Output, _ engine: Engine) {
+        switch output {
+        case .respond(let request, let payload): answer(request, payload, type: "text/plain; charset=UTF-8")
+        case .accept(let request): answer(request, Array("ok".utf8), type: "text/html")
+        case .refuse(let request, let refusal): refuse(ExchangeID(rawValue: request), refusal)
+        case .send(let frame):
+            guard let connection = engine.connection, server?.send(frame, to: connection) == .overflow else { return }
+            handle(.dismissed(code: 4408, reason: "too slow"), engine)
+        case .pingSocket: if let connection = engine.connection { server?.ping(connection) }
+        case .closeSocket(let code, let reason):
+            guard let connection = engine.connection else { return }
+            engine.connection = nil
+            engines.byConnection[connection] = nil
+            server?.close(connection, code: code, reason: reason, discardingQueue: code == 4408)
+        case .verify(let token): verify(token, for: engine)
+        case .join(let identity, let device, let isTrusted): join(engine, identity, device, isTrusted: isTrusted)
+        case .received(let frame): feed(.received(engine.id, frame))
+        case .showedLife: if engine.isJoined { feed(.showedLife(engine.id)) }
+        case .ponged: if engine.isJoined { feed(.ponged(engine.id)) }
+        case .seen(let places): if let key = engine.place { engines.places.note(places, by: key, at: now) }
+        case .needsTurn:
+            guard !engine.needsTurn else { return }
+            engine.needsTurn = true
+            engines.unturned.append(engine)
+        case .over:
+            engines.remove(engine)
+            if engine.isJoined { feed(.closed(engine.id)) }
+        }
+    }
+
+    private func verify(_ token: String, for engine: Engine) {
+        do throws(WireError) {
+            let who = try bouncer.admit(token, atSeconds: Int64(Server.wallClockMilliseconds() / 1_000))
+            engine.who = who
+            handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), engine)
+        } catch {
+            handle(.verified(.failure(error)), engine)
+        }
+    }
+
+    private func join(
+        _ engine: Engine,
+        _ identity: SocketSession.Identity,
+        _ device: DeviceID?,
+        isTrusted: Bool
+    ) {
+        let trusted = Who(
+            user: identity.user,
+            mark: TrustingBouncer.mark(of: identity.user),
+            userIsInteger: identity.isInteger
+        )
+        guard let who = isTrusted ? trusted : engine.who else { return }
+        // A client that names no device is the phone that its token stands for, as in requests.
+        let device = device ?? engine.device ?? who.device ?? Phone(unnamed: who.mark).id
+        let place = Places.Key(user: who.user, device: device)
+        engine.place = place
+        engines.join(engine)
+        feed(.joined(engine.id, who, device: device, seen: engines.places.seen(by: place)))
+    }
+
+    /// All that came together has been handed in.
+    func turnEngines() {
+        while !engines.unturned.isEmpty {
+            var batch: [Engine] = []
+            swap(&batch, &engines.unturned)
+            for engine in batch {
+                engine.needsTurn = false
+                handle(.turned, engine)
+            }
+        }
+    }
+
+    /// Looks at the deadlines that may have come.
+    func checkEngines() {
+        for engine in engines.due(at: now) { handle(.deadlineReached, engine) }
+    }
+
+    /// Lets go of those that the switchboard does not know of, and so cannot.
+    func drainEngines() {
+        for engine in engines.bySID.values where !engine.isJoined {
+            handle(.dismissed(code: 1001, reason: "the server is shutting down; reconnect"), engine)
+        }
+    }
+
+    // MARK: New ones
+
+    /// What a handshake says of who it is; `nil` when it names a device that cannot be.
+    func credential(_ head: RequestHead) -> (SocketSession.Credential, Who?, DeviceID?)? {
+        let device: DeviceID?
+        do throws(WireError) { device = try head.device() } catch { return nil }
+        guard head.authorization != nil || head.parameter("token") != nil else { return (.none, nil, device) }
+        do throws(WireError) {
+            let who = try admit(authorization: bearer(of: head))
+            return (.valid(.init(user: who.user, isInteger: who.userIsInteger)), who, device)
+        } catch {
+            return (.refused(error), nil, device)
+        }
+    }
+
+    func makeEngine(
+        _ version: EngineVersion,
+        isSocket: Bool,
+        _ credential: SocketSession.Credential,
+        _ who: Who?,
+        _ device: DeviceID?
+    ) -> Engine {
+        let session = SocketSession(
+            names: (Self.name(bytes: 15), Self.name(bytes: 15), "s" + Self.name(bytes: 6)),
+            version: version,
+            isSocket: isSocket,
+            credential: credential,
+            trustsRegister: configuration.trustsRegister,
+            at: now
+        )
+        let engine = Engine(session: session, id: engines.makeID(), who: who, device: device)
+        engines.insert(engine, at: now)
+        return engine
+    }
+
+    /// A name that nobody guesses, in the letters that go into addresses.
+    private static func name(bytes: Int) -> String { Base64URL.encode(SecureRandom.bytes(bytes)) }
+}
+
+/// Takes tokens as another does, but where anybody is believed in who they are, all that name no device are one phone of
+/// their user: a session without a token and a request with one could not be brought together otherwise.
+struct TrustingBouncer: Bouncer {
+    let strict: any Bouncer
+
+    func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
+        var who = try strict.admit(token, atSeconds: now)
+        if !who.isService { who.mark = Self.mark(of: who.user) }
+        return who
+    }
+
+    func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who {
+        try strict.admit(capability: capability, atMilliseconds: now)
+    }
+
+    static func mark(of user: UserID) -> TokenMark { TokenMark(rawValue: SDP.digest(Array(user.text.utf8))) }
+}

@@ -1,0 +1,138 @@
+import CallCore
+import CallWire
+
+/// The app's events, as the frames that a client of `/ws` would have sent.
+extension SocketSession {
+    mutating func event(_ packet: SocketPacket) {
+        // An event that is no array of a name and more is refused by the switchboard, as any other nonsense.
+        guard let array = try? JSONArray(packet.data, in: 0..<packet.data.count), let first = array.elements.first,
+            let name = array.string(first)
+        else {
+            hand(packet.data)
+            return
+        }
+        let payload = array.elements.dropFirst().first
+        switch name {
+        case "register": register(payload, array, packet.number)
+        case "offer", "answer", "ice", "message": send(name, as: name, payload, array, packet.number)
+        case "call-end": send(name, as: "end", payload, array, packet.number)
+        case "is-online": send(name, as: "presence", payload, array, packet.number)
+        default: send("", as: "event", payload, array, packet.number)
+        }
+    }
+
+    /// Hands the switchboard a frame; from a client that nobody knows yet there is nobody to hand it to.
+    private mutating func hand(_ frame: [UInt8]) {
+        guard case .joined = standing else {
+            strangersEvents += 1
+            if strangersEvents >= SocketIOLimits.strangersEvents { finish(code: 4401, "nobody knows who this is") }
+            return
+        }
+        outputs.append(.received(frame))
+    }
+
+    private mutating func send(
+        _ event: String,
+        as type: String,
+        _ payload: JSONArray.Element?,
+        _ array: JSONArray,
+        _ number: UInt64?
+    ) {
+        guard case .joined(let me) = standing else {
+            refuse(WireError(.unauthenticated, "register comes first"), event: event, number)
+            hand([])
+            return
+        }
+        let object: JSONObject?
+        do throws(JSONFault) {
+            object =
+                try payload.map { payload throws(JSONFault) in
+                    payload.kind == .object ? try JSONObject(array.bytes, in: payload.value) : nil
+                } ?? nil
+        } catch {
+            // The same is found out about it there, and counted.
+            hand(payload.map { Array(array.bytes[$0.value]) } ?? [])
+            return
+        }
+        // What is wrong with an id is said by whoever is asked.
+        let peer = object.flatMap { try? $0.user(.to) }
+        let id = name(of: object)
+        var json = JSONWriter(capacity: array.bytes.count + 128)
+        json.beginObject()
+        json.name("type")
+        json.plain(type)
+        json.name("id")
+        json.value(id)
+        var left: Set<Field> = [.type, .id]
+        if type == "offer", object?[.callId] == nil, let peer, let callID = Self.callID(from: me.user, to: peer) {
+            json.name("callId")
+            json.plain(callID)
+            left.insert(.callId)
+        }
+        if let object { json.rawMembers(object.copy(leavingOut: left)[...]) }
+        json.endObject()
+        if pending.count < SocketIOLimits.awaitedAcks {
+            let hasPeer = type == "offer" || type == "end"
+            pending[id, default: []].append(PendingEvent(event: event, number: number, peer: hasPeer ? peer : nil))
+            if let peer, type == "offer" { offering.insert(peer) }
+            if let peer, type == "end" { ending.insert(peer) }
+        }
+        hand(json.bytes)
+    }
+
+    /// The signal's name: the client's own where it gives one, so that what it sends again is known again.
+    private mutating func name(of object: JSONObject?) -> String {
+        if let member = object?[.id], let own = object?.string(member), SignalID(own) != nil { return own }
+        lastSignal += 1
+        return "\(tag)-\(lastSignal)"
+    }
+
+    /// The callId of a call that is begun without one: `<caller>-<callee>`, under which the app begins it over REST.
+    ///
+    /// What a user id may hold and a callId may not is written as `.`; calls are kept by their two users too.
+    static func callID(from caller: UserID, to callee: UserID) -> String? {
+        let text = String("\(caller.text)-\(callee.text)".map { "@+".contains($0) ? "." : $0 })
+        return CallID(text)?.text
+    }
+
+    mutating func refuseBinary(_ packet: SocketPacket) {
+        refuse(WireError(.unsupportedMediaType, "binary packets are not supported"), event: "", packet.number)
+        outputs.append(.showedLife)
+    }
+
+    /// Tells what is wrong with an event: in its answer if one is wanted, else by an event of our own.
+    mutating func refuse(_ error: WireError, event: String, _ number: UInt64?) {
+        complain(event: event, number) { json in
+            json.name("code")
+            json.plain(error.code.rawValue)
+            json.name("message")
+            json.value(error.message)
+            if let field = error.field {
+                json.name("field")
+                json.value(field)
+            }
+        }
+    }
+
+    mutating func complain(event: String, _ number: UInt64?, _ body: (inout JSONWriter) -> Void) {
+        if let number {
+            push(
+                SocketPacket.ack(number) { json in
+                    json.name("ok")
+                    json.value(false)
+                    body(&json)
+                }
+            )
+        } else {
+            push(
+                SocketPacket.event("signal-error") { json in
+                    if !event.isEmpty {
+                        json.name("event")
+                        json.value(event)
+                    }
+                    body(&json)
+                }
+            )
+        }
+    }
+}

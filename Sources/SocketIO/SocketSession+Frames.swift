@@ -1,0 +1,155 @@
+import CallCore
+import CallWire
+
+/// The switchboard's frames, as the app's events.
+extension SocketSession {
+    mutating func relay(_ frame: [UInt8]) {
+        guard case .joined(let me) = standing,
+            // We wrote it: what could be wrong with it helps nobody.
+            let object = try? JSONObject(frame, in: WireLimits.headroom..<frame.count), let type = object.text("type")
+        else { return }
+        let log = object.logName
+        if let log, let seq = object.number("seq") {
+            unconfirmed[log] = max(unconfirmed[log] ?? 0, seq)
+            outputs.append(.needsTurn)
+        }
+        switch type {
+        case "ack": acknowledge(object)
+        case "error": complain(object)
+        case "offer", "answer", "ice":
+            guard let log, let from = object.text("from").flatMap({ UserID($0) }) else { return }
+            peers.live(log, with: from)
+            relaySignal(type, object, from: from, me)
+        case "call":
+            guard let log, let peer = Self.peer(in: log.room, for: me.user) else { return }
+            if object.text("state") == "ended" {
+                tellEnd(of: log, with: peer, object, me)
+            } else {
+                peers.live(log, with: peer)
+            }
+        case "message": relayMessage(object, me)
+        case "presence": relayPresence(object, me)
+        default: break
+        }
+    }
+
+    /// The user at the other end of a call's room.
+    private static func peer(in room: String, for user: UserID) -> UserID? {
+        // A room that can be read in two ways names nobody.
+        guard case .pair(let peer)? = try? Room(room, for: user) else { return nil }
+        return peer
+    }
+
+    // MARK: Answers
+
+    private mutating func answered(_ object: JSONObject) -> PendingEvent? {
+        guard let id = object.text("id"), var waiting = pending[id], !waiting.isEmpty else { return nil }
+        let event = waiting.removeFirst()
+        if let peer = event.peer {
+            if event.event == "offer" { offering.remove(peer) } else { ending.remove(peer) }
+        }
+        pending[id] = waiting.isEmpty ? nil : waiting
+        return event
+    }
+
+    private mutating func acknowledge(_ object: JSONObject) {
+        guard let event = answered(object), let number = event.number else { return }
+        let members = object.copy(leavingOut: [.type, .id])
+        push(
+            SocketPacket.ack(number) { json in
+                json.name("ok")
+                json.value(true)
+                json.rawMembers(members[...])
+            }
+        )
+    }
+
+    private mutating func complain(_ object: JSONObject) {
+        let event = answered(object)
+        let members = object.copy(leavingOut: [.type, .id])
+        complain(event: event?.event ?? "", event?.number) { $0.rawMembers(members[...]) }
+    }
+
+    // MARK: Calls
+
+    /// A signal, its own members as they came. The app knows candidates that are objects: the end of candidates is left out.
+    private mutating func relaySignal(_ name: String, _ object: JSONObject, from: UserID, _ me: Identity) {
+        if name == "ice", object[.candidate] == nil { return }
+        let members = object.copy(leavingOut: [.type, .from, .id, .to])
+        let body: (inout JSONWriter) -> Void = { json in
+            json.name("from")
+            json.id(from, asInteger: me.isInteger)
+            json.rawMembers(members[...])
+        }
+        switch name {
+        case "offer": push(SocketPacket.event("offer", body))
+        case "answer": push(SocketPacket.event("answer", body))
+        default: push(SocketPacket.event("ice", body))
+        }
+    }
+
+    /// A call is over for this device.
+    ///
+    /// The app takes `call-ended` for the end of whatever it has with that user: it is not told what it has just ended itself
+    /// and may have followed by a new offer, and by another name that one call has given way to another.
+    private mutating func tellEnd(of log: LogName, with peer: UserID, _ object: JSONObject, _ me: Identity) {
+        let reason = object.text("reason")
+        let isReplaced = reason == "glare" || reason == "replaced" && offering.contains(peer)
+        let isGoingOn = peers.ended(log, with: peer) || isReplaced
+        if ending.remove(peer) != nil, !isGoingOn { return }
+        let members = object.copy(leavingOut: [.type, .room, .ts])
+        let body: (inout JSONWriter) -> Void = { json in
+            json.name("from")
+            json.id(peer, asInteger: me.isInteger)
+            json.rawMembers(members[...])
+        }
+        push(isGoingOn ? SocketPacket.event("call-replaced", body) : SocketPacket.event("call-ended", body))
+    }
+
+    // MARK: Besides calls
+
+    private mutating func relayMessage(_ object: JSONObject, _ me: Identity) {
+        guard let from = object.text("from").flatMap({ UserID($0) }) else { return }
+        let at = Moment(milliseconds: object.number("ts").map { Int64(clamping: $0) } ?? 0)
+        let members = object.copy(leavingOut: [.type, .from, .fromDevice, .id, .to, .ts])
+        push(
+            SocketPacket.event("message") { json in
+                json.name("from")
+                json.id(from, asInteger: me.isInteger)
+                json.rawMembers(members[...])
+                json.name("timestamp")
+                json.plain(Timestamp.text(at))
+            }
+        )
+    }
+
+    private mutating func relayPresence(_ object: JSONObject, _ me: Identity) {
+        guard let user = object.text("userId").flatMap({ UserID($0) }) else { return }
+        let isOnline = object.member(named: "online")?.kind == .true
+        let body: (inout JSONWriter) -> Void = { json in
+            json.name("userId")
+            json.id(user, asInteger: me.isInteger)
+        }
+        push(isOnline ? SocketPacket.event("user-online", body) : SocketPacket.event("user-offline", body))
+    }
+}
+
+extension JSONObject {
+    fileprivate func member(named name: String) -> Member? {
+        members.first { bytes[$0.name].elementsEqual(name.utf8) }
+    }
+
+    fileprivate func text(_ name: String) -> String? { member(named: name).flatMap { string($0) } }
+
+    fileprivate func number(_ name: String) -> UInt64? {
+        member(named: name).flatMap { integer($0) }.map { UInt64($0) }
+    }
+
+    /// The log that a frame is of.
+    fileprivate var logName: LogName? {
+        guard let callID = text("callId").flatMap({ CallID($0) }), let room = text("room"),
+            let epoch = number("epoch").flatMap({ UInt32(exactly: $0) })
+        else { return nil }
+        return LogName(callID: callID, room: room, epoch: epoch)
+    }
+}

@@ -1,0 +1,204 @@
+import CallCore
+import CallWire
+
+/// Packets of both protocols, and who is let in.
+extension SocketSession {
+    mutating func begin(at now: Moment) {
+        push(openPacket())
+        // In version 3 a client says nothing to get into the default namespace: the server does.
+        guard version == .v3 else { return }
+        switch credential {
+        case .valid(let identity): enter(identity, isTrusted: false)
+        case .none where trustsRegister: enterUnknown()
+        case .none: refuseEntry(Self.tokenNeeded)
+        case .refused(let error): refuseEntry(error)
+        }
+    }
+
+    static let tokenNeeded = WireError(
+        .unauthenticated,
+        "a token is needed: auth.token, Authorization: Bearer or ?token="
+    )
+
+    mutating func take(_ packet: EnginePacket, at now: Moment) {
+        switch packet.kind {
+        case .message: takeMessage(packet.data)
+        case .ping: if version == .v3 { push(EnginePacket(.pong, packet.data).text) }
+        case .pong: if version == .v4 { ponged() }
+        case .close: finish()
+        case .open, .upgrade, .noop: break
+        }
+    }
+
+    private mutating func takeMessage(_ data: [UInt8]) {
+        let packet: SocketPacket
+        do throws(EngineFault) { packet = try SocketPacket(data) } catch {
+            finish(code: 4400, "no Socket.IO packet")
+            return
+        }
+        guard packet.namespace == "/" else {
+            refuseNamespace(packet)
+            return
+        }
+        switch packet.kind {
+        case .connect: connect(packet.data)
+        case .disconnect: finish()
+        case .event: event(packet)
+        case .ack, .connectError: outputs.append(.showedLife)
+        case .binaryEvent, .binaryAck: refuseBinary(packet)
+        }
+    }
+
+    // MARK: Entry
+
+    private mutating func connect(_ data: [UInt8]) {
+        guard version == .v4, standing == .awaitingConnect else { return }
+        do throws(WireError) {
+            if let token = try token(in: data) {
+                outputs.append(.verify(token: token))
+                return
+            }
+        } catch {
+            refuseEntry(error)
+            return
+        }
+        switch credential {
+        case .valid(let identity): enter(identity, isTrusted: false)
+        case .refused(let error): refuseEntry(error)
+        case .none where trustsRegister: enterUnknown()
+        case .none: refuseEntry(Self.tokenNeeded)
+        }
+    }
+
+    /// The token in CONNECT's `auth`, and the device that it names.
+    private mutating func token(in data: [UInt8]) throws(WireError) -> String? {
+        if data.isEmpty { return nil }
+        let object = try JSONObject.ofBody(data)
+        device = try object.device(.deviceId)
+        guard let token = try object.text(.token), !token.isEmpty else { return nil }
+        return token.hasPrefix("Bearer ") ? String(token.dropFirst(7)) : token
+    }
+
+    mutating func verified(_ result: Result<Identity, WireError>) {
+        guard standing == .awaitingConnect else { return }
+        switch result {
+        case .success(let identity): enter(identity, isTrusted: false)
+        case .failure(let error): refuseEntry(error)
+        }
+    }
+
+    private mutating func enter(_ identity: Identity, isTrusted: Bool) {
+        welcome()
+        join(identity, isTrusted: isTrusted)
+    }
+
+    private mutating func enterUnknown() {
+        welcome()
+        standing = .awaitingRegister
+    }
+
+    private mutating func welcome() {
+        var data: [UInt8] = []
+        if version == .v4 {
+            var json = JSONWriter()
+            json.beginObject()
+            json.name("sid")
+            json.plain(socketID)
+            json.endObject()
+            data = json.bytes
+        }
+        push(SocketPacket(.connect, data: data))
+    }
+
+    private mutating func join(_ identity: Identity, isTrusted: Bool) {
+        standing = .joined(identity)
+        outputs.append(.join(identity, device: device, isTrusted: isTrusted))
+    }
+
+    /// Version 4's client may try again with another token; version 3's cannot.
+    private mutating func refuseEntry(_ error: WireError) {
+        var json = JSONWriter()
+        switch version {
+        case .v4:
+            json.beginObject()
+            json.name("message")
+            json.value(error.message)
+            json.name("data")
+            json.beginObject()
+            json.name("code")
+            json.plain(error.code.rawValue)
+            json.endObject()
+            json.endObject()
+            push(SocketPacket(.connectError, data: json.bytes))
+        case .v3:
+            json.value("\(error.code.rawValue): \(error.message)")
+            push(SocketPacket(.connectError, data: json.bytes))
+            leaving = Leaving(code: 4401, reason: "not let in")
+            outputs.append(.needsTurn)
+        }
+    }
+
+    private mutating func refuseNamespace(_ packet: SocketPacket) {
+        guard packet.kind == .connect else { return }
+        var json = JSONWriter()
+        if version == .v4 {
+            json.beginObject()
+            json.name("message")
+            json.value("Invalid namespace")
+            json.endObject()
+        } else {
+            json.value("Invalid namespace")
+        }
+        push(SocketPacket(.connectError, namespace: packet.namespace, data: json.bytes))
+    }
+
+    // MARK: Register
+
+    /// The app says who it is, on every connect.
+    mutating func register(_ payload: JSONArray.Element?, _ array: JSONArray, _ number: UInt64?) {
+        let named: (user: UserID, isInteger: Bool)
+        do throws(WireError) { named = try Self.user(in: payload, array) } catch {
+            refuse(error, event: "register", number)
+            return
+        }
+        switch standing {
+        case .awaitingRegister: join(Identity(user: named.user, isInteger: named.isInteger), isTrusted: true)
+        case .joined(let identity) where identity.user == named.user: outputs.append(.showedLife)
+        case .joined:
+            refuse(WireError(.forbidden, "userId: is not the token's user", field: "userId"), event: "register", number)
+            leave(4403, "registered as another user")
+            return
+        case .awaitingConnect, .over: return
+        }
+        guard let number else { return }
+        push(
+            SocketPacket.ack(number) { json in
+                json.name("ok")
+                json.value(true)
+                json.name("userId")
+                json.id(named.user, asInteger: named.isInteger)
+            }
+        )
+    }
+
+    private static func user(
+        in payload: JSONArray.Element?,
+        _ array: JSONArray
+    ) throws(WireError) -> (user: UserID, isInteger: Bool) {
+        guard let payload, payload.kind == .object else { throw .invalid(.userId, "is missing") }
+        let object = try JSONObject.ofBody(array.bytes, in: payload.value)
+        guard let user = try object.user(.userId) else { throw .invalid(.userId, "is missing") }
+        return (user, object[.userId]?.kind == .number)
+    }
+}
+
+extension JSONWriter {
+    /// A user's id; as an integer for apps that write it so.
+    mutating func id(_ user: UserID, asInteger: Bool) {
+        if asInteger, let number = UInt64(user.text), String(number) == user.text {
+            value(number)
+        } else {
+            plain(user.text)
+        }
+    }
+}

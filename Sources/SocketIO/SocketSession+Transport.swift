@@ -1,0 +1,252 @@
+import CallCore
+import CallWire
+
+/// Engine.IO: requests and WebSockets, and the way from the one to the other.
+extension SocketSession {
+    func openPacket() -> [UInt8] {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("sid")
+        json.plain(sid)
+        json.name("upgrades")
+        json.beginArray()
+        if transport != .socket { json.plain("websocket") }
+        json.endArray()
+        json.name("pingInterval")
+        json.value(SocketIOLimits.pingIntervalMilliseconds)
+        json.name("pingTimeout")
+        json.value(SocketIOLimits.pingTimeoutMilliseconds)
+        json.name("maxPayload")
+        json.value(WireLimits.frameBytes)
+        json.endObject()
+        return EnginePacket(.open, json.bytes).text
+    }
+
+    // MARK: Out
+
+    /// Sends an Engine.IO packet by whichever transport there is.
+    mutating func push(_ text: [UInt8]) {
+        if transport == .socket {
+            outputs.append(.send([UInt8](repeating: 0, count: WireLimits.headroom) + text))
+        } else {
+            enqueue(text)
+        }
+    }
+
+    /// Sends a Socket.IO packet by whichever transport there is.
+    mutating func push(_ packet: SocketPacket) {
+        if transport == .socket {
+            outputs.append(.send(packet.text(headroom: WireLimits.headroom)))
+        } else {
+            enqueue(packet.text())
+        }
+    }
+
+    private mutating func enqueue(_ text: [UInt8]) {
+        guard queuedBytes + text.count <= SocketIOLimits.queueBytes else {
+            finish(code: 4408, "too slow")
+            return
+        }
+        queue.append(text)
+        queuedBytes += text.count
+        outputs.append(.needsTurn)
+    }
+
+    /// All that came together has been handed in: now the request that waits is answered with all of it.
+    mutating func turned(at now: Moment) {
+        if !unconfirmed.isEmpty, pings.isEmpty { ping(isOurs: true, at: now) }
+        if case .polling(let request?) = transport, !queue.isEmpty { answer(request) }
+        if let leaving, queue.isEmpty { finish(code: leaving.code, leaving.reason) }
+    }
+
+    private mutating func answer(_ request: UInt64) {
+        transport = .polling(waiting: nil)
+        outputs.append(.respond(request, EnginePayload.encoded(queue, version)))
+        queue = []
+        queuedBytes = 0
+        for index in pings.indices where pings[index].answer == .nextPoll { pings[index].isOut = true }
+    }
+
+    // MARK: Requests
+
+    mutating func polled(_ request: UInt64, at now: Moment) {
+        heardAt = now
+        switch transport {
+        case .socket: outputs.append(.refuse(request, .badRequest))
+        case .polling(let other?):
+            // As Engine.IO has it: a client that polls twice at a time has lost its way.
+            transport = .polling(waiting: nil)
+            outputs.append(.refuse(request, .badRequest))
+            outputs.append(.refuse(other, .badRequest))
+            finish()
+        case .polling(nil):
+            pollArrived()
+            transport = .polling(waiting: request)
+            if queue.isEmpty, case .probed = candidate { enqueue(EnginePacket(.noop).text) }
+            if !queue.isEmpty { answer(request) }
+            if let leaving { finish(code: leaving.code, leaving.reason) }
+        }
+    }
+
+    /// The answer to the last poll has arrived, or there would be no other.
+    private mutating func pollArrived() {
+        let arrived = pings.filter { $0.answer == .nextPoll && $0.isOut }
+        pings.removeAll { $0.answer == .nextPoll && $0.isOut }
+        outputs.append(.showedLife)
+        for ping in arrived { confirm(ping) }
+    }
+
+    mutating func posted(_ body: [UInt8], by request: UInt64, at now: Moment) {
+        heardAt = now
+        guard transport != .socket else {
+            outputs.append(.refuse(request, .badRequest))
+            return
+        }
+        let packets: [EnginePacket]
+        do throws(EngineFault) { packets = try EnginePayload.packets(in: body, version) } catch {
+            outputs.append(.refuse(request, .badRequest))
+            finish()
+            return
+        }
+        outputs.append(.accept(request))
+        outputs.append(.showedLife)
+        for packet in packets where standing != .over { take(packet, at: now) }
+    }
+
+    // MARK: WebSockets
+
+    mutating func socketOpened(at now: Moment) {
+        heardAt = now
+        if transport == .socket { return }
+        candidate = .opened(at: now)
+    }
+
+    mutating func socketReceived(_ text: [UInt8], at now: Moment) {
+        heardAt = now
+        let packet: EnginePacket
+        do throws(EngineFault) { packet = try EnginePacket(text: text) } catch {
+            if transport == .socket {
+                finish(code: 4400, error == .binary ? "binary packets are not supported" : "no Engine.IO packet")
+            } else {
+                dropCandidate()
+            }
+            return
+        }
+        guard transport == .socket else {
+            tryOut(packet, at: now)
+            return
+        }
+        if packet.kind != .message, packet.kind != .pong { outputs.append(.showedLife) }
+        take(packet, at: now)
+    }
+
+    /// What comes on a WebSocket that is to take over: the probe, then the word that it has.
+    private mutating func tryOut(_ packet: EnginePacket, at now: Moment) {
+        switch (candidate, packet.kind) {
+        case (.opened, .ping) where packet.data.elementsEqual("probe".utf8):
+            candidate = .probed(since: now)
+            let pong = EnginePacket(.pong, packet.data).text
+            outputs.append(.send([UInt8](repeating: 0, count: WireLimits.headroom) + pong))
+            // The client stops polling, and waits for the answer to what it has asked last.
+            if case .polling(let request?) = transport {
+                if queue.isEmpty { queue.append(EnginePacket(.noop).text) }
+                answer(request)
+            }
+        case (.probed, .upgrade): upgrade(at: now)
+        default: dropCandidate()
+        }
+    }
+
+    private mutating func upgrade(at now: Moment) {
+        candidate = .none
+        if case .polling(let request?) = transport {
+            outputs.append(.respond(request, EnginePayload.encoded([EnginePacket(.noop).text], version)))
+        }
+        pollArrived()
+        let waiting = queue
+        transport = .socket
+        queue = []
+        queuedBytes = 0
+        let rest = pings.filter { $0.answer == .nextPoll }
+        pings.removeAll { $0.answer == .nextPoll }
+        for text in waiting where text != EnginePacket(.noop).text { push(text) }
+        for ping in rest { unconfirmed.merge(ping.seen) { max($0, $1) } }
+        if rest.contains(where: { !$0.isOurs }) { ping(isOurs: false, at: now) }
+        outputs.append(.needsTurn)
+    }
+
+    private mutating func dropCandidate() {
+        candidate = .none
+        outputs.append(.closeSocket(code: 1000, reason: "this was to be an upgrade"))
+    }
+
+    mutating func socketClosed() {
+        if transport == .socket { finish() } else { candidate = .none }
+    }
+
+    // MARK: Life
+
+    /// Asks for a sign of life, by the version's rules: a version 3 server may not ping, so there it is the WebSocket's own
+    /// ping, or an empty answer, which makes a client poll again.
+    mutating func ping(isOurs: Bool, at now: Moment) {
+        let isPong: Bool
+        switch (transport, version) {
+        case (.socket, .v4):
+            isPong = true
+            push(EnginePacket(.ping).text)
+        case (.polling, .v4) where !isOurs:
+            isPong = true
+            push(EnginePacket(.ping).text)
+        case (.socket, .v3):
+            isPong = true
+            outputs.append(.pingSocket)
+        case (.polling, _):
+            isPong = false
+            if !isOurs, queue.isEmpty { push(EnginePacket(.noop).text) }
+        }
+        pings.append(Ping(isOurs: isOurs, answer: isPong ? .pong : .nextPoll, sentAt: now, seen: unconfirmed))
+        unconfirmed = [:]
+    }
+
+    /// The oldest ping is answered.
+    mutating func ponged() {
+        guard let index = pings.firstIndex(where: { $0.answer == .pong }) else {
+            outputs.append(.showedLife)
+            return
+        }
+        confirm(pings.remove(at: index))
+    }
+
+    private mutating func confirm(_ ping: Ping) {
+        outputs.append(ping.isOurs ? .showedLife : .ponged)
+        if !ping.seen.isEmpty { outputs.append(.seen(ping.seen)) }
+        if !unconfirmed.isEmpty { outputs.append(.needsTurn) }
+    }
+
+    // MARK: The end
+
+    /// Ends it; a client that polls and waits learns by its next request that the session is unknown, and so connects anew.
+    mutating func finish(code: UInt16 = 1000, _ reason: String = "") {
+        guard standing != .over else { return }
+        standing = .over
+        if case .polling(let request?) = transport { outputs.append(.refuse(request, .sessionUnknown)) }
+        if transport == .socket || candidate != .none { outputs.append(.closeSocket(code: code, reason: reason)) }
+        queue = []
+        outputs.append(.over)
+    }
+
+    /// The switchboard is done with it.
+    ///
+    /// A client that is sent a DISCONNECT stays away until its user does something; one whose transport ends comes back by
+    /// itself, which is right after a restart and wrong when its place is taken or it does harm.
+    mutating func dismiss(_ code: UInt16, _ reason: String) {
+        if [4400, 4403, 4409, 4429].contains(code) { leave(code, reason) } else { finish(code: code, reason) }
+    }
+
+    /// Sends DISCONNECT after all that waits, and then is over.
+    mutating func leave(_ code: UInt16, _ reason: String) {
+        push(SocketPacket(.disconnect))
+        leaving = Leaving(code: code, reason: reason)
+        outputs.append(.needsTurn)
+    }
+}

@@ -1,0 +1,436 @@
+"""Socket.IO itself: who is let in, what is refused, heartbeats, texts, presence; and Engine.IO to the letter."""
+
+import json
+import time
+
+import httpx
+import pytest
+import samples
+from raw_socket import BINARY, TEXT, RawSocket
+from sio_phone import POLLING, WAYS, App
+from test_chutalk_sufferings import ALERT, put
+from test_push import token
+from test_ring_policy import wait_until
+
+WAY = pytest.mark.parametrize("way", WAYS | POLLING)
+PATHS = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
+
+
+def get(world, path="/socket.io/", **params):
+    params = {"EIO": "4", "transport": "polling"} | params
+    return httpx.get(world.server.url + path, params=params, trust_env=False, timeout=40)
+
+
+def post(world, sid, body, version="4"):
+    params = {"EIO": version, "transport": "polling", "sid": sid}
+    return httpx.post(world.server.url + "/socket.io/", params=params, content=body, trust_env=False, timeout=10)
+
+
+def opened(world, **params) -> str:
+    return json.loads(get(world, **params).text[1:])["sid"]
+
+
+def joined(world, user=11, **params) -> str:
+    """A session that polls, let in."""
+    sid = opened(world, token=world.token(None, uid=user), **params)
+    assert post(world, sid, "40").text == "ok"
+    assert get(world, sid=sid).text.startswith('40{"sid":"')
+    return sid
+
+
+class Raw(RawSocket):
+    """A session on a WebSocket, by hand."""
+
+    def __init__(self, world, query="", version=4, user=11):
+        token = world.token(None, uid=user)
+        super().__init__(world.server.port, path=f"/socket.io/?EIO={version}&transport=websocket&token={token}{query}")
+
+    def say(self, text: str):
+        self.frame(TEXT, text.encode())
+
+    def hear(self) -> str:
+        return self.read_until(TEXT).decode()
+
+
+# Who is let in
+
+
+@WAY
+@pytest.mark.parametrize("auth", ["auth", "header", "query"])
+def test_a_token_may_come_in_three_ways(world, way, auth):
+    if auth == "auth" and "eio3" in way:
+        pytest.skip("version 3 has no auth")
+    app = App(world, 11, way, auth=auth)
+    assert app.ask("is-online", {"userId": 11}) == {"ok": True, "online": True}
+
+
+@WAY
+@pytest.mark.parametrize("bad", ["none", "nonsense", "expired"])
+def test_without_a_good_token_nobody_is_let_in(world, way, bad):
+    token = {"none": "", "nonsense": "a.b.c", "expired": world.token(None, uid=11, ttl=-3600)}[bad]
+    app = App(world, 11, way, token=token, auth="best" if bad != "none" else None, online=False, register=None, reconnection=False)
+    app.start()
+    why = app.wait(lambda said: "refused" in said)["refused"]
+    code = {"none": "unauthenticated", "nonsense": "unauthenticated", "expired": "token_expired"}[bad]
+    if "eio4" in way:
+        assert why["data"]["code"] == code and why["message"]
+    else:
+        assert why.startswith(f"{code}: ")
+
+
+@WAY
+def test_register_as_somebody_else_is_refused_and_ends_the_session(world, way):
+    app = App(world, 11, way, register=None, reconnection=False)
+    app.emit("register", {"userId": 10})
+    assert app.expect("signal-error")["code"] == "forbidden"
+    app.wait(lambda said: "disconnected" in said)
+    assert world.rest("10").get("/api/calls").json() == []
+
+
+@WAY
+def test_where_anybody_is_trusted_register_is_enough(make_server, make_world, way):
+    world = make_world(make_server("--socketio-trust-register", "true"))
+    assert "trust-register" in world.server.errors()
+    taro, hanako = App(world, 11, way, auth=None), App(world, 10, way, auth=None)
+    taro.call(10)
+    offer = hanako.expect("offer")
+    assert offer["from"] == 11, "an integer, as it was registered"
+    hanako.answer(11)
+    assert taro.expect("answer")["from"] == 10
+    hanako.ice(11, samples.CANDIDATES[0])
+    taro.expect("ice")
+    taro.ice(10, samples.CANDIDATES[1])
+    hanako.expect("ice")
+    taro.hang_up(10)
+    assert hanako.expect("call-ended")["reason"] == "hangup"
+    assert len(taro.events("answer")) == 1 and len(hanako.events("offer")) == 1
+
+
+def test_trusted_by_the_environment_a_woken_phone_answers_over_rest_first(make_server, make_world):
+    world = make_world(make_server(environment={"RINGLINE_SOCKETIO_TRUST_REGISTER": "true"}))
+    taro, hanako = App(world, 11, auth=None), App(world, 10, auth=None, online=False)
+    taro.call(10)
+    hanako.poll("11-10", "offer")
+    hanako.answer_by_rest("11-10", 11)
+    hanako.start()
+    taro.expect("answer")
+    taro.ice(10, samples.CANDIDATES[0])
+    hanako.expect("ice")
+    assert hanako.events("call-ended") == []
+    assert hanako.ask("answer", {"to": 11, "sdp": samples.ANSWER})["ok"]
+
+
+def test_trusting_is_off_unless_asked_for(world):
+    app = App(world, 11, auth=None, online=False, reconnection=False)
+    app.start()
+    assert app.wait(lambda said: "refused" in said)["refused"]["data"]["code"] == "unauthenticated"
+
+
+def test_ids_are_as_the_token_writes_them(world):
+    text = App(world, 11, token=world.token("11"), register="11")
+    taro = App(world, 10)
+    taro.emit("offer", {"to": "11", "sdp": samples.OFFER})
+    assert text.expect("offer")["from"] == "10"
+    text.emit("call-end", {"to": 10})
+    assert taro.expect("call-ended")["from"] == 11
+
+
+# Events
+
+
+@WAY
+def test_events_are_answered_where_the_client_asks(world, way):
+    taro = App(world, 11, way)
+    answer = taro.ask("offer", {"to": 10, "sdp": samples.OFFER})
+    assert answer == {"ok": True, "callId": "11-10", "epoch": 1, "seq": 1}
+    refused = taro.ask("answer", {"to": 12, "sdp": samples.ANSWER})
+    assert (refused["ok"], refused["code"]) == (False, "not_found")
+    refused = taro.ask("offer", {"to": 10, "sdp": "nonsense", "callId": "x"})
+    assert (refused["ok"], refused["code"], refused["field"]) == (False, "invalid_sdp", "sdp")
+    assert taro.ask("no-such-event", {})["code"] == "unknown_type"
+    assert taro.ask("offer", {"sdp": samples.OFFER})["ok"] is False
+    assert taro.ask("offer", [1, 2])["ok"] is False
+
+
+def test_what_nobody_waits_for_is_told_by_an_event(world):
+    taro = App(world, 11)
+    taro.emit("ice", {"to": 10, "candidate": samples.CANDIDATES[0]})
+    error = taro.expect("signal-error")
+    assert (error["event"], error["code"]) == ("ice", "not_found")
+
+
+@WAY
+def test_descriptions_and_candidates_arrive_as_they_were_sent(world, way):
+    sdp = samples.padded(samples.changed(samples.OFFER, "héé 😀 山田 \\ \" /"), 20_000)
+    taro, hanako = App(world, 11, way), App(world, 10, way)
+    taro.emit("offer", {"to": 10, "sdp": sdp, "displayName": "山田😀太郎", "extra": {"a": [1, 2.50, None]}})
+    offer = hanako.expect("offer")
+    assert offer["sdp"] == sdp and offer["displayName"] == "山田😀太郎" and offer["extra"] == {"a": [1, 2.5, None]}
+
+
+def test_too_large_and_binary_are_refused(world):
+    taro = App(world, 11, reconnection=False)
+    assert taro.ask("offer", {"to": 10, "sdp": samples.padded(samples.OFFER, 50 * 1024)})["code"] == "too_large"
+    taro.emit("offer", {"to": 10, "sdp": samples.padded(samples.OFFER, 70 * 1024)})
+    taro.wait(lambda said: "disconnected" in said)
+    raw = Raw(world)
+    raw.hear(), raw.say("40"), raw.hear()
+    raw.say('451-["blob",{"_placeholder":true,"num":0}]')
+    assert json.loads(raw.hear()[2:])[1]["code"] == "unsupported_media_type"
+    raw.frame(BINARY, b"abc")
+    assert raw.close_code() == 1003
+
+
+def test_too_many_events_are_refused_as_on_ws(world):
+    raw = Raw(world)
+    raw.hear(), raw.say("40"), raw.hear()
+    for number in range(400):
+        raw.say(f'42{number}["is-online",{{"userId":10}}]')
+    codes = []
+    while len(codes) < 400:
+        text = raw.hear()
+        if text == "2":
+            raw.say("3")
+        elif text.startswith("43"):
+            codes.append(json.loads(text[text.index("[") :])[0].get("code"))
+    assert codes.count("rate_limited") > 100 and codes.count(None) >= 200
+    raw.say('42999["call-end",{"to":10}]')
+    assert "not_found" in raw.hear(), "a hang-up always gets through"
+
+
+def test_ten_packets_that_are_nonsense_end_the_session(world):
+    raw = Raw(world)
+    raw.hear(), raw.say("40"), raw.hear()
+    for _ in range(10):
+        raw.say('42["offer",{')
+    assert raw.close_code() == 4400
+
+
+# Texts and presence
+
+
+@WAY
+def test_a_text_is_relayed_to_whoever_is_online(world, way):
+    taro, hanako, ws = App(world, 11, way), App(world, 10, way), world.phone("10", "laptop")
+    assert taro.ask("message", {"to": 10, "body": "Hallo 😀", "displayName": "Taro"}) == {"ok": True, "online": True}
+    text = hanako.expect("message")
+    assert (text["from"], text["body"], text["displayName"]) == (11, "Hallo 😀", "Taro")
+    assert text["timestamp"].endswith("Z") and "." in text["timestamp"]
+    assert ws.expect(type="message")["body"] == "Hallo 😀"
+    ws.ask(type="message", to="11", body="back")
+    assert taro.expect("message")["body"] == "back"
+
+
+def test_a_text_to_somebody_offline_is_a_notice_by_push(push_world):
+    world, fake = push_world
+    taro, hanako = App(world, 11), App(world, 10, online=False)
+    put(hanako, voipDeviceToken=token(1), apnsDeviceToken=ALERT)
+    taro.emit("message", {"to": 10, "body": "Hallo", "displayName": "Taro"})
+    push = fake.wait_for_push(ALERT, timeout=5)
+    assert (push["headers"]["apns-push-type"], push["headers"]["apns-topic"]) == ("alert", "com.example.chat")
+    payload = push["payload"]
+    assert payload["aps"] == {"alert": {"title": "Taro", "body": "Hallo"}, "sound": "default"}
+    assert payload == payload | {"type": "message", "fromUserId": "11", "fromDisplayName": "Taro"}
+    assert fake.pushes(token(1)) == [], "no phone rings for a text"
+
+
+def test_a_text_to_a_suspended_app_is_pushed_and_one_that_arrived_is_not(push_world):
+    world, fake = push_world
+    taro, hanako = App(world, 11), App(world, 10)
+    put(hanako, apnsDeviceToken=ALERT)
+    taro.emit("message", {"to": 10, "body": "one"})
+    hanako.expect("message")
+    hanako.fence()
+    hanako.suspend()
+    taro.emit("message", {"to": 10, "body": "two"})
+    push = fake.wait_for_push(ALERT, timeout=5)
+    assert push["payload"]["aps"]["alert"]["body"] == "two"
+    hanako.resume()
+    assert len(fake.pushes(ALERT)) == 1
+
+
+def test_texts_of_somebody_blocked_go_nowhere(push_world):
+    world, fake = push_world
+    taro, hanako, asleep = App(world, 11), App(world, 10), App(world, 12, online=False)
+    put(asleep, apnsDeviceToken=ALERT)
+    for app in (hanako, asleep):
+        assert app.rest.post("/api/blocks", {"blocked_user_id": 11}).status_code == 200
+    assert taro.ask("message", {"to": 10, "body": "x"})["ok"], "it cannot tell"
+    assert taro.ask("message", {"to": 12, "body": "x"})["ok"]
+    assert hanako.events("message") == [] and fake.pushes(ALERT) == []
+    assert taro.ask("is-online", {"userId": 10}) == {"ok": True, "online": False}
+
+
+@WAY
+def test_presence_is_told_to_who_asked_and_to_who_is_in_a_call_and_to_nobody_else(world, way):
+    curious, taro, stranger = App(world, 12, way), App(world, 11, way), App(world, 13, way)
+    assert curious.ask("is-online", {"userId": 10}) == {"ok": True, "online": False}
+    assert curious.expect("user-offline") == {"userId": 10}
+    taro.emit("offer", {"to": 10, "sdp": samples.OFFER})
+    hanako = App(world, 10, way)
+    assert curious.expect("user-online") == {"userId": 10}
+    assert taro.expect("user-online") == {"userId": 10}
+    hanako.leave()
+    assert curious.expect("user-offline") == {"userId": 10}
+    assert taro.expect("user-offline") == {"userId": 10}
+    stranger.fence()
+    assert [said for said in stranger.heard if said.get("event") == "user-online" and said["data"]["userId"] == 10] == []
+
+
+# Sessions
+
+
+@WAY
+def test_the_connection_comes_back_by_itself_after_a_restart(world, way):
+    taro, hanako = App(world, 11, way), App(world, 10, way)
+    world.server.terminate()
+    assert world.server.exit_code() == 0
+    port = world.server.port
+    world.server.options += ["--listen", f"127.0.0.1:{port}"]
+    world.server.start()
+    for app in (taro, hanako):
+        app.wait(lambda said: "registered" in said, seconds=20)
+    taro.emit("offer", {"to": 10, "sdp": samples.OFFER})
+    hanako.expect("offer")
+
+
+def test_heartbeats_are_asked_for_by_the_server_in_version_4(world):
+    raw = Raw(world)
+    welcome = json.loads(raw.hear()[1:])
+    assert welcome == welcome | {"pingInterval": 25000, "pingTimeout": 20000, "maxPayload": 65536, "upgrades": []}
+    raw.say("40")
+    raw.hear()
+    raw.socket.settimeout(30)
+    assert raw.read_until(TEXT, 30) == b"2"
+    raw.say("3")
+
+
+def test_heartbeats_are_answered_by_the_server_in_version_3(world):
+    raw = Raw(world, version=3)
+    assert raw.hear().startswith("0{") and raw.hear() == "40"
+    raw.say("2")
+    assert raw.hear() == "3"
+    raw.say("2probe")
+    assert raw.hear() == "3probe"
+
+
+def test_a_client_that_answers_no_ping_is_closed_by_its_versions_time(world):
+    raw = Raw(world)
+    raw.hear(), raw.say("40"), raw.hear()
+    began = time.monotonic()
+    raw.socket.settimeout(60)
+    while True:
+        try:
+            raw.read()
+        except ConnectionError:
+            break
+    assert 19 < time.monotonic() - began < 25 + 20 + 8
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_it_is_served_at_both_paths_with_and_without_the_slash(world, path):
+    answer = get(world, path)
+    assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")
+    assert answer.text.startswith('0{"sid":"')
+    raw = RawSocket(world.server.port, path=f"{path}?EIO=4&transport=websocket")
+    assert raw.status == 101 and raw.read_until(TEXT).startswith(b'0{"sid":"')
+
+
+@pytest.mark.parametrize(
+    ("params", "status", "code", "message"),
+    [
+        ({"transport": "pigeon"}, 400, 0, "Transport unknown"),
+        ({"sid": "nobody"}, 400, 1, "Session ID unknown"),
+        ({"transport": "websocket"}, 400, 3, "Bad request"),
+        ({"j": "0"}, 400, 3, "Bad request"),
+        ({"EIO": "5"}, 400, 5, "Unsupported protocol version"),
+        ({"device": "no device"}, 400, 3, "Bad request"),
+    ],
+)
+def test_mistakes_are_refused_in_engine_ios_words(world, params, status, code, message):
+    answer = get(world, **params)
+    assert (answer.status_code, answer.json()) == (status, {"code": code, "message": message})
+
+
+def test_a_session_begins_with_get(world):
+    answer = httpx.post(world.server.url + "/socket.io/?EIO=4&transport=polling", content="40", trust_env=False)
+    assert (answer.status_code, answer.json()["code"]) == (400, 2)
+
+
+def test_other_methods_and_foreign_origins_are_refused(world):
+    url = world.server.url + "/socket.io/?EIO=4&transport=polling"
+    assert httpx.put(url, content="", trust_env=False).status_code == 400
+    assert httpx.get(url, headers={"Origin": "https://evil.example"}, trust_env=False).status_code == 403
+
+
+def test_a_browser_of_an_allowed_origin_may_read_the_answer(make_server, make_world):
+    world = make_world(make_server("--allow-origin", "https://app.example"))
+    answer = httpx.get(
+        world.server.url + "/socket.io/?EIO=4&transport=polling", headers={"Origin": "https://app.example"}, trust_env=False
+    )
+    assert answer.headers["access-control-allow-origin"] == "https://app.example"
+
+
+def test_two_polls_at_a_time_end_the_session(world):
+    import threading
+
+    sid, first = joined(world), {}
+    thread = threading.Thread(target=lambda: first.update(answer=get(world, sid=sid)))
+    thread.start()
+    wait_until(lambda: get(world, sid=sid).status_code == 400)
+    thread.join(10)
+    assert first["answer"].status_code == 400
+    assert get(world, sid=sid).json()["code"] == 1
+
+
+def test_a_poll_waits_until_there_is_something_to_say(world):
+    import threading
+
+    sid, heard = joined(world, 10), {}
+    thread = threading.Thread(target=lambda: heard.update(answer=get(world, sid=sid)))
+    thread.start()
+    App(world, 11).emit("message", {"to": 10, "body": "wake up"})
+    thread.join(10)
+    assert '42["message",{"from":11' in heard["answer"].text
+
+
+@pytest.mark.parametrize("body", ["", "x", "9", "40\x1e", "42[\x1ex", "bYWJj"])
+def test_a_post_that_is_no_payload_ends_the_session(world, body):
+    sid = joined(world)
+    assert post(world, sid, body).json() == {"code": 3, "message": "Bad request"}
+    assert get(world, sid=sid).json()["code"] == 1
+
+
+def test_only_the_default_namespace_exists(world):
+    raw = Raw(world)
+    raw.hear()
+    raw.say("40/admin,{}")
+    assert raw.hear() == '44/admin,{"message":"Invalid namespace"}'
+    raw.say("40")
+    assert raw.hear().startswith("40{")
+
+
+def test_an_upgrade_frees_the_poll_and_goes_on_by_the_websocket(world):
+    import threading
+
+    sid, heard = joined(world, 10), {}
+    thread = threading.Thread(target=lambda: heard.update(answer=get(world, sid=sid)))
+    thread.start()
+    raw = RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&sid={sid}")
+    raw.frame(TEXT, b"2probe")
+    assert raw.read_until(TEXT) == b"3probe"
+    thread.join(10)
+    assert heard["answer"].text == "6"
+    App(world, 11).ask("message", {"to": 10, "body": "meanwhile"})
+    raw.frame(TEXT, b"5")
+    assert b"meanwhile" in raw.read_until(TEXT)
+    assert get(world, sid=sid).json()["code"] == 3
+
+
+def test_a_slow_reader_is_let_go(world):
+    reader = Raw(world, user=10)
+    reader.hear(), reader.say("40"), reader.hear()
+    taro = world.phone("11", "a")
+    for _ in range(190):
+        taro.send(type="message", to="10", body="x" * 15_000)
+    wait_until(lambda: not taro.ask(type="presence", userId="10")["online"], seconds=5)

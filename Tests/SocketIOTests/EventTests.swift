@@ -1,0 +1,221 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import SocketIO
+
+@Suite("An event of the app")
+struct EventTests {
+    @Test(
+        "becomes the frame that a client of /ws would have sent, its values as they were written",
+        arguments: zip(
+            [
+                #"["offer",{"to":10,"sdp":"v=0\r\né","hasVideo" : true,"x":{"a":1.50}}]"#,
+                #"["offer",{"to":10,"sdp":"v=0","callId":"c-1"}]"#,
+                #"["answer",{"to":10,"sdp":"v=0"}]"#,
+                #"["ice",{"to":10,"candidate":{"candidate":"c","sdpMid":"0","sdpMLineIndex":0}}]"#,
+                #"["call-end",{"to":10}]"#,
+                #"["message",{"to":10,"body":"hi","type":"x"}]"#,
+                #"["is-online",{"userId":10}]"#,
+            ],
+            [
+                #"{"type":"offer","id":"tag-1","callId":"11-10","to":10,"sdp":"v=0\r\né","hasVideo" : true,"x":{"a":1.50}}"#,
+                #"{"type":"offer","id":"tag-1","to":10,"sdp":"v=0","callId":"c-1"}"#,
+                #"{"type":"answer","id":"tag-1","to":10,"sdp":"v=0"}"#,
+                #"{"type":"ice","id":"tag-1","to":10,"candidate":{"candidate":"c","sdpMid":"0","sdpMLineIndex":0}}"#,
+                #"{"type":"end","id":"tag-1","to":10}"#,
+                #"{"type":"message","id":"tag-1","to":10,"body":"hi"}"#,
+                #"{"type":"presence","id":"tag-1","userId":10}"#,
+            ]
+        )
+    )
+    func translation(_ event: String, _ frame: String) throws {
+        var bench = try Bench.joined()
+        bench.say("42" + event)
+        #expect(bench.taken().frames == [frame])
+    }
+
+    @Test("keeps the id that the client gave it, and is known under it")
+    func ownID() throws {
+        var bench = try Bench.joined()
+        bench.say(#"427["answer",{"to":10,"sdp":"v=0","id":"mine"}]"#)
+        #expect(bench.taken().frames == [#"{"type":"answer","id":"mine","to":10,"sdp":"v=0"}"#])
+        bench.hear(#"{"type":"ack","id":"mine","callId":"c","epoch":1,"seq":3}"#)
+        #expect(bench.taken().sent == [#"437[{"ok":true,"callId":"c","epoch":1,"seq":3}]"#])
+        bench.hear(#"{"type":"ack","id":"mine","callId":"c","epoch":1,"seq":3}"#)
+        #expect(bench.taken().sent.isEmpty, "once")
+    }
+
+    @Test("that is refused is told so in its answer, or by an event where none is wanted")
+    func refused() throws {
+        var bench = try Bench.joined()
+        let error = #""code":"not_found","message":"there is no such call""#
+        bench.say(#"425["ice",{"to":10,"candidate":{}}]"#)
+        bench.hear(#"{"type":"error","id":"tag-1",\#(error)}"#)
+        bench.say(#"42["ice",{"to":10,"candidate":{}}]"#)
+        bench.hear(#"{"type":"error","id":"tag-2",\#(error)}"#)
+        bench.hear(#"{"type":"error","code":"token_expired","message":"over"}"#)
+        #expect(
+            bench.taken().sent == [
+                #"435[{"ok":false,\#(error)}]"#,
+                #"42["signal-error",{"event":"ice",\#(error)}]"#,
+                #"42["signal-error",{"code":"token_expired","message":"over"}]"#,
+            ]
+        )
+    }
+
+    @Test(
+        "that is nonsense goes to the switchboard too, which counts it",
+        arguments: [
+            "42", "42[", "42[]", "42[1]", #"42{"a":1}"#, #"42["nobody-knows",{}]"#, #"42["offer",{"to":1,"to":2}]"#,
+        ]
+    )
+    func nonsense(_ packet: String) throws {
+        var bench = try Bench.joined()
+        bench.say(packet)
+        let frames = bench.taken().frames
+        #expect(frames.count == 1)
+        #expect(throws: ClientMessage.Refusal.self) { try ClientMessage(bytes(frames[0]), ringFor: .seconds(45)) }
+    }
+
+    @Test("with binary attachments is refused", arguments: ["451-[\"blob\",{\"_placeholder\":true,\"num\":0}]"])
+    func binary(_ packet: String) throws {
+        var bench = try Bench.joined()
+        bench.say(packet)
+        #expect(bench.taken().sent.first?.contains("unsupported_media_type") == true)
+        bench.say("bYWJj")
+        #expect(bench.taken().isOver)
+    }
+
+    @Test(
+        "is never taken for a frame of another kind, whatever it is called",
+        arguments: ["end", "sync", "auth", "join"]
+    )
+    func names(_ name: String) throws {
+        var bench = try Bench.joined()
+        bench.say(#"42["\#(name)",{"token":"x","type":"end"}]"#)
+        #expect(bench.taken().frames.first?.hasPrefix(#"{"type":"event","#) == true)
+    }
+}
+
+@Suite("A frame of the switchboard")
+struct FrameTests {
+    @Test("becomes an event, ids as the app writes them, values as they came")
+    func signals() throws {
+        var bench = try Bench.joined()
+        bench.hear(Said.offer())
+        bench.hear(
+            #"{"type":"ice","callId":"c","room":"p2p:10-11","epoch":1,"seq":2,"ts":1,"from":"10","fromDevice":"d","#
+                + #""candidate":{"candidate" : "x"}}"#
+        )
+        let sent = bench.taken().sent
+        #expect(
+            sent == [
+                #"42["offer",{"from":10,"callId":"10-11","room":"p2p:10-11","epoch":1,"seq":1,"ts":1,"fromDevice":"d","#
+                    + #""hasVideo":false,"sdp":"v=0"}]"#,
+                #"42["ice",{"from":10,"callId":"c","room":"p2p:10-11","epoch":1,"seq":2,"ts":1,"fromDevice":"d","#
+                    + #""candidate":{"candidate" : "x"}}]"#,
+            ]
+        )
+    }
+
+    @Test("that the app does not know is kept from it")
+    func unknown() throws {
+        var bench = try Bench.joined()
+        let place = #""callId":"c","room":"p2p:10-11","epoch":1,"seq":2,"ts":1,"from":"10""#
+        for type in ["ringing", "connected", "update", "info", "dtmf", "end", "welcome", "peer"] {
+            bench.hear(#"{"type":"\#(type)",\#(place)}"#)
+        }
+        bench.hear(#"{"type":"ice",\#(place),"candidate":null}"#)
+        bench.hear(Said.call("answered"))
+        #expect(bench.taken().sent.isEmpty)
+    }
+
+    @Test("of texts and of who is online becomes an event")
+    func besides() throws {
+        var bench = try Bench.joined()
+        bench.hear(#"{"type":"message","from":"10","fromDevice":"d","ts":1763715423250,"to":11,"body":"hi"}"#)
+        bench.hear(#"{"type":"presence","userId":"10","online":true}"#)
+        bench.hear(#"{"type":"presence","userId":"10","online":false}"#)
+        #expect(
+            bench.taken().sent == [
+                #"42["message",{"from":10,"body":"hi","timestamp":"2025-11-21T08:57:03.250Z"}]"#,
+                #"42["user-online",{"userId":10}]"#, #"42["user-offline",{"userId":10}]"#,
+            ]
+        )
+    }
+}
+
+@Suite("A call's end")
+struct CallEndTests {
+    private func names(_ outputs: [SocketSession.Output]) -> [String] {
+        outputs.sent.map { $0.hasPrefix("42[") ? String($0.dropFirst(4).prefix { $0 != "\"" }) : $0 }
+    }
+
+    @Test("is told by the peer's id, with reason and callId")
+    func told() throws {
+        var bench = try Bench.joined()
+        bench.hear(Said.offer())
+        bench.hear(Said.call("ended", "cancelled"))
+        #expect(
+            bench.taken().sent.last
+                == #"42["call-ended",{"from":10,"callId":"10-11","epoch":1,"seq":9,"state":"ended","reason":"cancelled"}]"#
+        )
+    }
+
+    @Test("is not told to who has just ended it, but the next one is")
+    func own() throws {
+        var bench = try Bench.joined()
+        bench.hear(Said.call("ringing", nil, "11-10"))
+        bench.say(#"42["call-end",{"to":10}]"#)
+        bench.hear(Said.call("ended", "cancelled", "11-10"))
+        #expect(names(bench.taken()).isEmpty)
+        bench.hear(#"{"type":"ack","id":"tag-1","callId":"11-10","epoch":1,"seq":3}"#)
+        bench.hear(Said.offer())
+        bench.hear(Said.call("ended", "cancelled"))
+        #expect(names(bench.taken()) == ["offer", "call-ended"])
+    }
+
+    @Test("is not told as the end while another call with that user goes on: a glare, or the same callId anew")
+    func givesWay() throws {
+        var loser = try Bench.joined()
+        loser.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
+        loser.hear(Said.call("ringing", nil, "11-10"))
+        loser.hear(Said.offer("10-11"))
+        loser.hear(Said.call("ended", "glare", "11-10", more: #","replacedBy":"10-11""#))
+        #expect(names(loser.taken()) == ["offer", "call-replaced"])
+        loser.hear(Said.call("ended", "hangup", "10-11"))
+        #expect(names(loser.taken()) == ["call-ended"])
+
+        var again = try Bench.joined()
+        again.hear(Said.call("ringing", nil, "11-10"))
+        again.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
+        again.hear(Said.call("ended", "replaced", "11-10"))
+        again.hear(Said.call("ringing", nil, "11-10", epoch: 2))
+        again.hear(#"{"type":"ack","id":"tag-1","callId":"11-10","epoch":2,"seq":1}"#)
+        #expect(names(again.taken()) == ["call-replaced"])
+
+        var callee = try Bench.joined()
+        callee.hear(Said.offer(epoch: 1))
+        callee.hear(Said.call("ended", "replaced"))
+        callee.hear(Said.offer(epoch: 2))
+        #expect(names(callee.taken()) == ["offer", "call-ended", "offer"])
+    }
+
+    @Test("is told although the answer to the offer is still waiting for the disk")
+    func declinedAtOnce() throws {
+        var bench = try Bench.joined()
+        bench.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
+        bench.hear(Said.call("ringing", nil, "11-10"))
+        bench.hear(Said.call("ended", "declined", "11-10"))
+        #expect(names(bench.taken()) == ["call-ended"])
+    }
+
+    @Test("of an earlier call, heard of on coming back, does not end the one that goes on")
+    func late() throws {
+        var bench = try Bench.joined()
+        bench.hear(Said.offer(epoch: 2))
+        bench.hear(Said.call("ended", "unanswered", epoch: 1))
+        #expect(names(bench.taken()) == ["offer", "call-replaced"])
+    }
+}

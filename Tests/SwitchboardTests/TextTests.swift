@@ -1,0 +1,280 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+extension World {
+    /// A session of a client that keeps no place, of the phone that its token stands for.
+    func join(_ user: String, token: UInt64 = 1, seen: [LogName: UInt64] = [:], as id: UInt64) throws -> SessionID {
+        let who = try who(user, token: token)
+        let session = SessionID(rawValue: id)
+        give(.joined(session, who, device: Phone(unnamed: who.mark).id, seen: seen))
+        return session
+    }
+}
+
+@Suite("A text from user to user")
+struct TextTests {
+    private let text = #"{"type":"message","id":"m","to":"10","body":"hi","displayName":"Taro"}"#
+
+    @Test("reaches every session of the other, and nobody else")
+    func relayed() throws {
+        let world = World()
+        let sender = try world.open("11", "a1")
+        let other = [try world.open("10", "b1"), try world.open("10", "b2")]
+        let stranger = try world.open("12", "c1")
+        for session in other + [sender, stranger] { _ = world.taken(session) }
+        world.send(sender, text)
+        for session in other {
+            let frame = try #require(world.taken(session).of("message").first)
+            #expect([frame["from"], frame["fromDevice"], frame["body"], frame["to"]] == ["11", "a1", "hi", "10"])
+        }
+        #expect(world.taken(stranger).isEmpty)
+        #expect(world.taken(sender).ack?["online"] == "true")
+        #expect(world.takenPushes().isEmpty)
+    }
+
+    @Test("to somebody offline is a notice on the phones that take notices, at most 30 a minute")
+    func pushed() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa", alert: "bb")
+        try world.register(try who("10"), "b2", voip: "cc")
+        let sender = try world.open("11", "a1")
+        world.send(sender, text)
+        let pushes = world.takenPushes()
+        #expect(pushes.map(\.token) == ["bb"])
+        #expect(pushes.first?.kind == .alert)
+        #expect(pushes.first?.topic == "com.example.app")
+        #expect(pushes.first.map { String(decoding: $0.payload, as: UTF8.self).contains(#""body":"hi""#) } == true)
+        #expect(world.taken(sender).ack?["online"] == "false")
+        for _ in 0..<60 { world.send(sender, text) }
+        #expect(world.takenPushes().count == 29)
+        world.answerPush(try #require(pushes.first), 410, "Unregistered", at: world.now)
+        #expect(try world.reply(try who("10"), .devices).text.contains(#""apnsDeviceToken":null"#))
+    }
+
+    @Test("that fits into no notice is cut there")
+    func long() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", alert: "bb")
+        let sender = try world.open("11", "a1")
+        let body = String(repeating: "é", count: 6_000)
+        world.send(sender, #"{"type":"message","id":"m","to":"10","body":"\#(body)"}"#)
+        let payload = try #require(world.takenPushes().first).payload
+        #expect(payload.count <= 4_096 && payload.count > 1_000)
+        world.send(sender, #"{"type":"message","id":"m","to":"10","body":"\#(body)\#(body)"}"#)
+        #expect(world.taken(sender).code == "too_large")
+    }
+
+    @Test("to a session that does not answer its ping is pushed; to one that does, it is not")
+    func corpse() throws {
+        for isAlive in [false, true] {
+            let world = World()
+            try world.register(try who("10"), "b1", alert: "bb")
+            let sender = try world.open("11", "a1")
+            let other = try world.open("10", "b1")
+            world.send(sender, text)
+            #expect(world.pings[other] == 1)
+            if isAlive { world.give(.ponged(other)) }
+            world.wait(3)
+            #expect(world.takenPushes().count == (isAlive ? 0 : 1))
+            #expect((world.closes[other] == nil) == isAlive)
+            world.give(.closed(other))
+            #expect(world.takenPushes().isEmpty)
+        }
+    }
+
+    @Test("that one of two sessions has got is not pushed for the other's sake")
+    func oneOfTwo() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", alert: "bb")
+        let sender = try world.open("11", "a1")
+        let dead = try world.open("10", "b1")
+        let alive = try world.open("10", "b2")
+        world.send(sender, text)
+        world.give(.ponged(alive))
+        world.give(.closed(dead))
+        #expect(world.takenPushes().isEmpty)
+    }
+
+    @Test("of somebody blocked goes nowhere, and looks like any other; do-not-disturb keeps the phone quiet")
+    func hidden() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", alert: "bb")
+        let sender = try world.open("11", "a1")
+        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(60)))
+        world.send(sender, text)
+        #expect(world.takenPushes().isEmpty)
+        _ = try world.reply(try who("10"), .doNotDisturb(until: nil))
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        let other = try world.open("10", "b1")
+        _ = world.taken(other)
+        world.send(sender, text)
+        #expect(world.taken(other).isEmpty)
+        #expect(world.taken(sender).ack?["online"] == "false")
+    }
+
+    @Test("must have an addressee and a body", arguments: [#""to":"10""#, #""body":"x""#, #""to":"11","body":"x""#])
+    func faults(_ members: String) throws {
+        let world = World()
+        let sender = try world.open("11", "a1")
+        world.send(sender, #"{"type":"message","id":"m",\#(members)}"#)
+        #expect(world.taken(sender).code == "invalid_field")
+    }
+}
+
+@Suite("Who is online")
+struct PresenceTests {
+    private func states(_ frames: [Frame]) -> [String] {
+        frames.of("presence").map { "\($0["userId"] ?? "") \($0["online"] ?? "")" }
+    }
+
+    @Test("is told to who asks, at once and whenever it changes, once for all sessions of that user")
+    func asked() throws {
+        let world = World()
+        let asker = try world.open("11", "a1")
+        let stranger = try world.open("12", "c1")
+        world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
+        #expect(states(world.taken(asker)) == ["10 false"])
+        let one = try world.open("10", "b1")
+        let two = try world.open("10", "b2")
+        #expect(states(world.taken(asker)) == ["10 true"])
+        world.give(.closed(one))
+        #expect(states(world.taken(asker)).isEmpty)
+        world.give(.closed(two))
+        #expect(states(world.taken(asker)) == ["10 false"])
+        #expect(states(world.taken(stranger)).isEmpty)
+        world.give(.closed(asker))
+        _ = try world.open("10", "b1")
+        #expect(world.board.watchers.isEmpty)
+    }
+
+    @Test("does not flicker when a device replaces its own session")
+    func replaced() throws {
+        let world = World()
+        let asker = try world.open("11", "a1")
+        _ = try world.open("10", "b1")
+        world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
+        _ = world.taken(asker)
+        _ = try world.open("10", "b1")
+        #expect(states(world.taken(asker)).isEmpty)
+    }
+
+    @Test("is told unasked to the peer of a live call who keeps no place, and never to somebody blocked")
+    func calls() throws {
+        let world = World()
+        let caller = try world.join("11", as: 1 << 40)
+        world.send(caller, World.offer("11-10", to: "10"))
+        _ = world.taken(caller)
+        let callee = try world.open("10", "b1")
+        #expect(states(world.taken(caller)) == ["10 true"])
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        world.give(.closed(callee))
+        #expect(states(world.taken(caller)).isEmpty)
+        world.send(caller, #"{"type":"presence","id":"p","userId":"10"}"#)
+        _ = try world.open("10", "b1")
+        #expect(states(world.taken(caller)) == ["10 false"])
+    }
+
+    @Test("can be asked of 256 users at a time")
+    func limit() throws {
+        let world = World()
+        let asker = try world.open("11", "a1")
+        for index in 0...256 {
+            world.send(asker, #"{"type":"presence","id":"p","userId":"u\#(index)"}"#)
+            world.wait(.milliseconds(100))
+        }
+        #expect(world.taken(asker).code == "rate_limited")
+    }
+}
+
+@Suite("A client that keeps no place in a log")
+struct PlaceTests {
+    private func log(_ epoch: UInt32 = 1) throws -> LogName {
+        LogName(callID: try call("11-10"), room: "p2p:11-10", epoch: epoch)
+    }
+
+    @Test("gets a ringing call whole, however much of it has reached its device")
+    func ringing() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("11-10", to: "10"))
+        world.send(caller, World.ice("11-10", id: "i1"))
+        let callee = try world.join("10", seen: [try log(): 99], as: 1 << 40)
+        #expect(world.taken(callee).types == ["welcome", "offer", "ice"])
+    }
+
+    @Test("gets of an answered call what its device has not got, and no offer that it has answered")
+    func answered() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("11-10", to: "10"))
+        world.send(caller, World.ice("11-10", id: "i1"))
+        _ = try world.post(
+            try who("10"),
+            #"{"action":"answer","callId":"11-10","data":{"sdp":"v=0\r\ns=b\r\n"}}"#
+        )
+        let first = try world.join("10", as: 1 << 40)
+        let frames = world.taken(first)
+        #expect(frames.types == ["welcome", "ice", "call"])
+        let last = try #require(frames.last).seq
+        world.give(.closed(first))
+        world.send(caller, World.ice("11-10", id: "i2"))
+        let second = try world.join("10", seen: [try log(): last], as: 2 << 40)
+        #expect(world.taken(second).types == ["welcome", "ice"])
+        world.give(.closed(second))
+        let third = try world.join("10", seen: [try log(2): 999], as: 3 << 40)
+        #expect(world.taken(third).of("ice").count == 2, "another epoch's place says nothing")
+    }
+
+    @Test("has several sessions at a time without their taking each other's place, and is one phone with its requests")
+    func phone() throws {
+        let world = World()
+        let one = try world.join("10", as: 1 << 40)
+        let two = try world.join("10", as: 2 << 40)
+        #expect(world.closes.isEmpty)
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("11-10", to: "10"))
+        #expect(world.taken(one).types.contains("offer") && world.taken(two).types.contains("offer"))
+        world.send(one, #"{"type":"answer","id":"x","to":"11","sdp":"v=0\r\ns=b\r\n"}"#)
+        let reply = try world.post(
+            try who("10"),
+            #"{"action":"answer","callId":"11-10","data":{"sdp":"v=0\r\ns=b\r\n"}}"#
+        )
+        #expect(reply.status == 200)
+        #expect(!world.taken(two).states.contains("ended answered_elsewhere"))
+    }
+
+    @Test("speaks for a registration without a device id, and leaves it to be pushed when it does not answer")
+    func corpse() throws {
+        for isAlive in [true, false] {
+            let world = World()
+            try world.register(try who("10"), nil)
+            let callee = try world.join("10", as: 1 << 40)
+            let caller = try world.open("11", "a1")
+            world.send(caller, World.offer("11-10", to: "10"))
+            #expect(world.takenPushes().isEmpty)
+            if isAlive { world.give(.showedLife(callee)) }
+            world.wait(3)
+            #expect(world.takenPushes().count == (isAlive ? 0 : 1))
+        }
+    }
+
+    @Test("whose offer comes by a second way when the call is already over begins no other one, for ten seconds")
+    func doubleOffer() throws {
+        let world = World()
+        let callee = try world.open("10", "b1")
+        let caller = try world.join("11", as: 1 << 40)
+        let offer = #"{"type":"offer","id":"s","callId":"11-10","to":"10","sdp":"v=0\r\n"}"#
+        _ = try world.post(try who("11"), #"{"action":"offer","callId":"11-10","data":{"sdp":"v=0\r\n"}}"#)
+        world.send(callee, World.plain("end", "11-10", id: "e"))
+        _ = world.taken(callee)
+        world.send(caller, offer)
+        #expect(world.taken(callee).isEmpty)
+        #expect(world.taken(caller).ack?["seq"] == "1")
+        world.wait(10)
+        world.send(caller, offer)
+        #expect(world.taken(callee).types.contains("offer"), "an old description may be used again")
+    }
+}

@@ -95,7 +95,7 @@ public struct Coverage: Equatable, Sendable {
 
             How often each event met a call in each state: \(calls) simulated calls, seed \(seed).
 
-            Written by `ringline simulate --seed \(seed) --calls \(calls) --coverage FILE`. A dash is a pair that cannot be: nobody
+            Written by `ringline simulate --seed \(seed) --coverage`. A dash is a pair that cannot be: nobody
             has answered a ringing call. A call that ended unanswered has no winner, so its callee's devices are `callee`.
 
             | event | by | none | ringing | answered | active | ended |

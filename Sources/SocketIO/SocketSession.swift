@@ -112,9 +112,8 @@ public struct SocketSession: Sendable {
 
     /// A session that a client has just asked for; ``Input/began`` comes next.
     ///
-    /// - Parameters:
-    ///   - names: The session's secret name, its public one, and what its signals' ids begin with (8 characters or so).
-    ///   - isSocket: Whether it begins with a WebSocket.
+    /// `names`: The session's secret name, its public one, and what its signals' ids begin with (8 characters or so).
+    /// `isSocket`: Whether it begins with a WebSocket.
     public init(
         names: (sid: String, socketID: String, tag: String),
         version: EngineVersion,

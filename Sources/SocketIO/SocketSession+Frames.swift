@@ -72,7 +72,9 @@ extension SocketSession {
 
     // MARK: Calls
 
-    /// A signal, its own members as they came. The app knows candidates that are objects: the end of candidates is left out.
+    /// A signal, its own members as they came.
+    ///
+    /// The app knows candidates that are objects: the end of candidates is left out.
     private mutating func relaySignal(_ name: String, _ object: JSONObject, from: UserID, _ me: Identity) {
         if name == "ice", object[.candidate] == nil { return }
         let members = object.copy(leavingOut: [.type, .from, .id, .to])

@@ -114,7 +114,11 @@ public struct SocketSession: Sendable {
     ///
     /// - Parameters:
     ///   - names: The session's secret name, its public one, and what its signals' ids begin with (8 characters or so).
+    ///   - version: The protocol that it speaks.
     ///   - isSocket: Whether it begins with a WebSocket.
+    ///   - credential: What the handshake said about who it is.
+    ///   - trustsRegister: Whether it is believed in who it says it is, if it has no token.
+    ///   - now: The moment.
     public init(
         names: (sid: String, socketID: String, tag: String),
         version: EngineVersion,

@@ -16,7 +16,8 @@ struct ImportTests {
         "ApplePush": ["OutboundHTTP", "Crypto", "Switchboard", "CallCore", "CallWire", "Logging"],
         "LibWebSockets": ["CLibwebsockets"],
         "Gateway": [
-            "LibWebSockets", "Identity", "Crypto", "Switchboard", "SocketIO", "CallWire", "CallCore", "Logging", "DequeModule",
+            "LibWebSockets", "Identity", "Crypto", "Switchboard", "SocketIO", "CallWire", "CallCore", "Logging",
+            "DequeModule",
             "Metrics",
         ],
         "CallClient": ["CallWire", "CallCore"],

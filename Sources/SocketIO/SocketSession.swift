@@ -112,8 +112,13 @@ public struct SocketSession: Sendable {
 
     /// A session that a client has just asked for; ``Input/began`` comes next.
     ///
-    /// `names`: The session's secret name, its public one, and what its signals' ids begin with (8 characters or so).
-    /// `isSocket`: Whether it begins with a WebSocket.
+    /// - Parameters:
+    ///   - names: The session's secret name, its public one, and what its signals' ids begin with (8 characters or so).
+    ///   - version: The protocol that it speaks.
+    ///   - isSocket: Whether it begins with a WebSocket.
+    ///   - credential: What the handshake said about who it is.
+    ///   - trustsRegister: Whether it is believed in who it says it is, if it has no token.
+    ///   - now: The moment.
     public init(
         names: (sid: String, socketID: String, tag: String),
         version: EngineVersion,

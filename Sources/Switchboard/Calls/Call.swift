@@ -20,6 +20,8 @@ final class Call {
     var pushes: [DeviceID: DevicePush] = [:]
     /// Requests that wait for the next entry.
     var polls: [RequestID] = []
+    /// By which ways the caller's newest offer has come: some apps send it by both.
+    var offerWays: Set<Source.Way> = []
     /// For when the heap holds a timer for it.
     var scheduledAt: Moment?
     /// Whether its record must be kept anew.
@@ -42,6 +44,9 @@ final class Call {
 
     var number: CallNumber { session.number }
     var key: CallKey { session.key }
+
+    /// Whether the newest offer is still to come by a way, if its app sends it by both.
+    func offerHasComeOnlyBy(other way: Source.Way) -> Bool { !offerWays.isEmpty && !offerWays.contains(way) }
 
     /// Which log is its.
     var logName: LogName { LogName(callID: key.id, room: room, epoch: session.epoch) }

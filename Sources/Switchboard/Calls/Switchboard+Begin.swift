@@ -38,6 +38,7 @@ extension Switchboard {
             hidden: hidden,
             isWaiting: isBusy && policy.whenBusy == .waiting
         )
+        call.offerWays = [source.way]
         calls.insert(call)
         metrics.callsBegun += 1
         out.append(.note(.began(id, epoch: epoch)))

@@ -6,6 +6,10 @@ struct Source {
     let user: UserID
     let phone: Phone
     let name: String?
+    let way: Way
+
+    /// How a signal comes in.
+    enum Way { case session, request }
 }
 
 /// What became of a signal that was taken.
@@ -99,6 +103,9 @@ extension Switchboard {
         )
         switch result {
         case .acknowledged(let seq, let isNew):
+            if case .offer = message.content, side == .caller {
+                call.offerWays = isNew ? [source.way] : call.offerWays.union([source.way])
+            }
             if isNew { metrics.signals[message.signal.kind, default: 0] += 1 }
             return .success(Receipt(call: call, seq: seq))
         case .refused(let refusal): return .failure(WireError(refusal))
@@ -137,8 +144,9 @@ extension Switchboard {
             return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
         }
         if let found, let endedAt = found.endedAt, now < endedAt + Self.repeatedFor,
-            let seq = found.session.endedOffer(offer, from: source.phone)
+            let seq = found.session.endedOffer(offer, from: source.phone), found.offerHasComeOnlyBy(other: source.way)
         {
+            found.offerWays.insert(source.way)
             return .success(Receipt(call: found, seq: seq))
         }
         let isNameUsed = found?.session.isLive == false

@@ -116,7 +116,12 @@ extension Switchboard {
             refuse(id, WireError(.forbidden, "from: only a service may speak for others", field: Field.from.name))
             return
         }
-        let source = Source(user: message.from ?? who.user, phone: who.phone(named: message.device), name: who.name)
+        let source = Source(
+            user: message.from ?? who.user,
+            phone: who.phone(named: message.device),
+            name: who.name,
+            way: .request
+        )
         switch take(message, from: source, at: now) {
         case .failure(let error): refuse(id, error)
         case .success(let receipt):
@@ -126,7 +131,7 @@ extension Switchboard {
     }
 
     private func end(_ callID: CallID, device: DeviceID?, by who: Who, as id: RequestID, at now: Moment) {
-        let source = Source(user: who.user, phone: who.phone(named: device), name: who.name)
+        let source = Source(user: who.user, phone: who.phone(named: device), name: who.name, way: .request)
         switch take(SignalMessage(endOf: callID), from: source, at: now) {
         case .failure(let error): refuse(id, error)
         case .success(let receipt): reply(receipt, to: source, as: id, at: now)

@@ -17,7 +17,7 @@ extension Switchboard {
         guard isWithinRate(message, from: session, at: now) else { return }
         switch message.request {
         case .signal(let signal):
-            let source = Source(user: session.user, phone: session.phone, name: session.who.name)
+            let source = Source(user: session.user, phone: session.phone, name: session.who.name, way: .session)
             switch take(signal, from: source, at: now) {
             case .success(let receipt): acknowledge(receipt, id: message.id, to: session, at: now)
             case .failure(let error): tell(error, id: message.id, callID: signal.callID, to: session)

@@ -129,7 +129,7 @@ class App:
             try:
                 self._read(deadline)
             except TimeoutError:
-                said = [brief(each.get("data") or each) | {"event": each.get("event")} for each in self.heard[-8:]]
+                said = [brief(each) for each in self.heard[-8:]]
                 raise AssertionError(f"user {self.user}: not heard; last heard: {said}") from None
 
     def expect(self, event: str, seconds: float = SECONDS, **fields) -> dict:

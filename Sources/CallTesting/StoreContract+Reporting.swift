@@ -78,15 +78,21 @@ extension StoreContract {
 
     /// What a start learns of the runs before it.
     static let restarting: [Case] = [
-        Case("crashes in a row are counted, and a clean stop ends the row") { bench in
+        Case("crashes are counted until they are forgotten, and a clean stop counts for nothing") { bench in
             try expect(try bench.open().crashes, 0, "at the first start")
             try expect(try bench.reopen().crashes, 0, "after a clean stop")
             bench.crash()
             try expect(try bench.open().crashes, 1, "after a crash")
             bench.crash()
             try expect(try bench.open().crashes, 2, "after two")
-            try expect(try bench.reopen().crashes, 0, "after a clean stop again")
-            try expect(try bench.reopen().crashes, 0, "after another")
+            try expect(try bench.reopen().crashes, 2, "after a clean stop again")
+            bench.commit([.crashesForgotten])
+            try expect(try bench.reopen().crashes, 0, "forgotten")
+            bench.crash()
+            try expect(try bench.open().crashes, 1, "after a crash again")
+            try bench.save([.crashesForgotten])
+            bench.crash()
+            try expect(try bench.open().crashes, 1, "after a crash of the run that had forgotten")
         },
         Case("the last call number never falls") { bench in
             try bench.open()

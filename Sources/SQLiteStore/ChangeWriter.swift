@@ -27,6 +27,7 @@ struct ChangeWriter {
         case .event(let call, let event): try write(event, of: call)
         case .logForgotten(let call): try forgetLog(of: call)
         case .historyForgotten(let moment): try beginForgetting(before: moment)
+        case .crashesForgotten: try connection.statement(Self.forgetCrashes).run()
         case .device(let device): try write(device)
         case .deviceRemoved(let user, let device):
             let statement = try connection.statement(Self.removeDevice)
@@ -143,6 +144,9 @@ struct ChangeWriter {
 }
 
 extension ChangeWriter {
+    /// The run that asks for it is counted until it stops in good order.
+    private static let forgetCrashes = SQL("forget crashes", "UPDATE meta SET value = 1 WHERE name = 'crashes'")
+
     private static let insertEntry = SQL(
         "insert entry",
         """

@@ -104,7 +104,7 @@ enum Schema {
             value INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         INSERT INTO meta VALUES
-            ('crashes', 0),           -- opened so many times in a row without having been closed
+            ('crashes', 0),           -- opened so many times without having been closed, since that was forgotten
             ('last_call_number', 0);  -- of the calls that were forgotten; the others have it themselves
         -- and 'forgetting_before': calls that ended earlier are being deleted, and count as gone
         """

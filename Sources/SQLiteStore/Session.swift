@@ -74,7 +74,7 @@ final class Session {
         }
         letGo()
         // A failure leaves the store marked as in use: the next start counts it as a crash, which it then was.
-        try? connection.statement(Self.noCrash).run()
+        try? connection.statement(Self.uncountCrash).run()
         // The last connection to close does the same; here it cannot be left undone by a reader.
         _ = try? connection.checkpoint(.truncate)
     }
@@ -82,7 +82,10 @@ final class Session {
     private func letGo() { answerer?.close() }
 
     private static let countCrash = SQL("count crash", "UPDATE meta SET value = value + 1 WHERE name = 'crashes'")
-    private static let noCrash = SQL("no crash", "UPDATE meta SET value = 0 WHERE name = 'crashes'")
+    private static let uncountCrash = SQL(
+        "uncount crash",
+        "UPDATE meta SET value = max(0, value - 1) WHERE name = 'crashes'"
+    )
 
     // MARK: Saving
 

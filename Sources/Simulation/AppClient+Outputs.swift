@@ -130,7 +130,7 @@ extension AppClient {
             return
         }
         set[uuid] = Remote(device: one.device, round: descriptionRounds[sdp] ?? nil, seq: one.seq)
-        if one.kind == .answer, answeredBy[uuid] == nil { answeredBy[uuid] = one.device }
+        if one.kind == .answer { answeredBy[uuid] = one.device }
         handsOn(one, uuid, into: &outputs)
     }
 

@@ -22,7 +22,7 @@ struct ModelStore {
 
     /// Opens what was kept, as ``CallStore/open(at:)`` does.
     mutating func open() -> StoredState {
-        unclean = wasClosed ? 0 : unclean + 1
+        if !wasClosed { unclean += 1 }
         wasClosed = false
         var state = StoredState()
         state.calls = order.compactMap { forgotten.contains($0) ? nil : calls[$0] }
@@ -83,6 +83,7 @@ struct ModelStore {
             if !UUIDv5.isUUID(record.id.text) { epochs[key] = max(epochs[key] ?? 0, record.epoch) }
         case .entry(let number, let entry): calls[number]?.entries.append(entry)
         case .event, .historyForgotten: break
+        case .crashesForgotten: unclean = 0
         case .logForgotten(let number):
             forgotten.insert(number)
             calls[number]?.entries = []

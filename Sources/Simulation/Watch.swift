@@ -105,7 +105,7 @@ struct Watch {
             own.append(device)
             devices[device.user] = own
         case .deviceRemoved(let user, let id): devices[user]?.removeAll { $0.id == id }
-        case .event, .historyForgotten, .blocked, .unblocked, .doNotDisturb: break
+        case .event, .historyForgotten, .blocked, .unblocked, .doNotDisturb, .crashesForgotten: break
         }
         return news
     }

@@ -48,7 +48,8 @@ public final class Switchboard {
     var lastCallNumber: Int64
     var lastPush: UInt64 = 0
     var lastQuestion: UInt64 = 0
-    let crashes: Int
+    /// What earlier runs may have shown and lost is still guarded against.
+    var crashes: Int
     let startedAt: Moment
     var isDraining = false
 

@@ -76,10 +76,22 @@ extension Switchboard {
         calls.remove(call)
     }
 
+    /// Once every kept call has a durable number above the gap that a crash has left in its log, and no phone can still
+    /// ring for a call that was lost whole, a crash makes no difference to the next start.
+    private func forgetCrashes(at now: Moment) {
+        guard crashes > 0, now >= startedAt + policy.crashShadow else { return }
+        var isSettled = true
+        calls.forEachLive { if $0.session.hasGapAtEnd { isSettled = false } }
+        guard isSettled else { return }
+        crashes = 0
+        changes.append(.crashesForgotten)
+    }
+
     private func sweep(at now: Moment) {
         changes.append(
             .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
         )
+        forgetCrashes(at: now)
         callBuckets = callBuckets.filter { _, bucket in
             var bucket = bucket
             return !bucket.isFull(at: now)

@@ -115,6 +115,19 @@ struct NegotiationTests {
         #expect(bench.take(.localCandidate(Bench.uuid(), round: 2, one)).isEmpty)
     }
 
+    @Test("a caller whose answer was lost in a crash offers anew to the device that the server then took")
+    func answeredByAnother() {
+        var bench = Bench.called()
+        #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).isEmpty)
+        let outputs = bench.event(.init(.answered, answeredBy: Bench.device("tablet")))
+        #expect(outputs == [.makeOffer(Bench.ownUUID, round: 2, hasVideo: false, restartsICE: true)])
+        #expect(bench.event(.init(.active, answeredBy: Bench.device("tablet"))).isEmpty, "once is enough")
+        bench.take(.localDescription(Bench.ownUUID, round: 2, .offer, sdp: "v=0 anew"))
+        let set = bench.signal(.answer(sdp: "v=0 of tablet", round: 2), device: "tablet")
+        #expect(set == [.setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 of tablet")])
+        #expect(bench.event(.init(.active, answeredBy: Bench.device("tablet"))).isEmpty)
+    }
+
     @Test("two cores that renegotiate at once agree, whichever offer is first in the log", arguments: [true, false])
     func crossing(_ callerFirst: Bool) throws {
         var caller = Bench.called()

@@ -242,6 +242,51 @@ struct RingingTests {
         #expect(outputs.sent == [.end])
         #expect(outputs.reported.isEmpty)
     }
+
+    @Test("out of an earlier run of the app is not taken for one of the same name that is being prepared")
+    func orphanOfTheSameName() {
+        var bench = Bench()
+        bench.take(
+            .startCall(.init(uuid: Bench.ownUUID, callID: Bench.call("c1"), to: Bench.user("11"), hasVideo: false))
+        )
+        let outputs = bench.event(.init(.ringing)) + bench.signal(.offer(.init(sdp: "v=0 again", hasVideo: false)))
+        #expect(outputs.sent == [.end], "the earlier one is over, and its renegotiation does not ring")
+        #expect(outputs.reported.isEmpty)
+        bench.take(.localDescription(Bench.ownUUID, round: 1, .offer, sdp: "v=0"))
+        #expect(bench.history.compactMap(\.sent).last?.kind == .offer)
+    }
+
+    @Test("under the name of one that was refused is ended on the server")
+    func orphanAfterRefusal() throws {
+        var bench = Bench()
+        bench.start()
+        let offer = try #require(bench.history.compactMap(\.sent).first { $0.kind == .offer })
+        bench.take(.received(.error(offer.id, code: "already_answered")))
+        #expect(bench.client.calls.allSatisfy { !$0.isLive })
+        #expect(bench.event(.init(.ringing), epoch: 2).sent == [.end])
+    }
+
+    @Test("of ours that was replaced here, and that the server lost the end of, is ended there")
+    func replacedZombie() {
+        var bench = Bench.called()
+        _ = bench.event(.init(.ended, reason: .replaced))
+        #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
+    }
+
+    @Test("that won a glare and was refused already is not waited for")
+    func refusedWinner() throws {
+        var bench = Bench()
+        _ = bench.offered(epoch: 2)
+        bench.take(.end(Bench.uuid(epoch: 2), .busy))
+        bench.start("z")
+        _ = bench.event(.init(.ringing), call: "z")
+        _ = bench.event(.init(.ended, reason: .glare, replacedBy: Bench.call("c1")), call: "z")
+        let fetch = try #require(bench.history.compactMap(\.fetched).last)
+        #expect(bench.phase == .answering)
+        let log = FetchedCall(callID: Bench.call("c1"), epoch: 2, state: .ended, reason: .busy)
+        bench.take(.fetched(fetch, .success(log)))
+        #expect(bench.client.calls.allSatisfy { !$0.isLive })
+    }
 }
 
 extension CallClient.Output {

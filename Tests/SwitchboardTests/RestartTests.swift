@@ -111,6 +111,21 @@ struct RestartTests {
         #expect(world.taken(later).ack?.seq == 1)
     }
 
+    @Test("that followed a crash forgets it once no number that was lost can be given again")
+    func forgetting() throws {
+        let talk = try Talk.answered()
+        let again = talk.world.restarted(crashes: 1)
+        let (a, b) = (try again.open("11", "a1"), try again.open("10", "b1"))
+        for _ in 0..<5 {
+            again.wait(50)
+            for session in [a, b] { again.give(.showedLife(session)) }
+        }
+        #expect(!again.kept.hasForgottenCrashes, "nothing durable stands above the gap yet")
+        again.send(a, World.ice("c-1", id: "j"))
+        again.wait(61)
+        #expect(again.kept.hasForgottenCrashes)
+    }
+
     @Test("epochs and call numbers go on")
     func numbers() throws {
         let world = World()

@@ -77,7 +77,9 @@ extension CallClient {
                 learn(envelope.epoch, of: index)
                 return index
             }
-            return exact(envelope, peer: peer) ?? index
+            // A call of ours that was not sent yet, or was refused, never had an epoch: this is another use of its name.
+            let isAnother = calls[index].side == .caller && !hasUnacknowledged(index)
+            return exact(envelope, peer: peer) ?? (isAnother ? nil : index)
         }
         if envelope.epoch > epoch, isOurBeginning {
             learn(envelope.epoch, of: index)
@@ -184,7 +186,11 @@ extension CallClient {
         switch event.state {
         case .ringing: break
         case .answered, .active:
-            guard calls[index].side == .callee, let winner = event.answeredBy else { return }
+            guard let winner = event.answeredBy else { return }
+            guard calls[index].side == .callee else {
+                answered(index, by: winner)
+                return
+            }
             calls[index].winner = winner
             if winner != configuration.device {
                 if calls[index].isWaitingForUs { ended(index, .answeredElsewhere, replacedBy: nil, at: now) }
@@ -196,14 +202,24 @@ extension CallClient {
         }
     }
 
+    /// The server knows who answered our call. Where it is not the device whose answer came, that answer was lost in a
+    /// crash and another device was faster then: it is offered a connection anew.
+    private mutating func answered(_ index: Int, by winner: DeviceID) {
+        let negotiation = calls[index].negotiation
+        guard calls[index].isAnswered, let device = negotiation.remoteDevice, device != winner,
+            negotiation.state == .stable, negotiation.wanted == nil
+        else { return }
+        offer(index, Negotiation.Wish(hasVideo: calls[index].caller.hasVideo, restartsICE: true))
+    }
+
     /// A call that is over here goes on for the server, with this device in it: what was to tell it was lost, or was not
     /// understood.
     private mutating func endZombie(_ index: Int, _ envelope: Incoming.Envelope, _ event: Incoming.StateEvent) {
-        guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
+        guard case .ended = calls[index].phase, envelope.epoch == calls[index].epoch,
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
         // Another device of this user may be in it.
-        let isOurs = calls[index].side == .caller ? reason != .replaced : event.answeredBy == configuration.device
+        let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device
         if isOurs { enqueue(.end(.failed), of: index) }
     }
 

@@ -104,6 +104,11 @@ extension CallClient {
             purge(index)
             return
         }
+        if calls[index].epoch == nil, calls[index].side == .callee, calls[index].isLive, fetched.state == .ended {
+            // It was over before it was known here, or is the one that was refused already.
+            ended(index, fetched.reason, replacedBy: nil, at: now)
+            return
+        }
         guard let epoch = calls[index].epoch, calls[index].isLive || hasUnacknowledged(index) else { return }
         if fetched.epoch > epoch {
             ended(index, .replaced, replacedBy: nil, at: now)

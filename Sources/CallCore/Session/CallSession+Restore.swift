@@ -68,13 +68,16 @@ extension CallSession {
         }
     }
 
+    /// Nothing has been logged since the numbers went on above what a crash may have lost.
+    public var hasGapAtEnd: Bool { nextSeq != (log.last?.seq ?? 0) + 1 }
+
     /// The call as it was kept, taken up again at `now` with no device connected.
     ///
     /// Numbers go on well above the newest kept one: entries that were relayed but not committed when the server died
     /// have used some, and a number once shown is never given to another signal.
     ///
     /// `entries`: The kept log in `seq` order, each with its size in bytes.
-    /// `crashes`: How many times in a row the server died: each may have shown numbers above the last kept one.
+    /// `crashes`: How many times the server died: each may have shown numbers above the last kept one.
     public init?(
         restoring kept: Kept,
         log entries: [(entry: LogEntry, byteCount: Int)],

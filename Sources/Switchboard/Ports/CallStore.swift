@@ -87,6 +87,8 @@ public enum Change: Equatable, Sendable {
     case unblocked(UserID, by: UserID)
     /// A user is not to be disturbed until a moment; `nil` = may be again.
     case doNotDisturb(UserID, until: Moment?)
+    /// Nothing that an earlier run may have shown and lost is of importance any more: ``StoredState/crashes`` is 0 again.
+    case crashesForgotten
 }
 
 /// What is asked of the store.
@@ -121,7 +123,8 @@ public struct StoredState: Equatable, Sendable {
     public var epochs: [CallKey: UInt32] = [:]
     /// The highest call number ever given; 0 when none was.
     public var lastCallNumber: Int64 = 0
-    /// How many times in a row the store was opened without having been closed in good order before; 0 after a clean stop.
+    /// How many times the store was opened without having been closed in good order before, since
+    /// ``Change/crashesForgotten``. A clean stop changes nothing about it.
     public var crashes: Int = 0
 
     /// An empty store.

@@ -9,6 +9,7 @@ struct Kept {
     private var devices: [DeviceRecord] = []
     private var blocks: [BlockRecord] = []
     private var doNotDisturb: [UserID: Moment] = [:]
+    private(set) var hasForgottenCrashes = false
     private var forgotten: Set<CallNumber> = []
     private var events: [CallNumber: [TimelineRecord]] = [:]
 
@@ -30,6 +31,7 @@ struct Kept {
             case .event(let number, let event): events[number, default: []].append(event)
             case .logForgotten(let number): forgotten.insert(number)
             case .historyForgotten: break
+            case .crashesForgotten: hasForgottenCrashes = true
             case .device(let device):
                 devices.removeAll { $0.user == device.user && $0.id == device.id }
                 devices.append(device)

@@ -154,6 +154,12 @@ extension RequestHead {
 
     fileprivate func fetch() throws(WireError) -> Switchboard.Fetch {
         var fetch = Switchboard.Fetch(device: try device())
+        if let text = parameter("peer") {
+            guard let peer = UserID(text) else {
+                throw WireError(.invalidField, "peer: must be the id of a user", field: "peer")
+            }
+            fetch.peer = peer
+        }
         let epoch = try number("epoch", in: 1...Int64(UInt32.max)).map { UInt32($0) }
         if let seq = try number("since", in: 0...Int64.max) { fetch.since = .init(epoch: epoch, seq: UInt64(seq)) }
         if let text = parameter("wait") {

@@ -31,10 +31,11 @@ extension AppClient {
             outputs.append(
                 .post(id: signal.id.text, signal.callID, signal.body, capability: authorization.capability)
             )
-        case .fetch(let number, let id, let since, let authorization):
+        case .fetch(let number, let id, let peer, let since, let authorization):
             outputs.append(
                 .fetch(
                     id,
+                    peer: peer,
                     since: since?.seq ?? 0,
                     epoch: since?.epoch ?? 0,
                     number: number.rawValue,

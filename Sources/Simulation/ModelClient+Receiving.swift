@@ -30,15 +30,19 @@ extension ModelClient {
         var index = table.lastIndex { $0.view.name.key == key }
         if let known = index {
             if table[known].view.name.epoch == 0 {
-                guard table[known].held.count < 64 else { return }
-                table[known].held.append(frame)
-                return
-            }
-            if epoch < table[known].view.name.epoch {
+                // One that was refused never gets an epoch: this is another use of its name.
+                let isRefused = table[known].view.phase == .ended && table[known].outbox.isEmpty
+                guard isRefused else {
+                    guard table[known].held.count < 64 else { return }
+                    table[known].held.append(frame)
+                    return
+                }
+                guard epoch > past[key] ?? 0 else { return }
+                index = table.lastIndex { $0.view.name.key == key && $0.view.name.epoch == epoch }
+            } else if epoch < table[known].view.name.epoch {
                 takeOlder(epoch, known, kind, object, into: &outputs)
                 return
-            }
-            if epoch > table[known].view.name.epoch {
+            } else if epoch > table[known].view.name.epoch {
                 finish(known, .replaced, .told, at: now, into: &outputs)
                 index = nil
             }
@@ -113,7 +117,7 @@ extension ModelClient {
         var call = Call(view: CoreCall(name: name, isCaller: false, phase: .ringing), peer: peer)
         call.until = now + .milliseconds(max(0, milliseconds) + 5_000)
         call.offerIsKnown = true
-        table.removeAll { $0.view.name.key == name.key }
+        forgetUses(of: name.key)
         table.append(call)
         outputs.append(.report(.rang(name)))
         say(.ringing, "", in: table.count - 1, at: now, into: &outputs)
@@ -198,7 +202,7 @@ extension ModelClient {
             table[table.count - 1].outbox = []
             return
         }
-        outputs.append(.fetch(id, since: 0, epoch: epoch, number: 0, capability: nil))
+        outputs.append(.fetch(id, peer: nil, since: 0, epoch: epoch, number: 0, capability: nil))
     }
 
     func fetched(
@@ -213,7 +217,10 @@ extension ModelClient {
             guard status == 404 else { return }
             // The server does not know it, or not any more.
             for index in table.indices where table[index].view.name.id == id && table[index].offerIsKnown {
+                let isOver = table[index].view.phase == .ended
                 finish(index, nil, .refused, at: now, into: &outputs)
+                // The request may have overtaken the offer.
+                if !isOver { say(.end, "", in: index, at: now, into: &outputs) }
             }
             return
         }

@@ -12,7 +12,7 @@ extension ModelClient {
             var call = Call(view: CoreCall(name: name, isCaller: true, phase: .calling), peer: peer)
             call.until = now + .seconds((ringSeconds ?? 45) + 5)
             // An earlier use of the name is over for this phone.
-            table.removeAll { $0.view.name.key == name.key }
+            forgetUses(of: name.key)
             table.append(call)
             let ring = ringSeconds.map { ",\"ringTimeout\":\($0)" } ?? ""
             say(.offer, "\(sdpField(sdp))\(ring),\"begin\":true", in: table.count - 1, at: now, into: &outputs)
@@ -32,6 +32,12 @@ extension ModelClient {
             if kind == .offer, !table[index].offerIsKnown { return }
             say(kind, fields, in: index, at: now, into: &outputs)
         }
+    }
+
+    /// What was called by a name before is over; only its epoch is remembered.
+    func forgetUses(of key: CallKey) {
+        for call in table where call.view.name.key == key { past[key] = max(past[key] ?? 0, call.view.name.epoch) }
+        table.removeAll { $0.view.name.key == key }
     }
 
     func sdpField(_ number: Int) -> String { "\"sdp\":\"v=0\\r\\no=- \(number) 1 IN IP4 0.0.0.0\\r\\n\"" }
@@ -106,6 +112,11 @@ extension ModelClient {
         } else if one.kind == .answer, table[index].view.phase == .answering {
             talks(index, with: device.text, at: now, into: &outputs)
         }
+        takeHeld(index, at: now, into: &outputs)
+    }
+
+    /// It is known now whether what has come under a call's name was about it.
+    private func takeHeld(_ index: Int, at now: Moment, into outputs: inout [CoreOutput]) {
         let held = table[index].held
         table[index].held = []
         for frame in held {
@@ -136,7 +147,9 @@ extension ModelClient {
         table[index].outbox.remove(at: place)
         outputs.append(.report(.refused(table[index].view.name, kind: one.kind, code: code)))
         switch one.kind {
-        case .offer where !table[index].offerIsKnown: finish(index, .failed, .refused, at: now, into: &outputs)
+        case .offer where !table[index].offerIsKnown:
+            finish(index, .failed, .refused, at: now, into: &outputs)
+            if table[index].outbox.isEmpty { takeHeld(index, at: now, into: &outputs) }
         case .answer where table[index].view.phase == .answering:
             finish(
                 index,

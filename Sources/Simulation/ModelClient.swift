@@ -25,6 +25,8 @@ final class ModelClient: PhoneCore {
     let prefix: String
     var count = 0
     var table: [Call] = []
+    /// The newest epoch of names that were used before.
+    var past: [CallKey: UInt32] = [:]
     var isConnected = false
     static let resendAfter = Moment.Span.milliseconds(2_000)
 

@@ -67,7 +67,7 @@ enum CoreOutput {
     /// Make a request of a signal; `capability`: the push's word instead of the token.
     case post(id: String, CallID, [UInt8], capability: String?)
     /// Ask for a call's log; epoch 0 = all of it.
-    case fetch(CallID, since: UInt64, epoch: UInt32, number: UInt64, capability: String?)
+    case fetch(CallID, peer: UserID?, since: UInt64, epoch: UInt32, number: UInt64, capability: String?)
     /// Open a socket.
     case connect
     /// Get a fresh token.

@@ -238,6 +238,11 @@ extension Watch {
 
     func isCancelled(_ id: PushID) -> Bool { cancelledPushes.contains(id) }
 
+    /// Whether a push to a device is on its way to Apple.
+    func isOrdered(_ mark: String) -> Bool {
+        orders.contains { $0.value.device == mark && !cancelledPushes.contains($0.key) }
+    }
+
     mutating func attempted(_ id: PushID) {
         if let order = orders[id] { attempted.insert(order.device) }
     }

@@ -16,7 +16,7 @@ extension World {
                 let handset = handsets.first(where: { $0.device == device })
             else { continue }
             let mark = watch.mark(call.name, device)
-            if watch.confirmed.contains(mark) || watch.attempted.contains(mark) { continue }
+            if watch.confirmed.contains(mark) || watch.attempted.contains(mark) || watch.isOrdered(mark) { continue }
             // A socket that has just been opened has its probe under way.
             if links.contains(where: { $0.handset == handset.index && $0.isOpenAtServer && now < $0.openedAt + 2_600 })
             {
@@ -147,8 +147,8 @@ extension World {
                 let known = handset.core?.calls.last { $0.name == call.name }
                 switch watch.part(of: handset, in: call) {
                 case .caller, .winner:
-                    // Who only asks for what it knows is not told of what another hand began in its name.
-                    if handset.isPoller, known == nil { continue }
+                    // Who only asks for what it knows is not told of what another hand began or answered in its name.
+                    if handset.isPoller, known == nil || known?.phase == .ended { continue }
                     if known == nil || known?.phase == .ended {
                         found.append("\(call.name) lives and \(handset.device.text) is not in it")
                     } else if !call.isRinging, let by = known?.answeredBy, by != watch.winners[number]?.text {

@@ -16,10 +16,10 @@ extension World {
             case .send(let frame): if let link = handset.link, !handset.isConnecting { writes(frame, on: link) }
             case .post(let id, let callID, let body, let capability):
                 requests(.signal(id: id, body, callID), from: handset, capability: capability)
-            case .fetch(let id, let since, let epoch, let number, let capability):
+            case .fetch(let id, let peer, let since, let epoch, let number, let capability):
                 let cursor = epoch == 0 ? nil : ClientMessage.Cursor(epoch: epoch, seq: since)
                 requests(
-                    .fetch(id, .init(since: cursor, device: handset.device), number: number),
+                    .fetch(id, .init(peer: peer, since: cursor, device: handset.device), number: number),
                     from: handset,
                     capability: capability
                 )

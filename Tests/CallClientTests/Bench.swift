@@ -183,7 +183,7 @@ extension CallClient.Output {
     var sent: OutgoingSignal? { if case .send(let signal) = self { signal } else { nil } }
     var posted: OutgoingSignal? { if case .post(let signal, _) = self { signal } else { nil } }
     var reported: CallUUID? { if case .reportIncoming(let uuid, _) = self { uuid } else { nil } }
-    var fetched: FetchNumber? { if case .fetch(let number, _, _, _) = self { number } else { nil } }
+    var fetched: FetchNumber? { if case .fetch(let number, _, _, _, _) = self { number } else { nil } }
     var end: ReportedEnd? { if case .reportEnded(_, let end) = self { end } else { nil } }
 }
 

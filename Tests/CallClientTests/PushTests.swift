@@ -87,7 +87,7 @@ struct PushTests {
         #expect(
             outputs.contains { if case .post(let signal, act) = $0 { signal.kind == .ringing } else { false } }
         )
-        #expect(outputs.contains { if case .fetch(_, _, _, act) = $0 { true } else { false } })
+        #expect(outputs.contains { if case .fetch(_, _, _, _, act) = $0 { true } else { false } })
         let ringing = try #require(outputs.compactMap(\.posted).first)
         bench.take(.posted(ringing.id, .success(Acceptance(epoch: 1, state: .ringing))))
         bench.take(.answer(Bench.uuid()))

@@ -106,7 +106,7 @@ private struct RandomWorld {
                 guard !posts.contains(signal.id) else { return "posted twice at a time" }
                 if let fault = check(signal) { return fault }
                 posts.append(signal.id)
-            case .fetch(let number, _, _, _): fetches.append(number)
+            case .fetch(let number, _, _, _, _): fetches.append(number)
             case .peerRinging, .peerMedia, .receivedDTMF, .receivedInfo, .rollback, .holdMedia, .muteMedia, .connect,
                 .renewToken:
                 break

@@ -256,6 +256,19 @@ struct RingingTests {
         #expect(bench.history.compactMap(\.sent).last?.kind == .offer)
     }
 
+    @Test("out of an earlier run of the app is told from the one that begins by the offer that began it")
+    func orphanOfTheSameNameUnderWay() throws {
+        var bench = Bench()
+        bench.start()
+        let offer = try #require(bench.history.compactMap(\.sent).last)
+        #expect(bench.event(.init(.ringing, offerID: SignalID("of-before"))).sent == [.end])
+        #expect(bench.signal(.answer(sdp: "v=0 to the earlier offer", round: 1)).isEmpty)
+        #expect(bench.phase == .ended && bench.client.calls.first?.phase.name == .calling)
+        #expect(bench.event(.init(.ringing, offerID: offer.id), epoch: 2).isEmpty)
+        let set = bench.signal(.answer(sdp: "v=0 answer", round: 1), epoch: 2)
+        #expect(set.first == .setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 answer"))
+    }
+
     @Test("under the name of one that was refused is ended on the server")
     func orphanAfterRefusal() throws {
         var bench = Bench()

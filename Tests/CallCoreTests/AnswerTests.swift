@@ -150,6 +150,15 @@ struct RingingTests {
         #expect(bench.session.legs.count == 2)
     }
 
+    @Test("is not taken over by another phone of the caller, where both have names")
+    func anotherPhoneOffers() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        let log = bench.session.log
+        let out = try bench.send(.offer(offer(2)), .caller, phone("a2"))
+        #expect(out == [.refuse(.forbidden("another device of yours makes this call"))])
+        #expect(bench.session.log == log)
+    }
+
     @Test("is not begun again by the same description, whatever its id")
     func sameDescription() throws {
         var bench = try Bench(callees: [try phone("b1")])

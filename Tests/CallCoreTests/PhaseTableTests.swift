@@ -70,8 +70,8 @@ struct PhaseTableTests {
         switch (sender, kind) {
         case (.callee, .offer), (.calleesOther, .offer): .callExists
         case (.callee, _), (.calleesOther, _): .taken
-        // Another device of the caller may put its description in place, or cancel; the rest is the calling device's.
-        case (_, .offer), (_, .end): .taken
+        // Another device of the caller may cancel; the rest is the calling device's.
+        case (.caller, .offer), (_, .end): .taken
         case (.caller, .ringing), (.caller, .answer): .forbidden
         case (.caller, _): .taken
         case (.callersOther, _): .forbidden

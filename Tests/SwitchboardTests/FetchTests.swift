@@ -148,6 +148,21 @@ struct PollTests {
         #expect(talk.world.taken(talk.caller).states.contains("ended disconnected"))
     }
 
+    @Test("means the call with that user, where one name is in use with several")
+    func peer() throws {
+        let world = World()
+        for caller in ["11", "12"] {
+            world.send(try world.open(caller, "a"), World.offer("call", to: "10", id: "o" + caller))
+        }
+        for caller in ["11", "12"] {
+            let fetch = Switchboard.Fetch(peer: try user(caller), device: try device("b1"))
+            let reply = try world.reply(try who("10"), .fetch(try call("call"), fetch))
+            #expect(reply["room"] == "p2p:\(caller)-10")
+        }
+        let fetch = Switchboard.Fetch(peer: try user("13"), device: try device("b1"))
+        #expect(try world.reply(try who("10"), .fetch(try call("call"), fetch)).status == 404)
+    }
+
     @Test("keeps its device in the call as a socket does")
     func presence() throws {
         let talk = try Talk.answered()

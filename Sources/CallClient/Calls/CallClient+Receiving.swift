@@ -71,14 +71,16 @@ extension CallClient {
     ) -> Int? {
         guard let index = newest(envelope.callID, peer: peer) else { return nil }
         let isOurBeginning =
-            event.state == .ringing && calls[index].side == .caller && hasUnacknowledged(index, .beginning)
+            event.state == .ringing && calls[index].side == .caller && isBeginning(event.offerID, of: index)
+        // A call of ours that was not sent yet, or was refused, never had an epoch; nor has one whose offer this is not.
+        // And that a call rings is told to the device that makes it.
+        let isAnother =
+            event.state == .ringing && !isOurBeginning || calls[index].side == .caller && !hasUnacknowledged(index)
         guard let epoch = calls[index].epoch else {
-            if isOurBeginning || calls[index].side == .callee, !isRemembered(envelope.epoch, of: index) {
+            if isOurBeginning || calls[index].side == .callee && !isAnother, !isRemembered(envelope.epoch, of: index) {
                 learn(envelope.epoch, of: index)
                 return index
             }
-            // A call of ours that was not sent yet, or was refused, never had an epoch: this is another use of its name.
-            let isAnother = calls[index].side == .caller && !hasUnacknowledged(index)
             return exact(envelope, peer: peer) ?? (isAnother ? nil : index)
         }
         if envelope.epoch > epoch, isOurBeginning {
@@ -87,6 +89,13 @@ extension CallClient {
         }
         if envelope.epoch == epoch { return index }
         return exact(envelope, peer: peer) ?? (envelope.epoch < epoch ? index : nil)
+    }
+
+    /// Whether a call began with the offer of this name, of which the server has not said yet that it has it.
+    private func isBeginning(_ offer: SignalID?, of index: Int) -> Bool {
+        outbox.contains {
+            $0.call == calls[index].number && $0.role == .beginning && (offer == nil || $0.signal.id == offer)
+        }
     }
 
     /// The call of that name that goes on, else the one of the latest epoch.

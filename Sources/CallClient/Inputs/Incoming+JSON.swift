@@ -30,7 +30,8 @@ extension Incoming {
                     state,
                     reason: object.text("reason").flatMap { EndReason(rawValue: $0) },
                     answeredBy: winner?.text("device").flatMap { DeviceID($0) },
-                    replacedBy: object.text("replacedBy").flatMap { CallID($0) }
+                    replacedBy: object.text("replacedBy").flatMap { CallID($0) },
+                    offerID: object.text("offerId").flatMap { SignalID($0) }
                 )
             )
         default:

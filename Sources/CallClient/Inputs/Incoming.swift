@@ -88,18 +88,22 @@ public enum Incoming: Equatable, Sendable {
         public var answeredBy: DeviceID?
         /// The call that won a glare over this one.
         public var replacedBy: CallID?
+        /// Of the change to ringing: what its device called the offer that began the call.
+        public var offerID: SignalID?
 
         /// An event of all its parts.
         public init(
             _ state: CallState,
             reason: EndReason? = nil,
             answeredBy: DeviceID? = nil,
-            replacedBy: CallID? = nil
+            replacedBy: CallID? = nil,
+            offerID: SignalID? = nil
         ) {
             self.state = state
             self.reason = reason
             self.answeredBy = answeredBy
             self.replacedBy = replacedBy
+            self.offerID = offerID
         }
     }
 }

@@ -57,8 +57,8 @@ extension CallClient {
         case send(OutgoingSignal)
         /// Send by `POST /api/calls/signal`; hand the outcome in as ``Input/posted(_:_:)``.
         case post(OutgoingSignal, Authorization)
-        /// `GET /api/calls/signal/{callId}`; hand the outcome in as ``Input/fetched(_:_:)``.
-        case fetch(FetchNumber, CallID, since: Cursor?, Authorization)
+        /// `GET /api/calls/signal/{callId}?peer=…`, for a name may be in use with several people; hand the outcome in as ``Input/fetched(_:_:)``.
+        case fetch(FetchNumber, CallID, peer: UserID, since: Cursor?, Authorization)
         /// A socket is wanted: open one, unless one is being opened.
         case connect
         /// A fresh token is wanted; then ``Input/tokenRenewed``.

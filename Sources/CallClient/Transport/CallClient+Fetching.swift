@@ -22,7 +22,7 @@ extension CallClient {
         let number = FetchNumber(rawValue: lastFetch)
         calls[index].fetching = .asked(number, failures: failures)
         let cursor = calls[index].epoch.map { Cursor(epoch: $0, seq: calls[index].seq) }
-        out.append(.fetch(number, calls[index].callID, since: cursor, authorization))
+        out.append(.fetch(number, calls[index].callID, peer: calls[index].peer, since: cursor, authorization))
     }
 
     mutating func fetched(_ number: FetchNumber, _ result: Result<FetchedCall, RequestFailure>, at now: Moment) {

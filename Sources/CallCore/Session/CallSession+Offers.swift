@@ -45,6 +45,11 @@ extension CallSession {
                 acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
                 return
             }
+            // Two phones of one user use one name: the first would wait for an answer that the second gets.
+            if !callerPhone.isUnnamed, !phone.isUnnamed, !isCaller(phone) {
+                outputs.append(.refuse(.forbidden("another device of yours makes this call")))
+                return
+            }
             // The description is replaced; the phones that ring go on ringing, until the same moment.
             guard append(signal, digest: offer.digest, from: side, phone, at: now, into: &outputs) else { return }
             legs[0].phone = phone
@@ -96,7 +101,7 @@ extension CallSession {
             into: &outputs
         )
         // The callee is told by the offer itself.
-        append(StateChange(.ringing), to: .caller, at: now, into: &outputs)
+        append(StateChange(.ringing, offerID: signal.id), to: .caller, at: now, into: &outputs)
         outputs.append(.changed)
     }
 

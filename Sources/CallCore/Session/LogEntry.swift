@@ -54,13 +54,22 @@ public struct StateChange: Equatable, Sendable {
     public var answeredBy: Phone?
     /// The call that won a glare over this one.
     public var replacedBy: CallID?
+    /// Of the change to ringing: what its device called the offer that began the call.
+    public var offerID: SignalID?
 
     /// A change of all its parts.
-    public init(_ state: CallState, reason: EndReason? = nil, answeredBy: Phone? = nil, replacedBy: CallID? = nil) {
+    public init(
+        _ state: CallState,
+        reason: EndReason? = nil,
+        answeredBy: Phone? = nil,
+        replacedBy: CallID? = nil,
+        offerID: SignalID? = nil
+    ) {
         self.state = state
         self.reason = reason
         self.answeredBy = answeredBy
         self.replacedBy = replacedBy
+        self.offerID = offerID
     }
 }
 

@@ -184,5 +184,9 @@ extension JSONWriter {
             name("replacedBy")
             plain(winner.text)
         }
+        if let offer = change.offerID {
+            name("offerId")
+            value(offer.text)
+        }
     }
 }

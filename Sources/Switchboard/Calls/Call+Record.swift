@@ -106,7 +106,7 @@ extension Call {
                 kind: "call",
                 sender: change.answeredBy,
                 audience: "\(change.state.rawValue)/\(change.reason?.rawValue ?? "")>\(entry.audience.kept)",
-                signalID: change.replacedBy?.text,
+                signalID: change.replacedBy?.text ?? change.offerID?.text,
                 digest: 0,
                 object: object
             )
@@ -192,7 +192,8 @@ extension LogEntry {
                     state,
                     reason: EndReason(rawValue: String(words[1])),
                     answeredBy: record.sender,
-                    replacedBy: record.signalID.flatMap { CallID($0) }
+                    replacedBy: state == .ended ? record.signalID.flatMap { CallID($0) } : nil,
+                    offerID: state == .ringing ? record.signalID.flatMap { SignalID($0) } : nil
                 )
             ),
             audience: audience

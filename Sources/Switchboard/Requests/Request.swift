@@ -38,6 +38,8 @@ extension Switchboard {
 
     /// How a call is fetched.
     public struct Fetch: Equatable, Sendable {
+        /// With whom the call is, where one name may be in use with several; `nil` = the live one, else the newest.
+        public var peer: UserID?
         /// Only signals behind this place.
         public var since: ClientMessage.Cursor?
         /// For how long to wait for one.
@@ -49,11 +51,13 @@ extension Switchboard {
 
         /// A fetch of all its parts.
         public init(
+            peer: UserID? = nil,
             since: ClientMessage.Cursor? = nil,
             wait: Moment.Span = .seconds(0),
             isArray: Bool = false,
             device: DeviceID? = nil
         ) {
+            self.peer = peer
             self.since = since
             self.wait = wait
             self.isArray = isArray

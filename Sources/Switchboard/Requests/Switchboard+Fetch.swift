@@ -15,7 +15,10 @@ extension Switchboard {
     }
 
     func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
-        guard let call = calls.find(callID, for: who.user), let side = call.session.side(of: who.user) else {
+        // A push's capability is good for the one call.
+        let peer = who.scope?.peer ?? fetch.peer
+        guard let call = calls.find(callID, for: who.user, with: peer), let side = call.session.side(of: who.user)
+        else {
             refuse(id, Self.unknownCall)
             return
         }

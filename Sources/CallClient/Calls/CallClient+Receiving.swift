@@ -211,7 +211,9 @@ extension CallClient {
         }
     }
 
-    /// The server knows who answered our call. Where it is not the device whose answer came, that answer was lost in a
+    /// The server knows who answered our call.
+    ///
+    /// Where it is not the device whose answer came, that answer was lost in a
     /// crash and another device was faster then: it is offered a connection anew.
     private mutating func answered(_ index: Int, by winner: DeviceID) {
         let negotiation = calls[index].negotiation

@@ -123,8 +123,9 @@ public struct StoredState: Equatable, Sendable {
     public var epochs: [CallKey: UInt32] = [:]
     /// The highest call number ever given; 0 when none was.
     public var lastCallNumber: Int64 = 0
-    /// How many times the store was opened without having been closed in good order before, since
-    /// ``Change/crashesForgotten``. A clean stop changes nothing about it.
+    /// How many times the store was opened without having been closed in good order before.
+    ///
+    /// Counted since ``Change/crashesForgotten``; a clean stop changes nothing about it.
     public var crashes: Int = 0
 
     /// An empty store.

@@ -111,6 +111,18 @@ struct RestartTests {
         #expect(world.taken(later).ack?.seq == 1)
     }
 
+    @Test("begins no call by the renegotiation of one that a crash took")
+    func lostRenegotiation() throws {
+        let world = World().restarted(crashes: 1)
+        let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        _ = world.taken(b)
+        world.send(a, World.offer("c-1", to: "10", more: #","epoch":1"#))
+        #expect(world.taken(a).code == "not_found")
+        #expect(world.taken(b).isEmpty)
+        world.send(a, World.offer("c-1", to: "10"))
+        #expect(world.taken(b).of("offer").count == 1)
+    }
+
     @Test("that followed a crash forgets it once no number that was lost can be given again")
     func forgetting() throws {
         let talk = try Talk.answered()

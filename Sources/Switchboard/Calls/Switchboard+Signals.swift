@@ -143,6 +143,8 @@ extension Switchboard {
         {
             return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
         }
+        // One that is not known was lost in a crash: whoever began it begins it again.
+        if message.epoch != nil, found == nil { return .failure(Self.unknownCall) }
         if let found, let endedAt = found.endedAt, now < endedAt + Self.repeatedFor,
             let seq = found.session.endedOffer(offer, from: source.phone), found.offerHasComeOnlyBy(other: source.way)
         {

@@ -134,11 +134,13 @@ extension Watch {
             let id = object.text(of: .callId).flatMap({ CallID($0) })
         else { return false }
         let peer = object.text(of: Key.to).flatMap { UserID($0) }
+        if let peer, let name = object.text(of: .id) { meant["\(handset.device.text) \(name)"] = peer }
         visit(kind.rawValue, id, peer, by: handset)
         return object.text(of: .id) != nil
     }
 
     mutating func attempt(_ message: SignalMessage, from handset: Handset, at now: Int64, event: String? = nil) {
+        if let peer = message.to, let name = message.id { meant["\(handset.device.text) \(name.text)"] = peer }
         guard let id = message.callID else { return }
         visit(event ?? message.signal.kind.rawValue, id, message.to, by: handset)
         if let call = find(id, handset.user, message.to) { confirmed.insert(mark(call.name, handset.device)) }
@@ -244,7 +246,11 @@ extension Watch {
     }
 
     mutating func attempted(_ id: PushID) {
-        if let order = orders[id] { attempted.insert(order.device) }
+        guard let order = orders[id] else { return }
+        attempted.insert(order.device)
+        if let call = newest[order.name.key].flatMap({ calls[$0] }), call.name == order.name, call.wasEnded {
+            fail("I6", "a push for \(order.name) goes out after its end")
+        }
     }
 
     mutating func resulted(_ id: PushID, _ result: PushResult) {

@@ -72,6 +72,8 @@ struct Watch {
     var accepted: [String: Int] = [:]
     var orders: [PushID: (name: CallName, device: String)] = [:]
     var cancelledPushes: Set<PushID> = []
+    /// To whom a device said what it gave this name.
+    var meant: [String: UserID] = [:]
     var unknownBody: [String: [UInt8]] = [:]
     /// The winners that each call had, over all the server's lives.
     var winners: [CallNumber: DeviceID] = [:]
@@ -208,6 +210,9 @@ struct Watch {
         if let sender = entry.sender, let id = entry.signalID, entry.kind != "call" {
             if !mirror.taken.insert("\(sender.id.text) \(id)").inserted {
                 fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
+            }
+            if let peer = meant["\(sender.id.text) \(id)"], !mirror.name.pair.holds(peer) {
+                fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
             }
             if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(entry.kind) that was said in another epoch") }
             let isIn = sender.id == winners[number] || mirror.record.legs.first?.phone.id == sender.id

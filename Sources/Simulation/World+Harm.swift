@@ -23,6 +23,10 @@ extension World {
         let near = handsets.filter { $0.user == call.record.caller || $0.user == call.record.callee }
         guard let handset = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
         var name = call.name
+        // What another hand ends in a phone's own name that phone is told of only if it asks.
+        if kind == .end, handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) == true {
+            return
+        }
         // Now and then about a call that never was.
         if kind != .offer, users.percent(5), let id = CallID("none\(foreignCount)") { name.id = id }
         foreign(handset, kind, name, fields: fields(of: kind))

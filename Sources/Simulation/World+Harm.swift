@@ -24,7 +24,8 @@ extension World {
         guard let handset = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
         var name = call.name
         // What another hand ends in a phone's own name that phone is told of only if it asks.
-        if kind == .end, handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) == true {
+        if kind == .end, handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) == true
+        {
             return
         }
         // Now and then about a call that never was.

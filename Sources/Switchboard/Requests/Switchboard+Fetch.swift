@@ -22,7 +22,7 @@ extension Switchboard {
             refuse(id, Self.unknownCall)
             return
         }
-        let phone = who.phone(named: fetch.device)
+        let phone = phone(asking: who, named: fetch.device)
         // A phone that asks for a ringing call rings. One without a name may only be looking on for its user.
         if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
             drive(call, .notified(phone), at: now)

@@ -89,7 +89,7 @@ def test_register_as_somebody_else_is_refused_and_ends_the_session(world, way):
 
 @WAY
 def test_where_anybody_is_trusted_register_is_enough(make_server, make_world, way):
-    world = make_world(make_server("--socketio-trust-register", "true"))
+    world = make_world(make_server("--trust-register"))
     assert "trust-register" in world.server.errors()
     taro, hanako = App(world, 11, way, auth=None), App(world, 10, way, auth=None)
     taro.call(10)
@@ -104,6 +104,15 @@ def test_where_anybody_is_trusted_register_is_enough(make_server, make_world, wa
     taro.hang_up(10)
     assert hanako.expect("call-ended")["reason"] == "hangup"
     assert len(taro.events("answer")) == 1 and len(hanako.events("offer")) == 1
+
+
+@pytest.mark.parametrize("name", ["socketio-trust-register", "socketio.trust-register"])
+def test_trusting_is_a_setting_of_the_file(make_server, make_world, tmp_path, name):
+    path = tmp_path / "ringline.conf"
+    path.write_text(f"{name} = true\n")
+    world = make_world(make_server("--config", path))
+    assert "trust-register" in world.server.errors()
+    assert App(world, 11, auth=None).ask("is-online", {"userId": 11})["online"]
 
 
 def test_trusted_by_the_environment_a_woken_phone_answers_over_rest_first(make_server, make_world):

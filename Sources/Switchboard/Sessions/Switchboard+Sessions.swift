@@ -244,7 +244,7 @@ extension Switchboard {
         let isCaller = user == call.session.caller && call.session.isCaller(phone)
         func isIt(_ other: Phone) -> Bool { isCaller ? call.session.isCaller(other) : other.isSame(as: phone) }
         if sessionsByUser[user]?.contains(where: { isIt($0.phone) }) == true { return true }
-        return call.polls.contains { polls[$0].map { $0.user == user && isIt($0.phone) } ?? false }
+        return call.polls.contains { polls[$0].map { $0.who.user == user && isIt($0.phone) } ?? false }
     }
 
     func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {

@@ -71,6 +71,24 @@ def test_a_phone_that_comes_back_in_a_call_under_a_renewed_token_goes_on_with_it
     assert back.expect("call-ended")["reason"] == "hangup"
 
 
+@pytest.mark.parametrize("who", ["caller", "callee"])
+def test_a_phone_that_changes_networks_in_a_call_under_a_renewed_token_goes_on_with_it(world, who):
+    taro, hanako = App(world, 11), App(world, 10)
+    one, other = (taro, hanako) if who == "caller" else (hanako, taro)
+    put(one, voipDeviceToken=token(1))
+    talk(taro, hanako)
+    one.fence()
+    one.suspend()  # Its old connection is half open: the server does not know yet.
+    back = App(world, one.user, token=renew(one))
+    other.ice(back.user, samples.CANDIDATES[0])
+    assert back.expect("ice")["candidate"] == samples.CANDIDATES[0]
+    back.ice(other.user, samples.CANDIDATES[1])
+    assert other.expect("ice")["candidate"] == samples.CANDIDATES[1]
+    other.hang_up(back.user)
+    assert back.expect("call-ended")["reason"] == "hangup"
+    one.resume()
+
+
 def test_a_woken_phone_that_answered_under_its_old_token_goes_on_under_the_new_one(world):
     taro, hanako = App(world, 11), App(world, 10, online=False)
     taro.call(10)

@@ -17,9 +17,13 @@ extension Switchboard {
     /// The phone that opens a session and names no device.
     ///
     /// One that is in a call and has no session has come back; a callee's phone that only rings is told of the call anyway.
+    /// A phone that has changed networks comes back before its old session is known to be dead: it is taken for the one that
+    /// is in the call only if the user has registered just one.
     public func phone(opening who: Who) -> Phone {
         let own = Phone(unnamed: who.mark)
-        guard mayBeAnother(own, who), openUnnamed(of: who).isEmpty else { return own }
+        guard mayBeAnother(own, who) else { return own }
+        let open = openUnnamed(of: who)
+        guard open.isEmpty || (open.count == 1 && unnamedRegistrations(of: who) == 1) else { return own }
         var inCall: Phone?
         for call in calls.live(of: who.user) {
             let phone = call.session.side(of: who.user) == .caller ? call.session.callerPhone : call.session.winner
@@ -27,7 +31,8 @@ extension Switchboard {
             if inCall != nil { return own }
             inCall = phone
         }
-        return inCall ?? own
+        guard let inCall, open.isEmpty || open[0] == inCall else { return own }
+        return inCall
     }
 
     /// Whether a phone without a name may be one that came under another token: the server has not met its own, and knows
@@ -37,8 +42,10 @@ extension Switchboard {
             sessionsByUser[who.user]?.contains(where: { $0.phone.isSame(as: own) }) != true,
             !calls.live(of: who.user).contains(where: { $0.session.legs.contains { $0.phone.isSame(as: own) } })
         else { return false }
-        return directory.devices(of: who.user).count { !$0.isNamed } <= 1
+        return unnamedRegistrations(of: who) <= 1
     }
+
+    private func unnamedRegistrations(of who: Who) -> Int { directory.devices(of: who.user).count { !$0.isNamed } }
 
     /// The user's phones without a name that have a session.
     private func openUnnamed(of who: Who) -> [Phone] {

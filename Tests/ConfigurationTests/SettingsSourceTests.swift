@@ -160,12 +160,23 @@ struct ConfigurationFileTests {
         #expect(complaint { _ = try parse("listen = a:1\r\nnonsense\r\n") }?.contains("line 2") == true)
     }
 
+    @Test("adds up the lines of a setting that may be repeated, and writes a name with dots too")
+    func repeated() throws {
+        let values = try parse("turn-url = turn:a.example\nturn-url = turn:b.example\nsocketio.trust-register = true")
+        #expect(values["turn-url"] == "turn:a.example,turn:b.example")
+        #expect(values["socketio-trust-register"] == "true")
+        #expect(try SettingsSource(file: values).values("turn-url") == ["turn:a.example", "turn:b.example"])
+    }
+
     @Test("is refused with file, line and what is wrong")
     func wrong() {
         #expect(
             complaint { _ = try parse("\n\nlisten 0.0.0.0:80") } == "config: x.conf, line 3: must be 'name = value'"
         )
         #expect(complaint { _ = try parse("# a\nlisen = b") } == "config: x.conf, line 2: there is no setting 'lisen'")
+        #expect(
+            complaint { _ = try parse("data = a\ndata = b") } == "config: x.conf, line 2: 'data' stands there twice"
+        )
         #expect(complaint { _ = try parse("= b") } == "config: x.conf, line 1: there is no setting ''")
     }
 

@@ -4,6 +4,7 @@ import time
 
 import pytest
 import samples
+from conftest import push_options
 from sio_phone import WAYS, App
 from test_push import pushed, register, token
 from test_ring_policy import wait_until
@@ -116,18 +117,21 @@ def test_suffering_05_the_topic_is_the_devices_own(push_world):
         assert pushed(fake, token(number))["headers"]["apns-topic"] == f"{bundle}.voip"
 
 
-def test_suffering_06_a_token_of_the_other_environment_is_tried_there_and_remembered(push_world):
-    world, fake = push_world
-    fake.device(token(1), environment="production")
+@pytest.mark.parametrize(("configured", "own"), [("sandbox", "production"), ("production", "sandbox")])
+def test_suffering_06_a_token_of_the_other_environment_is_tried_there_and_remembered(
+    apns, make_server, make_world, configured, own
+):
+    world, fake = make_world(make_server(*push_options(apns, configured))), apns
+    fake.device(token(1), environment=own)
     taro, hanako = App(world, 11), App(world, 10, online=False)
     put(hanako, voipDeviceToken=token(1))
     taro.call(10)
-    wait_until(lambda: [push["environment"] for push in fake.pushes(token(1))] == ["sandbox", "production"])
+    wait_until(lambda: [push["environment"] for push in fake.pushes(token(1))] == [configured, own])
     taro.hang_up(10)
     wait_until(lambda: taro.rest.log("11-10")["state"] == "ended")
     taro.call(10, samples.FIREFOX_OFFER)
     wait_until(lambda: len(fake.pushes(token(1))) == 3)
-    assert fake.pushes(token(1))[2]["environment"] == "production"
+    assert fake.pushes(token(1))[2]["environment"] == own
 
 
 def test_suffering_07_the_payload_has_both_pairs_of_keys(push_world):

@@ -150,6 +150,24 @@ def test_both_forms_of_get_show_a_woken_phone_the_offer(world):
     assert [(entry["action"], entry["data"]["sdp"]) for entry in listed] == [("offer", samples.VIDEO_OFFER)]
 
 
+def test_both_forms_of_get_write_users_as_the_asking_token_does(world):
+    taro, hanako = app(world, TARO), app(world, HANAKO)
+
+    def check(asks: Rest, text: Rest, kind: str, user: int):
+        assert (asks.log("11-10")[kind]["from"], text.log("11-10")[kind]["from"]) == (user, str(user))
+        for rest, written in [(asks, user), (text, str(user))]:
+            listed = rest.get("/api/calls/signal/11-10", format="array").json()
+            assert [entry["from"] for entry in listed] == [written]
+        # What was relayed on sockets is shown as it was relayed.
+        relayed = [signal["from"] for signal in asks.log("11-10")["signals"] if signal["type"] == kind]
+        assert relayed == [str(user)]
+
+    offer(taro)
+    check(hanako, world.rest("10"), "offer", TARO)
+    assert answer(hanako).status_code == 200
+    check(taro, world.rest("11"), "answer", HANAKO)
+
+
 def test_before_the_answer_both_forms_of_get_show_the_caller_none(world):
     taro = app(world, TARO)
     offer(taro)

@@ -72,6 +72,40 @@ struct OpeningTests {
         #expect(world.taken(world.session(try who("11", token: 2)))[0]["device"] != name)
     }
 
+    @Test("of a Socket.IO client without a name that has renewed its token goes on as the phone that is in the call")
+    func renewed() throws {
+        let world = World()
+        let first = try who("11", token: 1).phone(named: nil)
+        let caller = world.join(try who("11", token: 1))
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.board.phone(opening: try who("11", token: 2)) == (try who("11", token: 2).phone(named: nil)))
+        world.give(.closed(caller))
+        #expect(world.board.phone(opening: try who("11", token: 2)) == first)
+        let again = world.join(try who("11", token: 2))
+        _ = world.taken(again)
+        world.send(try world.open("10", "b1"), World.answer("c-1"))
+        #expect(world.taken(again).types.contains("answer"))
+        // A third token is another phone's, or the same phone's: while the second is connected nobody can tell.
+        #expect(world.board.phone(opening: try who("11", token: 3)) != first)
+    }
+
+    @Test("of a Socket.IO client without a name is of none of the phones of a user who has registered several")
+    func renewedOfSeveral() throws {
+        let world = World()
+        try world.register(try who("11", token: 1), nil, voip: "aa")
+        let joined = world.join(try who("11", token: 1))
+        world.send(joined, World.offer("c-1", to: "10"))
+        let second = try who("11", token: 2)
+        #expect(world.board.phone(asking: second, named: nil) == (try who("11", token: 1).phone(named: nil)))
+        // The only phone of its user has changed networks, and nobody has found out yet that its old session is dead.
+        #expect(world.board.phone(opening: second) == (try who("11", token: 1).phone(named: nil)))
+        try world.register(try who("11", token: 1), nil, voip: "bb")
+        #expect(world.board.phone(opening: second) == second.phone(named: nil))
+        #expect(world.board.phone(asking: second, named: nil) == second.phone(named: nil))
+        world.give(.closed(joined))
+        #expect(world.board.phone(opening: second) == second.phone(named: nil))
+    }
+
     @Test("tells a device once of the call that ended while it was away")
     func news() throws {
         let talk = try Talk()

@@ -67,9 +67,9 @@ extension Gateway {
             userIsInteger: identity.isInteger
         )
         guard let who = isTrusted ? trusted : engine.who else { return }
-        // A client that names no device is the phone that its token stands for, as in requests.
-        let device = device ?? engine.device ?? who.device ?? Phone(unnamed: who.mark).id
-        let place = Places.Key(user: who.user, device: device)
+        let device = device ?? engine.device ?? who.device
+        guard let phone = device ?? switchboard?.phone(opening: who).id else { return }
+        let place = Places.Key(user: who.user, device: phone)
         engine.place = place
         engines.join(engine)
         feed(.joined(engine.id, who, device: device, seen: engines.places.seen(by: place)))

@@ -9,6 +9,7 @@ extension Switchboard {
         case opened(SessionID, Who, device: DeviceID?)
         /// As ``opened(_:_:device:)``, for a client that keeps no place in a log and takes nothing twice.
         ///
+        /// One that names no device is the phone that its token stands for, as in requests (``Switchboard/phone(opening:)``).
         /// `seen` is how far each log is known to have reached its device.
         case joined(SessionID, Who, device: DeviceID?, seen: [LogName: UInt64])
         /// A text frame came, valid UTF-8.

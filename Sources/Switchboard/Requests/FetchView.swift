@@ -4,7 +4,7 @@ import CallWire
 /// A call's log as a fetch shows it.
 enum FetchView {
     /// The signals as an array, in the shape that older apps read.
-    static func array(_ call: Call, _ entries: [Int]) -> [UInt8] {
+    static func array(_ call: Call, _ entries: [Int], by who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginArray()
         for index in entries {
@@ -20,7 +20,7 @@ enum FetchView {
             json.rawMembers(object.ownMembers[...])
             json.endObject()
             json.name("from")
-            json.plain(call.user(on: side).text)
+            json.id(call.user(on: side), asInteger: who.userIsInteger)
             json.name("fromDevice")
             json.plain(phone.id.text)
             if let id {
@@ -47,6 +47,7 @@ enum FetchView {
         since: UInt64,
         side: Side,
         phone: Phone,
+        by who: Who,
         iceServers: [UInt8]
     ) -> [UInt8] {
         let session = call.session
@@ -70,9 +71,9 @@ enum FetchView {
         json.name("callUUID")
         json.plain(call.uuid)
         json.name("offer")
-        description(.offer, of: call, shown, into: &json)
+        description(.offer, of: call, shown, by: who, into: &json)
         json.name("answer")
-        description(.answer, of: call, shown, into: &json)
+        description(.answer, of: call, shown, by: who, into: &json)
         json.name("candidates")
         json.beginArray()
         for index in shown {
@@ -97,7 +98,13 @@ enum FetchView {
     }
 
     /// The newest description of a kind among the entries, or null.
-    private static func description(_ kind: SignalKind, of call: Call, _ entries: [Int], into json: inout JSONWriter) {
+    private static func description(
+        _ kind: SignalKind,
+        of call: Call,
+        _ entries: [Int],
+        by who: Who,
+        into json: inout JSONWriter
+    ) {
         for index in entries.reversed() {
             guard case .signal(kind, let side, let phone, _, _) = call.session.log[index].content,
                 let object = RelayedObject(call.frames[index]), let sdp = object.value(of: .sdp)
@@ -108,7 +115,7 @@ enum FetchView {
             json.name("type")
             json.plain(kind.rawValue)
             json.name("from")
-            json.plain(call.user(on: side).text)
+            json.id(call.user(on: side), asInteger: who.userIsInteger)
             json.name("fromDevice")
             json.plain(phone.id.text)
             if kind == .offer {

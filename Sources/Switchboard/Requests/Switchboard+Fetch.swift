@@ -6,7 +6,7 @@ extension Switchboard {
     /// A fetch that waits for the next entry.
     struct Poll {
         let call: CallNumber
-        let user: UserID
+        let who: Who
         let phone: Phone
         let fetch: Fetch
         let until: Moment
@@ -22,7 +22,7 @@ extension Switchboard {
             refuse(id, Self.unknownCall)
             return
         }
-        let phone = who.phone(named: fetch.device)
+        let phone = phone(asking: who, named: fetch.device)
         // A phone that asks for a ringing call rings. One without a name may only be looking on for its user.
         if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
             drive(call, .notified(phone), at: now)
@@ -30,7 +30,7 @@ extension Switchboard {
         if side == .callee, case .ringing = call.session.phase { note(call, "fetched", device: phone.id, at: now) }
         let poll = Poll(
             call: call.number,
-            user: who.user,
+            who: who,
             phone: phone,
             fetch: fetch,
             until: now + min(fetch.wait, policy.longestPoll),
@@ -64,7 +64,7 @@ extension Switchboard {
     /// Answers those who wait, as far as there is something new for them.
     func answerPolls(of call: Call, at now: Moment) {
         for id in call.polls {
-            guard let poll = polls[id], let side = call.session.side(of: poll.user) else { continue }
+            guard let poll = polls[id], let side = call.session.side(of: poll.who.user) else { continue }
             if hasNews(for: poll, of: call, side) { finish(poll, as: id, at: now) }
         }
     }
@@ -93,15 +93,15 @@ extension Switchboard {
     private func leavePoll(_ poll: Poll, _ id: RequestID, at now: Moment) {
         guard let call = calls[poll.call] else { return }
         call.polls.removeAll { $0 == id }
-        guard let side = call.session.side(of: poll.user) else { return }
-        if !isPresent(poll.phone, of: poll.user, in: call) { drive(call, .gone(poll.phone, side), at: now) }
+        guard let side = call.session.side(of: poll.who.user) else { return }
+        if !isPresent(poll.phone, of: poll.who.user, in: call) { drive(call, .gone(poll.phone, side), at: now) }
     }
 
     /// Answers a fetch with what there is.
     ///
     /// Relayed signals are shown before they are durable, here as on sockets.
     func answer(_ poll: Poll, as id: RequestID) {
-        guard let call = calls[poll.call], let side = call.session.side(of: poll.user) else {
+        guard let call = calls[poll.call], let side = call.session.side(of: poll.who.user) else {
             refuse(id, Self.unknownCall)
             return
         }
@@ -110,7 +110,7 @@ extension Switchboard {
         let new = shown.filter { call.session.log[$0].seq > since }
         let body =
             poll.fetch.isArray
-            ? FetchView.array(call, new)
+            ? FetchView.array(call, new, by: poll.who)
             : FetchView.object(
                 call,
                 shown: shown,
@@ -118,6 +118,7 @@ extension Switchboard {
                 since: since,
                 side: side,
                 phone: call.session.standIn(for: poll.phone, on: side),
+                by: poll.who,
                 iceServers: poll.iceServers
             )
         out.append(.reply(id, Reply(body: body)))

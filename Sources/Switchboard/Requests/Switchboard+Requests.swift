@@ -118,7 +118,7 @@ extension Switchboard {
         }
         let source = Source(
             user: message.from ?? who.user,
-            phone: who.phone(named: message.device),
+            phone: phone(asking: who, named: message.device),
             name: who.name,
             way: .request
         )
@@ -131,7 +131,7 @@ extension Switchboard {
     }
 
     private func end(_ callID: CallID, device: DeviceID?, by who: Who, as id: RequestID, at now: Moment) {
-        let source = Source(user: who.user, phone: who.phone(named: device), name: who.name, way: .request)
+        let source = Source(user: who.user, phone: phone(asking: who, named: device), name: who.name, way: .request)
         switch take(SignalMessage(endOf: callID), from: source, at: now) {
         case .failure(let error): refuse(id, error)
         case .success(let receipt): reply(receipt, to: source, as: id, at: now)

@@ -15,8 +15,16 @@ extension Switchboard {
             return
         }
         let named = device ?? who.device
-        // A client that names no device may go by its token's name for it, as in requests: then it is one without a name.
-        let isNamed = named.map { !Phone(id: $0, mark: who.mark).isUnnamed } ?? false
+        let phone: Phone
+        if let named {
+            phone = Phone(id: named, mark: who.mark)
+        } else if seen != nil {
+            phone = self.phone(opening: who)
+        } else {
+            phone = Phone(id: unnamedDevice(of: who), mark: who.mark)
+        }
+        // Whoever goes by its token's name for it has none.
+        let isNamed = named != nil && !phone.isUnnamed
         let own = sessionsByUser[who.user] ?? []
         if isNamed, let named, let older = own.first(where: { $0.phone.id == named }) {
             // A phone that lost its network comes back before its old connection is known to be dead.
@@ -27,7 +35,6 @@ extension Switchboard {
             out.append(.close(id, code: 4429, reason: "too many sessions of this user", isLost: false))
             return
         }
-        let phone = Phone(id: named ?? unnamedDevice(of: who), mark: who.mark)
         let session = Session(
             id: id,
             who: who,
@@ -237,7 +244,7 @@ extension Switchboard {
         let isCaller = user == call.session.caller && call.session.isCaller(phone)
         func isIt(_ other: Phone) -> Bool { isCaller ? call.session.isCaller(other) : other.isSame(as: phone) }
         if sessionsByUser[user]?.contains(where: { isIt($0.phone) }) == true { return true }
-        return call.polls.contains { polls[$0].map { $0.user == user && isIt($0.phone) } ?? false }
+        return call.polls.contains { polls[$0].map { $0.who.user == user && isIt($0.phone) } ?? false }
     }
 
     func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {

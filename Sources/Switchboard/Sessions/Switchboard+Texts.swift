@@ -34,7 +34,7 @@ extension Switchboard {
         }
         let isBlocked = directory.blocks(session.user, message.to)
         let sessions = isBlocked ? [] : sessionsByUser[message.to] ?? []
-        let name = message.displayName ?? session.who.name?.cut(to: WireLimits.displayNameCharacters)
+        let name = message.displayName ?? session.who.name?.cut(to: WireLimits.displayNameCharacters).unlessBlank
         let text = RelayedText(message, from: session.user, name: name)
         let frame = ServerFrame.message(message, from: session.user, device: session.phone.id, at: now)
         for addressee in sessions {

@@ -43,6 +43,7 @@ struct ServeCommand: ParsableCommand {
     @Option(help: Self.help("disconnect-grace")) var disconnectGrace: String?
     @Option(help: Self.help("busy-policy")) var busyPolicy: String?
     @Option(help: Self.help("socketio-trust-register")) var socketioTrustRegister: String?
+    @Flag(help: "Short for --socketio-trust-register true.") var trustRegister = false
     @Option(help: Self.help("max-connections")) var maxConnections: String?
     @Option(help: Self.help("log-level")) var logLevel: String?
     @Option(help: Self.help("log-format")) var logFormat: String?
@@ -65,7 +66,7 @@ struct ServeCommand: ParsableCommand {
             "tls-key": tlsKey, "turn-secret-file": turnSecretFile, "turn-ttl": turnTtl, "ring-timeout": ringTimeout,
             "probe-timeout": probeTimeout,
             "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy,
-            "socketio-trust-register": socketioTrustRegister,
+            "socketio-trust-register": socketioTrustRegister ?? (trustRegister ? "true" : nil),
             "max-connections": maxConnections,
             "log-level": logLevel, "log-format": logFormat,
         ]

@@ -106,6 +106,8 @@ struct ListenAddress: Equatable {
 }
 
 /// A configuration file: `name = value` a line, `#` begins a comment; quotes around a value are taken off.
+///
+/// Lines of a setting that may be repeated add up. `socketio.trust-register` is the same as `socketio-trust-register`.
 enum ConfigurationFile {
     static func read(_ path: String) throws(Complaint) -> [String: String] {
         guard let data = FileManager.default.contents(atPath: path) else {
@@ -128,10 +130,16 @@ enum ConfigurationFile {
             if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
                 value = String(value.dropFirst().dropLast())
             }
-            guard Setting.named(name) != nil else {
+            guard let setting = Setting.named(String(name.map { $0 == "." ? "-" : $0 })) else {
                 throw Complaint("config: \(path), line \(index + 1): there is no setting '\(name)'")
             }
-            values[name] = value
+            if let earlier = values[setting.name] {
+                guard setting.isRepeatable else {
+                    throw Complaint("config: \(path), line \(index + 1): '\(name)' stands there twice")
+                }
+                value = "\(earlier),\(value)"
+            }
+            values[setting.name] = value
         }
         return values
     }

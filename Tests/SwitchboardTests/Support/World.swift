@@ -110,6 +110,14 @@ final class World {
         return id
     }
 
+    /// Opens a session of a Socket.IO client.
+    func join(_ who: Who) -> SessionID {
+        lastSession += 1
+        let id = SessionID(rawValue: lastSession)
+        give(.joined(id, who, device: nil, seen: [:]))
+        return id
+    }
+
     /// Opens a session, and says with which code it was closed at once, if it was.
     func closing(_ user: String, _ device: String) throws -> UInt16? {
         let id = try open(user, device)

@@ -1,0 +1,225 @@
+"""Socket.IO clients that die, hurry, flood or lie: limits by both transports, and what becomes of calls meanwhile."""
+
+import json
+import time
+
+import httpx
+import pytest
+import samples
+from raw_socket import BINARY, TEXT, RawSocket
+from sio_phone import POLLING, WAYS, App
+from test_chutalk import talk
+from test_ring_policy import wait_until
+from test_socketio import Raw, get, joined, post
+
+ASK = '["is-online",{"userId":10}]'
+
+
+def entered(world, version=4) -> Raw:
+    raw = Raw(world, version=version)
+    raw.hear()
+    if version == 4:
+        raw.say("40")
+    raw.hear()
+    return raw
+
+
+def answer(raw: Raw, number: int) -> str:
+    """What comes until the answer of this number, and that."""
+    said = ""
+    while not (heard := raw.hear()).startswith(f"43{number}["):
+        said += heard
+    return said + heard
+
+
+# Who goes without a word
+
+
+@pytest.mark.parametrize("way", WAYS | POLLING)
+def test_a_client_that_is_killed_is_missed_at_once(world, way):
+    curious, hanako = App(world, 12), App(world, 10, way)
+    curious.ask("is-online", {"userId": 10})
+    curious.expect("user-online")
+    hanako.kill()
+    assert curious.expect("user-offline", seconds=3) == {"userId": 10}
+
+
+@pytest.mark.parametrize("way", WAYS | POLLING)
+def test_a_call_goes_on_after_the_server_was_killed(world, way):
+    taro, hanako = App(world, 11, way), App(world, 10, way)
+    talk(taro, hanako)
+    taro.fence(), hanako.fence()
+    port = world.server.port
+    world.server.kill()
+    world.server.options += ["--listen", f"127.0.0.1:{port}"]
+    world.server.start()
+    for app in (taro, hanako):
+        app.wait(lambda said: "registered" in said, seconds=20)
+    taro.ice(10, samples.CANDIDATES[0])
+    assert hanako.expect("ice")["candidate"] == samples.CANDIDATES[0]
+    taro.hang_up(10)
+    assert hanako.expect("call-ended")["reason"] == "hangup"
+    assert len(hanako.events("offer")) == 1, "what was answered does not ring again"
+
+
+def test_an_upgrade_that_is_not_gone_on_with_ends_and_polling_goes_on(world):
+    sid = joined(world)
+    path = f"/socket.io/?EIO=4&transport=websocket&sid={sid}"
+    silent = RawSocket(world.server.port, path=path)
+    assert RawSocket(world.server.port, path=path).status == 400, "one at a time"
+    silent.socket.settimeout(20)
+    assert silent.close_code() == 1000
+    probed = RawSocket(world.server.port, path=path)
+    probed.frame(TEXT, b"2probe")
+    assert probed.read_until(TEXT) == b"3probe"
+    probed.close()
+    assert post(world, sid, f"420{ASK}").text == "ok"
+    heard = ""
+    while "430[" not in heard:
+        heard += get(world, sid=sid).text
+    assert '430[{"ok":true,"online":false}]' in heard
+
+
+# Limits
+
+
+def test_too_many_events_by_polling_are_refused_as_on_ws(world):
+    sid = joined(world)
+    for first in range(0, 400, 100):
+        assert post(world, sid, "\x1e".join(f"42{first + number}{ASK}" for number in range(100))).text == "ok"
+    heard = ""
+    while heard.count("}]") < 400 or heard.count('"ok"') < 400:
+        heard += get(world, sid=sid).text
+    assert heard.count('"rate_limited"') > 100 and heard.count('"ok":true') >= 200
+
+
+def test_a_client_that_polls_too_slowly_is_let_go(world):
+    sid, taro = joined(world, 10), world.phone("11", "a")
+    for _ in range(190):
+        taro.send(type="message", to="10", body="x" * 15_000)
+    wait_until(lambda: not taro.ask(type="presence", userId="10")["online"], seconds=5)
+    assert get(world, sid=sid).json()["code"] == 1
+
+
+def test_a_post_that_is_too_large_is_refused_and_the_session_goes_on(world):
+    sid = joined(world)
+    refused = post(world, sid, "4" + "x" * 70_000)
+    assert (refused.status_code, refused.json()["code"]) == (413, "too_large")
+    assert post(world, sid, "\x1e".join(["3"] * 513)).json()["code"] == 3, "more packets than a client has to say"
+    assert get(world, sid=sid).json()["code"] == 1
+    sid = joined(world)
+    assert post(world, sid, "\x1e".join(["3"] * 512)).text == "ok"
+
+
+def test_the_seventeenth_session_of_a_user_is_sent_away(world):
+    raws = [Raw(world, query=f"&device=phone-{number}") for number in range(17)]
+    for raw in raws:
+        raw.hear(), raw.say("40"), raw.hear()
+    assert raws[16].hear() == "41" and raws[16].close_code() == 4429
+    raws[0].say(f"427{ASK}")
+    assert '"ok":true' in answer(raws[0], 7)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_binary_is_refused_in_both_versions(world, version):
+    raw = entered(world, version)
+    for packet in ('451-7["blob",{"_placeholder":true,"num":0}]', '461-7[{"_placeholder":true,"num":0}]'):
+        raw.say(packet)
+        assert json.loads(answer(raw, 7)[3:])[0]["code"] == "unsupported_media_type"
+    raw.frame(BINARY, b"\x04abc")
+    assert raw.close_code() == 1003
+    raw = entered(world, version)
+    raw.say("b4AAEC")
+    assert raw.close_code() == 4400
+    with httpx.Client(base_url=world.server.url, trust_env=False) as client:
+        params = {"EIO": version, "transport": "polling", "token": world.token(None, uid=11)}
+        text = client.get("/socket.io/", params=params).text
+        params["sid"] = json.loads(text[text.index("{") : text.index("}") + 1])["sid"]
+        refused = client.post("/socket.io/", params=params, content={3: "6:b4AAEC", 4: "bAAEC"}[version])
+        assert (refused.status_code, refused.json()["code"]) == (400, 3)
+
+
+# Nonsense
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_what_makes_no_sense_is_refused_and_the_session_goes_on(world, version):
+    raw = entered(world, version)
+    for number, (packet, code) in enumerate(
+        [
+            ('42["connect",{}]', "unknown_type"),
+            ('42["disconnect"]', "unknown_type"),
+            ("42[]", "invalid_json"),
+            ("42{}", "invalid_field"),
+            ('42[[["x"]]]', "invalid_json"),
+            ('42["offer",NaN]', "invalid_json"),
+            ('42["offer",[[[]]]]', "invalid_field"),
+            ('42["offer",' + "[" * 9_000 + "]" * 9_000 + "]", "invalid_json"),
+            ('42["offer",{"to":-1,"sdp":"v=0"}]', "invalid_field"),
+            ('42["offer",{"to":10.5,"sdp":"v=0"}]', "invalid_field"),
+            ('42["offer",{"to":10,"to":11,"sdp":"v=0"}]', "invalid_json"),
+            ('42["register",{}]', "invalid_field"),
+            ('42["ice",{"to":10,"candidate":"x"}]', "invalid_field"),
+        ]
+    ):
+        raw.say(packet)
+        # Numbers of acks beyond 32 bits come back as they are.
+        raw.say(f"42{7_777_777_777 + number}{ASK}")
+        said = answer(raw, 7_777_777_777 + number)
+        assert f'"code":"{code}"' in said, packet[:60]
+    for packet in ("43[]", "430[]", "44", "6", "5", "3", '42/nsp,["is-online",{"userId":10}]', "41/nsp,", "40"):
+        raw.say(packet)
+    raw.say(f"421{ASK}")
+    assert '"code"' not in answer(raw, 1)
+
+
+@pytest.mark.parametrize("scheme", ["wss", "ws", "https"])
+def test_the_origin_that_the_apps_library_sends_is_its_own_hosts(world, scheme):
+    port, token = world.server.port, world.token(None, uid=11)
+    raw = RawSocket(
+        port,
+        path=f"/signal/socket.io/?transport=websocket&EIO=4&token={token}",
+        headers=[
+            f"Origin: {scheme}://127.0.0.1:{port}",
+            "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits; server_max_window_bits=15",
+        ],
+    )
+    assert raw.status == 101 and raw.read_until(TEXT).startswith(b'0{"sid"')
+
+
+# Calls in a hurry
+
+
+def test_calling_and_hanging_up_many_times_in_a_row_ends_in_the_last_call(world):
+    taro, hanako = App(world, 11), App(world, 10)
+    for number in range(1, 21):
+        taro.emit("offer", {"to": 10, "sdp": samples.changed(samples.OFFER, str(number))})
+        taro.emit("call-end", {"to": 10})
+    taro.emit("offer", {"to": 10, "sdp": samples.FIREFOX_OFFER})
+    assert hanako.expect("offer", sdp=samples.FIREFOX_OFFER)["epoch"] == 21
+    hanako.emit("answer", {"to": 11, "sdp": samples.ANSWER})
+    assert taro.expect("answer")["epoch"] == 21
+    assert taro.events("call-ended") == [] and taro.events("signal-error") == []
+    assert [ended["epoch"] for ended in hanako.events("call-ended")] == list(range(1, 21))
+
+
+def test_a_block_in_a_call_lets_the_call_go_on_and_keeps_the_next_away(world):
+    taro, hanako = App(world, 11), App(world, 10)
+    talk(taro, hanako)
+    assert hanako.rest.post("/api/blocks", {"blocked_user_id": 11}).status_code == 200
+    taro.ice(10, samples.CANDIDATES[0])
+    assert hanako.expect("ice")["candidate"] == samples.CANDIDATES[0]
+    taro.hang_up(10)
+    assert hanako.expect("call-ended")["reason"] == "hangup"
+    assert taro.ask("offer", {"to": 10, "sdp": samples.FIREFOX_OFFER})["ok"], "it cannot tell"
+    assert len(hanako.events("offer")) == 1
+
+
+def test_a_session_whose_token_runs_out_is_told_so_and_ends(world):
+    # The server bears with clocks that differ by 60 s.
+    token = world.token(None, uid=11, ttl=-55)
+    app = App(world, 11, token=token, reconnection=False)
+    began = time.monotonic()
+    assert app.expect("signal-error")["code"] == "token_expired"
+    app.wait(lambda said: "disconnected" in said)
+    assert time.monotonic() - began < 9

@@ -1,6 +1,7 @@
 """Socket.IO clients that die, hurry, flood or lie: limits by both transports, and what becomes of calls meanwhile."""
 
 import json
+import socket
 import time
 
 import httpx
@@ -35,12 +36,23 @@ def answer(raw: Raw, number: int) -> str:
 # Who goes without a word
 
 
-@pytest.mark.parametrize("way", WAYS | POLLING)
+@pytest.mark.parametrize("way", WAYS)
 def test_a_client_that_is_killed_is_missed_at_once(world, way):
     curious, hanako = App(world, 12), App(world, 10, way)
     curious.ask("is-online", {"userId": 10})
     curious.expect("user-online")
     hanako.kill()
+    assert curious.expect("user-offline", seconds=3) == {"userId": 10}
+
+
+def test_a_client_whose_waiting_poll_is_cut_is_missed_at_once(world):
+    """One that dies between two polls leaves nothing to be cut: it is missed after Engine.IO's 45 s."""
+    curious, sid = App(world, 12), joined(world, 10)
+    curious.ask("is-online", {"userId": 10})
+    curious.expect("user-online")
+    with socket.create_connection(("127.0.0.1", world.server.port)) as poll:
+        poll.sendall(f"GET /socket.io/?EIO=4&transport=polling&sid={sid} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        curious.fence()
     assert curious.expect("user-offline", seconds=3) == {"userId": 10}
 
 

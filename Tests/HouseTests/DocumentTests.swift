@@ -38,7 +38,9 @@ struct DocumentTests {
     @Test("speak of no setting that does not exist")
     func noForeignSettings() {
         let known = Set(Setting.all.map(\.variable))
-        let scripts: Set<String> = ["RINGLINE_STRICT", "RINGLINE_BINARY", "RINGLINE_PYTHON", "RINGLINE_CONFIG"]
+        let scripts: Set<String> = [
+            "RINGLINE_STRICT", "RINGLINE_BINARY", "RINGLINE_PYTHON", "RINGLINE_CONFIG", "RINGLINE_KILLS",
+        ]
         let named = Self.text.matches(of: /\bRINGLINE_[A-Z0-9_]*[A-Z0-9]\b/.wordBoundaryKind(.simple)).map {
             String($0.0)
         }

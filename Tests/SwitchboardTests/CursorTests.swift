@@ -67,6 +67,21 @@ struct EpochTests {
         #expect(offer["callUUID"] == UUIDv5.call(try call("11-10"), epoch: 2))
     }
 
+    @Test("is not answered by the answer to the earlier call, which comes once more by a slower way")
+    func staleAnswer() throws {
+        let talk = try Talk(callID: "11-10")
+        let answer = #"{"type":"answer","callId":"11-10","sdp":"v=0\r\ns=b\r\n"}"#
+        talk.world.send(talk.callee, answer)
+        talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.clear()
+        talk.world.send(talk.callee, answer)
+        #expect(talk.world.taken(talk.caller).isEmpty)
+        #expect(try talk.world.fetched(try who("11"), "11-10", device: "a1")["state"] == "ringing")
+        talk.world.send(talk.callee, World.answer("11-10", id: "a2", sdp: "v=0\\r\\ns=c\\r\\n"))
+        #expect(talk.world.taken(talk.caller).states == ["answered"])
+    }
+
     @Test("keeps on counting after the earlier call was forgotten")
     func forgotten() throws {
         let talk = try Talk(callID: "11-10")

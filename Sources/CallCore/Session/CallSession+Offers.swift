@@ -105,8 +105,8 @@ extension CallSession {
         outputs.append(.changed)
     }
 
-    /// The newest description of a kind that a side has sent.
-    func lastDescription(_ kind: SignalKind, from side: Side) -> (seq: UInt64, digest: UInt64)? {
+    /// The newest description of a kind, offer or answer, that a side has sent: its number, and what tells it from others.
+    public func lastDescription(_ kind: SignalKind, from side: Side) -> (seq: UInt64, digest: UInt64)? {
         for entry in log.reversed() {
             if case .signal(kind, side, _, _, let digest) = entry.content { return (entry.seq, digest) }
         }

@@ -22,6 +22,8 @@ final class Call {
     var polls: [RequestID] = []
     /// By which ways the caller's newest offer has come: some apps send it by both.
     var offerWays: Set<Source.Way> = []
+    /// The newest answer to the call before under this name: it may come once more, by a slower way.
+    var earlierAnswer: UInt64?
     /// For when the heap holds a timer for it.
     var scheduledAt: Moment?
     /// Whether its record must be kept anew.

@@ -39,6 +39,7 @@ extension Switchboard {
             isWaiting: isBusy && policy.whenBusy == .waiting
         )
         call.offerWays = [source.way]
+        call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
         calls.insert(call)
         metrics.callsBegun += 1
         out.append(.note(.began(id, epoch: epoch)))

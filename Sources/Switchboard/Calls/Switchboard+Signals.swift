@@ -93,6 +93,13 @@ extension Switchboard {
         from source: Source,
         at now: Moment
     ) -> Result<Receipt, WireError> {
+        // No two calls have the same description. An app that answers by request and by a socket that was away may have
+        // hung up and been called again before the second one arrives.
+        if case .answer(let digest) = message.content, case .ringing = call.session.phase, message.epoch == nil,
+            digest == call.earlierAnswer
+        {
+            return .success(Receipt(call: call, seq: 0))
+        }
         let phone = call.session.standIn(for: source.phone, on: side)
         let result = drive(
             call,

@@ -186,3 +186,56 @@ def test_a_call_that_there_is_not_is_one_line_and_a_failure(world):
     command = [str(binary()), "explain", "nowhere", "--data", str(world.server.data)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
     assert run.returncode != 0 and len(run.stderr.strip().splitlines()) == 1 and "nowhere" in run.stderr
+
+
+def test_a_phone_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    tablet, taro = world.phone("10", "tablet-h"), world.phone("11", "iphone-t")
+    taro.ring("10", "c-1")
+    pushed(fake, device)
+    tablet.ask(type="ringing", callId="c-1")
+    taro.ask(type="end", callId="c-1")
+    text = until(world, "c-1", "ended: cancelled", "200", title="One phone rang, the other never came back")
+    assert "tablet-h rang by its socket" in text and "but the phone never came back" in text
+
+
+def test_a_server_that_is_not_there_any_more(short):
+    world, _ = short
+    register(world, deviceId="iphone-h")
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    world.server.kill()
+    text = until(world, "c-1", "has not run since", title="The server was stopped while it rang, and has not run since")
+    assert "The server stopped while the call rang" in text
+
+
+def test_one_name_in_use_by_several_people_and_again(world):
+    taro, hanako = world.phone("11", "iphone-t"), world.phone("10", "iphone-h")
+    for number in range(3):
+        taro.ring("10", "c-1", sdp=samples.changed(samples.OFFER, str(number)))
+        hanako.ask(type="end", callId="c-1")
+    world.phone("12", "phone-i").ring("13", "c-1")
+    text = until(world, "c-1", "12 calls 13", title="One name, several calls")
+    assert text.count("11 calls 10, declined: --user 11 --user 10 --epoch ") == 3
+    for options, title in [
+        (["--user", "11", "--user", "10", "--epoch", "2"], "epoch 2: 11 calls 10"),
+        (["--user", "10"], "epoch 3: 11 calls 10"),
+        (["--user", "12", "--user", "13"], "epoch 1: 12 calls 13"),
+    ]:
+        command = [str(binary()), "explain", "c-1", "--data", str(world.server.data), *options]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+        assert run.returncode == 0 and run.stdout.startswith(f"Call c-1, {title}"), run.stdout + run.stderr
+    command = [str(binary()), "explain", "c-1", "--data", str(world.server.data), "--user", "12", "--user", "10"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+    assert run.returncode != 0 and "c-1 of 12 and 10" in run.stderr
+
+
+def test_a_call_with_hundreds_of_candidates_fits_a_page(world):
+    taro, hanako = world.call("c-1")
+    for number in range(100):
+        taro.send(type="ice", callId="c-1", candidate=samples.candidate(number))
+        hanako.send(type="ice", callId="c-1", candidate=samples.candidate(100 + number))
+    taro.fence(), hanako.fence()
+    taro.ask(type="end", callId="c-1")
+    text = until(world, "c-1", "ended: hangup", title="Hundreds of candidates")
+    assert text.count("ice ×100") == 2 and len(text.splitlines()) < 20

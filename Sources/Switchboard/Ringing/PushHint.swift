@@ -33,6 +33,9 @@ enum PushHint {
         "BadEnvironmentKeyIdInToken": "the APNs key is for the other environment",
     ]
 
+    /// What stands in a timeline as the reason where no push leaves this server.
+    static let onlyLogged = "no APNs key is configured: pushes are only logged"
+
     static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
     /// What a reason of APNs means.

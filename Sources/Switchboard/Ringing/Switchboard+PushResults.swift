@@ -53,7 +53,7 @@ extension Switchboard {
                     json.value(why)
                 case .onlyLogged:
                     json.name("reason")
-                    json.value("no APNs key is configured: pushes are only logged")
+                    json.value(PushHint.onlyLogged)
                 case .cancelled: break
                 }
                 json.name("kind")

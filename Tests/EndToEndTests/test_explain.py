@@ -196,8 +196,8 @@ def test_a_phone_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_wor
     pushed(fake, device)
     tablet.ask(type="ringing", callId="c-1")
     taro.ask(type="end", callId="c-1")
-    text = until(world, "c-1", "ended: cancelled", "200", title="One phone rang, the other never came back")
-    assert "tablet-h rang by its socket" in text and "but the phone never came back" in text
+    text = until(world, "c-1", "ended: cancelled", "200", title="One device rang, the other did not come back")
+    assert "tablet-h rang by its socket" in text and "but the phone had not come back when the ringing stopped" in text
 
 
 def test_a_server_that_is_not_there_any_more(short):

@@ -51,7 +51,7 @@ struct ExplanationTests {
             [(0, "delivered.socket", #""device":"b2""#)] + pushed
                 + [(90, "signal.ringing", #""side":"callee","device":"b2","seq":3"#)]
         )
-        #expect(text.contains("b1 was pushed at +0.00 s, APNs accepted it (sandbox) at +0.01 s, but the phone never"))
+        #expect(text.contains("b1 was pushed at +0.00 s, APNs accepted it (sandbox) at +0.01 s, and the phone has not"))
         #expect(text.contains("b2 rang by its socket at +0.09 s."))
     }
 
@@ -62,15 +62,39 @@ struct ExplanationTests {
         let other = (Int64(0), "push.sent", #""device":"b2","kind":"voip","environment":"sandbox""#)
         #expect(try explain(pushed + [other, came]).contains("as t-00: this one, or another."))
         let before = (Int64(0), "delivered.socket", #""device":"t-00""#)
-        #expect(try explain([before] + pushed + [came]).contains("but the phone never came back"))
+        #expect(try explain([before] + pushed + [came]).contains("the phone has not come back"))
     }
 
     @Test("says of a device alone that its socket was dead, not of one that was pushed at once")
     func corpse() throws {
         let failed = (Int64(300), "probe.failed", #""device":"b2""#)
         #expect(!(try explain(pushed + [failed]).contains("was closed first")))
+        let text = try explain([(0, "delivered.socket", #""device":"b2""#)] + pushed + [failed])
+        #expect(text.contains("b2 looked connected") && text.contains("no push token of its own"))
         let own = (Int64(0), "probe.failed", #""device":"b1""#)
         #expect(try explain([own] + pushed).contains("was closed first"))
+    }
+
+    @Test("does not wonder at a phone that had no time to come back")
+    func noTime() throws {
+        #expect(try explain(pushed, askedAt: 300).contains("and the phone has not come back yet."))
+        let brief = try explain(pushed, reason: .cancelled, endedAt: 400)
+        #expect(brief.contains("had not come back when the ringing stopped, 0.40 s later."))
+        for (reason, endedAt) in [(EndReason.cancelled, Int64(9_000)), (.unanswered, 45_000)] {
+            let text = try explain(pushed, reason: reason, endedAt: endedAt, askedAt: 50_000)
+            #expect(text.contains("but the phone never came back: it is off"))
+        }
+    }
+
+    @Test("knows the registration without a name for the connection without one that was dead")
+    func namelessCorpse() throws {
+        let text = try explain([
+            (0, "delivered.socket", #""device":"c-1""#), (300, "probe.failed", #""device":"c-1""#),
+            (300, "push.sent", #""device":"d-1","kind":"voip","environment":"sandbox""#),
+            (310, "push.result", #""device":"d-1","status":200,"kind":"voip","environment":"sandbox""#),
+        ])
+        #expect(text.contains("; the registration without a name was pushed for it."))
+        #expect(text.contains("d-1 was pushed at +0.30 s (a socket that did not answer its ping was closed first)"))
     }
 
     @Test("says that a server is not there which has let the ring's end go by")

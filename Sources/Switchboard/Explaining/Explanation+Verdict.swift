@@ -11,6 +11,9 @@ extension Explanation {
         return "Verdict: " + parts.joined(separator: "\n         ")
     }
 
+    /// How long a phone may take from its push until it is heard of, before one wonders.
+    private static let wakingTime = Moment.Span.seconds(5)
+
     private var callee: String { record.callee.text }
 
     /// How it ended.
@@ -120,8 +123,14 @@ extension Explanation {
     private func bySocket(_ own: [Event]) -> String {
         guard let delivered = own.first(where: { $0.name == "delivered.socket" }) else { return " was not reached." }
         if let failed = own.first(where: { $0.name == "probe.failed" }) {
-            return " looked connected, but its socket was dead (no answer to the ping by \(offset(failed.at))), "
-                + "and it has no push token of its own: nothing else could wake it."
+            let dead = " looked connected, but its socket was dead (no answer to the ping by \(offset(failed.at)))"
+            let isNameless = failed.device.map { Self.isNameless($0) } ?? false
+            let isWoken = events.contains { event in
+                event.name == "push.sent" && event.device.map { $0.hasPrefix("d-") } ?? false
+            }
+            return isNameless && isWoken
+                ? dead + "; the registration without a name was pushed for it."
+                : dead + ", and it has no push token of its own: nothing else could wake it."
         }
         if let rang = own.first(where: { $0.signal == "ringing" }) {
             return " rang by its socket at \(offset(rang.at))."
@@ -129,7 +138,9 @@ extension Explanation {
         if own.contains(where: { $0.signal != nil }) {
             return " got the offer by its socket at \(offset(delivered.at))."
         }
-        return " got the offer by its socket at \(offset(delivered.at)), but its app never said that it rings."
+        let isRinging = record.answeredAt == nil && record.endedAt == nil && now <= record.ringUntil
+        return " got the offer by its socket at \(offset(delivered.at)), "
+            + (isRinging ? "and its app has not said yet that it rings." : "but its app never said that it rings.")
     }
 
     private func pushed(_ push: Event, _ own: [Event]) -> String {
@@ -159,15 +170,27 @@ extension Explanation {
                     ? "and it came back at \(offset(life.at)) as \(name)."
                     : "and a phone without a name came back at \(offset(life.at)) as \(name): this one, or another.")
         }
-        return taken
-            + "but the phone never came back: it is off or without network, or iOS withholds pushes from an app "
+        return taken + silence(since: sent)
+    }
+
+    /// What it means that nothing was heard of a phone since its push.
+    private func silence(since sent: Event) -> String {
+        guard let stopped = record.answeredAt ?? record.endedAt ?? (now > record.ringUntil ? record.ringUntil : nil)
+        else {
+            return "and the phone has not come back yet."
+        }
+        if record.reason != .unanswered, stopped - sent.at < Self.wakingTime {
+            return "but the phone had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
+        }
+        if sent.kind == PushOrder.Kind.alert.rawValue { return "but nobody opened the app." }
+        return "but the phone never came back: it is off or without network, or iOS withholds pushes from an app "
             + "that did not report earlier calls."
     }
 
     /// What helps where a push was not taken.
     private func hint(for push: Event) -> String? {
         guard push.status == nil, let reason = push.reason else { return PushHint.text(forReason: push.reason) }
-        return PushHint.text(for: reason == PushHint.onlyLogged ? .onlyLogged : .unreachable(reason))
+        return reason == PushHint.onlyLogged ? PushHint.text(for: .onlyLogged) : PushHint.network
     }
 
     /// How a device was told.

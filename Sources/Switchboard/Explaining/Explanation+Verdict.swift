@@ -115,7 +115,7 @@ extension Explanation {
             return name + " \(verb(push)) at \(offset(push.at)); "
                 + (isTakenBack
                     ? "that was taken back before it left, for the call rang no more."
-                    : "APNs had not answered when this was asked.")
+                    : "no answer of APNs is known.")
         }
         return name + bySocket(own)
     }

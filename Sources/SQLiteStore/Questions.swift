@@ -45,13 +45,37 @@ struct Questions {
             try row.bind(user?.text, at: 2)
             guard try row.step() else { return nil }
             let call = try RowReader.call(row)
-            let rows = try connection.statement(Self.events)
-            defer { rows.reset() }
-            try rows.bind(call.number.rawValue, at: 1)
-            var events: [TimelineRecord] = []
-            while try rows.step() { events.append(RowReader.event(rows)) }
-            return (call, events)
+            return (call, try readEvents(of: call.number))
         }
+    }
+
+    /// The calls of this name, newest first, of anybody or of these users.
+    func calls(named id: CallID, of users: [UserID], limit: Int) throws(StoreFailure) -> [CallRecord] {
+        try reading { () throws -> [CallRecord] in
+            let rows = try connection.statement(Self.named)
+            defer { rows.reset() }
+            try rows.bind(id.text, at: 1)
+            try rows.bind(users.first?.text, at: 2)
+            try rows.bind(users.last?.text, at: 3)
+            try rows.bind(Int64(limit), at: 4)
+            var calls: [CallRecord] = []
+            while try rows.step() { calls.append(try RowReader.call(rows)) }
+            return calls
+        }
+    }
+
+    /// What happened in a call.
+    func events(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
+        try reading { () throws -> [TimelineRecord] in try readEvents(of: number) }
+    }
+
+    private func readEvents(of number: CallNumber) throws -> [TimelineRecord] {
+        let rows = try connection.statement(Self.events)
+        defer { rows.reset() }
+        try rows.bind(number.rawValue, at: 1)
+        var events: [TimelineRecord] = []
+        while try rows.step() { events.append(RowReader.event(rows)) }
+        return events
     }
 
     /// The kept log of a call.
@@ -117,6 +141,16 @@ struct Questions {
         SELECT \(RowReader.callColumns) FROM call
         WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND \(isNotForgotten)
         ORDER BY number DESC LIMIT 1
+        """
+    )
+
+    private static let named = SQL(
+        "calls of a name",
+        """
+        SELECT \(RowReader.callColumns) FROM call
+        WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND (?3 IS NULL OR caller = ?3 OR callee = ?3)
+            AND \(isNotForgotten)
+        ORDER BY number DESC LIMIT ?4
         """
     )
 

@@ -48,6 +48,19 @@ public final class StoreReader {
         try questions.timeline(of: id, user: user)
     }
 
+    /// The calls of this name, newest first, as far as they are kept.
+    ///
+    /// One name may be in use with several people, and is used again by apps that have one for every call between two. `users`
+    /// says who takes part: nobody in particular, one user, or the two; `limit` is how many are read at most.
+    public func calls(named id: CallID, of users: [UserID], limit: Int) throws(StoreFailure) -> [CallRecord] {
+        try questions.calls(named: id, of: users, limit: limit)
+    }
+
+    /// What happened in a call, oldest first.
+    public func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
+        try questions.events(of: number)
+    }
+
     /// The log of a call as far as it is still kept; of one that can no longer be fetched the timeline tells it.
     public func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
         try questions.log(of: number)

@@ -1,10 +1,12 @@
 """`ringline explain`: why a call rang or did not, for each of the ways in which it can go.
 
 With RINGLINE_EXPLAIN_DOC=FILE the outputs are written there: the page in the documentation is copied from such a run.
+Every other run looks whether the page still says what the binary says.
 """
 
 import os
 import pathlib
+import re
 import subprocess
 import time
 
@@ -12,8 +14,17 @@ import pytest
 import samples
 from conftest import push_options
 from raw_socket import RawSocket
-from ringline_server import binary, clean_environment
+from ringline_server import ROOT, binary, clean_environment
 from test_push import pushed, register, token
+
+
+PAGE = ROOT / "Sources/ringline/ringline.docc/Explaining.md"
+
+
+def verdict(text: str) -> str:
+    """What the explanation says, without its figures."""
+    said = text[text.index("Verdict:") :].split("\n```")[0].rstrip()
+    return re.sub(r"[0-9]+\.[0-9]{2}( s)?|[0-9T:-]{19}\.[0-9]{3}Z", "#", said)
 
 
 def explain(world, call_id: str, title: str) -> str:
@@ -25,19 +36,29 @@ def explain(world, call_id: str, title: str) -> str:
     if document:
         with pathlib.Path(document).open("a") as page:
             page.write(f"## {title}\n\n```\n$ ringline explain {call_id} --data ./data\n{run.stdout}```\n\n")
+    else:
+        shown = PAGE.read_text()
+        assert f"## {title}\n" in shown, "the page does not show this"
+        assert verdict(shown[shown.index(f"## {title}\n") :]) == verdict(run.stdout), "the page says something else"
     for secret in ("v=0", "192.0.2.", "candidate:", "a=ice"):
         assert secret not in run.stdout
     return run.stdout
 
 
 def until(world, call_id: str, *words: str, title: str, seconds=8) -> str:
-    """The explanation once it holds all these words."""
+    """The explanation once it holds all these words, as the page shows it."""
+    wait_for(world, call_id, *words, seconds=seconds)
+    return explain(world, call_id, title)
+
+
+def wait_for(world, call_id: str, *words: str, seconds=8):
+    """Waits until the explanation holds all these words."""
     deadline = time.monotonic() + seconds
     command = [str(binary()), "explain", call_id, "--data", str(world.server.data)]
     while True:
         run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
         if run.returncode == 0 and all(word in run.stdout for word in words):
-            return explain(world, call_id, title)
+            return
         assert time.monotonic() < deadline, f"{words} not in:\n{run.stdout}{run.stderr}"
         time.sleep(0.05)
 
@@ -98,7 +119,8 @@ def test_a_push_refused_by_its_topic(short):
     world.phone("11", "iphone-t").ring("10", "c-1")
     text = until(world, "c-1", "ended: unanswered", title="Push refused: the topic")
     assert "400 DeviceTokenNotForTopic: the token belongs to another app" in text
-    assert world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"] == token(1), "our fault, no reason to forget it"
+    kept = world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"]
+    assert kept == token(1), "our fault, no reason to forget it"
 
 
 def test_a_push_refused_by_its_token(short):
@@ -168,7 +190,7 @@ def test_a_server_that_was_restarted_while_it_rang(push_world):
     hanako.expect(type="offer")
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     hanako.ask(type="end", callId="c-1")
-    text = until(world, "c-1", "ended: hangup", title="The server was restarted while it rang")
+    text = until(world, "c-1", "ended: hangup", "200", title="The server was restarted while it rang")
     assert "The server was restarted in between" in text
 
 
@@ -186,3 +208,57 @@ def test_a_call_that_there_is_not_is_one_line_and_a_failure(world):
     command = [str(binary()), "explain", "nowhere", "--data", str(world.server.data)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
     assert run.returncode != 0 and len(run.stderr.strip().splitlines()) == 1 and "nowhere" in run.stderr
+
+
+def test_a_phone_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    tablet, taro = world.phone("10", "tablet-h"), world.phone("11", "iphone-t")
+    taro.ring("10", "c-1")
+    pushed(fake, device)
+    tablet.ask(type="ringing", callId="c-1")
+    taro.ask(type="end", callId="c-1")
+    text = until(world, "c-1", "ended: cancelled", "200", title="One device rang, the other did not come back")
+    assert "tablet-h rang by its socket" in text and "but the phone had not come back when the ringing stopped" in text
+
+
+def test_a_server_that_is_not_there_any_more(short):
+    world, _ = short
+    register(world, deviceId="iphone-h")
+    world.phone("11", "iphone-t").ring("10", "c-1")
+    wait_for(world, "c-1", "200")
+    world.server.kill()
+    text = until(world, "c-1", "has not run since", title="The server was stopped while it rang, and has not run since")
+    assert "The server stopped while the call rang" in text
+
+
+def test_one_name_in_use_by_several_people_and_again(world):
+    taro, hanako = world.phone("11", "iphone-t"), world.phone("10", "iphone-h")
+    for number in range(3):
+        taro.ring("10", "c-1", sdp=samples.changed(samples.OFFER, str(number)))
+        hanako.ask(type="end", callId="c-1")
+    world.phone("12", "phone-i").ring("13", "c-1")
+    text = until(world, "c-1", "12 calls 13", title="One name, several calls")
+    assert text.count("11 calls 10, declined: --user 11 --user 10 --epoch ") == 3
+    for options, title in [
+        (["--user", "11", "--user", "10", "--epoch", "2"], "epoch 2: 11 calls 10"),
+        (["--user", "10"], "epoch 3: 11 calls 10"),
+        (["--user", "12", "--user", "13"], "epoch 1: 12 calls 13"),
+    ]:
+        command = [str(binary()), "explain", "c-1", "--data", str(world.server.data), *options]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+        assert run.returncode == 0 and run.stdout.startswith(f"Call c-1, {title}"), run.stdout + run.stderr
+    command = [str(binary()), "explain", "c-1", "--data", str(world.server.data), "--user", "12", "--user", "10"]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
+    assert run.returncode != 0 and "c-1 of 12 and 10" in run.stderr
+
+
+def test_a_call_with_hundreds_of_candidates_fits_a_page(world):
+    taro, hanako = world.call("c-1")
+    for number in range(100):
+        taro.send(type="ice", callId="c-1", candidate=samples.candidate(number))
+        hanako.send(type="ice", callId="c-1", candidate=samples.candidate(100 + number))
+    taro.fence(), hanako.fence()
+    taro.ask(type="end", callId="c-1")
+    text = until(world, "c-1", "ended: hangup", title="Hundreds of candidates")
+    assert text.count("ice ×100") == 2 and len(text.splitlines()) < 20

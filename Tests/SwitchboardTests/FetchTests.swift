@@ -83,6 +83,15 @@ struct FetchTests {
         #expect(view["reason"] == "answered_elsewhere")
         #expect(view["signals"]?.contains("answered_elsewhere") == true)
     }
+
+    @Test("of a ringing call stands in the timeline once for a device, and no more of them than there may be (I11)")
+    func timeline() throws {
+        let talk = try Talk(World { $0.signalBurst = 1_000 })
+        for _ in 0..<50 { _ = try talk.world.fetched(try who("10"), "c-1") }
+        #expect(talk.world.events("fetched").count == 1)
+        for token in 1..<200 { _ = try talk.world.fetched(try who("10", token: UInt64(token)), "c-1") }
+        #expect(talk.world.events("fetched").count == 64)
+    }
 }
 
 @Suite("A long poll")

@@ -22,14 +22,36 @@ extension Explanation {
         let devices = calleeDevices
         let columns = ["caller \(record.caller.text)", "server", "APNs"] + devices.map { Self.short($0) }
         var lines = [Self.heading(columns)]
-        for event in events {
+        for (event, count) in rungs {
             let to = event.device.flatMap { devices.firstIndex(of: $0) }.map { $0 + 3 } ?? 3
             let text =
                 String(repeating: " ", count: max(0, Self.offsetWidth - 1 - offsetText(event).count))
                 + offsetText(event) + " "
-            lines.append(text + Self.row(columns.count, step(event, device: to)))
+            lines.append(text + Self.row(columns.count, step(event, count, device: to)))
         }
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The events as rows: what comes in dozens and says little is one row for each sender while nothing else happens.
+    private var rungs: [(Event, count: Int)] {
+        let numerous: Set<String> = ["signal.ice", "signal.info", "signal.dtmf", "signal.update", "fetched"]
+        var rows: [(Event, count: Int)] = []
+        var run: [String: Int] = [:]
+        for event in events {
+            guard numerous.contains(event.name) else {
+                rows.append((event, 1))
+                run = [:]
+                continue
+            }
+            let key = "\(event.name) \(event.side?.rawValue ?? "") \(event.device ?? "")"
+            if let row = run[key] {
+                rows[row].count += 1
+            } else {
+                run[key] = rows.count
+                rows.append((event, 1))
+            }
+        }
+        return rows
     }
 
     private func offsetText(_ event: Event) -> String { "\((event.at - record.startedAt).milliseconds)" }
@@ -40,22 +62,31 @@ extension Explanation {
         case word(at: Int, String)
     }
 
-    private func step(_ event: Event, device: Int) -> Step {
+    private func step(_ event: Event, _ count: Int, device: Int) -> Step {
+        let times = count == 1 ? "" : " ×\(count)"
         if let signal = event.signal {
-            return event.side == .caller ? .arrow(from: 0, to: 1, signal) : .arrow(from: device, to: 1, signal)
+            return .arrow(from: event.side == .caller ? 0 : device, to: 1, signal + times)
         }
         switch event.name {
         case "delivered.socket": return .arrow(from: 1, to: device, "offer")
-        case "fetched": return .arrow(from: device, to: 1, "GET")
+        case "fetched": return .arrow(from: device, to: 1, "GET" + times)
         case "probe": return .arrow(from: 1, to: device, "ping")
         case "probe.failed": return .word(at: device, "no answer")
-        case "push.sent": return .arrow(from: 1, to: 2, event.kind == "missed" ? "missed call" : "push")
+        case "push.sent": return .arrow(from: 1, to: 2, Self.push(event.kind))
         case "push.result": return .arrow(from: 2, to: 1, event.status.map { "\($0)" } ?? "failed")
         case "push.cancelled": return .word(at: 1, "push taken back")
         case "ended": return .word(at: 1, "ended: \(event.reason ?? "")")
         case "no_device": return .word(at: 1, "no device")
         case "dnd": return .word(at: 1, "do not disturb")
         default: return .word(at: 1, Self.printable(event.name))
+        }
+    }
+
+    private static func push(_ kind: String?) -> String {
+        switch kind {
+        case "missed": "missed call"
+        case "alert": "alert"
+        default: "push"
         }
     }
 

@@ -11,6 +11,9 @@ extension Explanation {
         return "Verdict: " + parts.joined(separator: "\n         ")
     }
 
+    /// How long a phone may take from its push until it is heard of, before one wonders.
+    private static let wakingTime = Moment.Span.seconds(5)
+
     private var callee: String { record.callee.text }
 
     /// How it ended.
@@ -27,30 +30,59 @@ extension Explanation {
             let by = events.first { $0.signal == "answer" }?.device.map { " on \($0)" } ?? ""
             return "\(callee) answered\(by) at \(offset(answeredAt)); \(ending)."
         }
-        guard let endedAt = record.endedAt, let reason = record.reason else { return "The call is ringing." }
+        guard let endedAt = record.endedAt, let reason = record.reason else { return ringing }
         switch reason {
         case .cancelled:
             return
                 "The caller gave up first, \(Self.seconds(endedAt - record.startedAt)) after the offer; nobody had answered."
         case .unanswered: return "Nobody answered within \(Self.seconds(record.ringUntil - record.startedAt))."
-        case .declined: return "\(callee) declined at \(offset(endedAt))."
-        case .busy: return "\(callee) was in another call; the caller was told busy."
+        case .declined: return "\(callee) declined\(ender?.device.map { " on \($0)" } ?? "") at \(offset(endedAt))."
+        case .busy:
+            guard let device = ender?.device else {
+                return "\(callee) was in another call; the caller was told busy, as --busy-policy says."
+            }
+            return "\(callee)'s device \(device) said at \(offset(endedAt)) that it is busy, and the caller was told."
         case .glare:
             return
                 "Both called at once: \(record.replacedBy?.text ?? "the other call") went on, this one gave way to it."
         case .replaced: return "The caller began anew under the same callId at \(offset(endedAt))."
-        case .failed: return "The call failed at \(offset(endedAt)), as one side said."
+        case .failed: return "The call failed at \(offset(endedAt)), as \(enderName) said; nobody had answered."
         case .hangup, .answeredElsewhere, .declinedElsewhere, .disconnected:
             return "The call ended with \(reason.rawValue) at \(offset(endedAt))."
+        }
+    }
+
+    /// How it stands with a call that nobody has answered and that has not ended, as far as is written.
+    private var ringing: String {
+        // A server that runs ends it to the millisecond, and has written so a moment later.
+        guard now > record.ringUntil + .seconds(5) else { return "The call is ringing." }
+        return "The server stopped while the call rang, and has not run since: the phones stop by themselves, "
+            + "and the next start ends the call as unanswered."
+    }
+
+    /// The end that one side sent and that ended the call.
+    ///
+    /// A device that lost the call says later that it is done.
+    private var ender: Event? {
+        guard let endedAt = record.endedAt else { return nil }
+        return events.last { $0.signal == "end" && $0.at <= endedAt }
+    }
+
+    /// Who ended it.
+    private var enderName: String {
+        switch ender?.side {
+        case .caller: record.caller.text
+        case .callee: callee
+        case nil: "one side"
         }
     }
 
     private var ending: String {
         guard let endedAt = record.endedAt, let reason = record.reason else { return "the call goes on" }
         switch reason {
-        case .hangup: return "it ended by hang-up at \(offset(endedAt))"
+        case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
         case .disconnected: return "it ended at \(offset(endedAt)) because one side was gone for longer than its grace"
-        case .failed: return "it failed at \(offset(endedAt)), as one side said"
+        case .failed: return "it failed at \(offset(endedAt)), as \(enderName) said"
         case .replaced: return "the caller began anew under the same callId at \(offset(endedAt))"
         case .cancelled, .declined, .busy, .unanswered, .answeredElsewhere, .declinedElsewhere, .glare:
             return "it ended with \(reason.rawValue) at \(offset(endedAt))"
@@ -59,7 +91,6 @@ extension Explanation {
 
     /// A line for each device that the call was meant to reach.
     private var reached: [String] {
-        if record.reason == .glare || record.reason == .busy { return [] }
         var devices: [String] = []
         for event in events where ["delivered.socket", "push.sent", "push.result", "probe.failed"].contains(event.name)
         {
@@ -68,10 +99,11 @@ extension Explanation {
         let lines = devices.map { line(for: $0) }
         if !lines.isEmpty { return lines }
         guard events.contains(where: { $0.name == "no_device" }) else { return [] }
-        return [
-            "\(callee) had no connection, and no device registered for pushes: nothing could ring. "
-                + "The app must PUT /api/me/devices with its VoIP token."
-        ]
+        let none = "\(callee) had no connection, and no device registered for pushes"
+        if let life = events.first(where: { $0.isLife }) {
+            return ["\(none): the call was found at \(offset(life.at)) by whoever asked for it."]
+        }
+        return ["\(none): nothing could ring. The app must PUT /api/me/devices with its VoIP token."]
     }
 
     private func line(for device: String) -> String {
@@ -79,7 +111,11 @@ extension Explanation {
         let name = "\(callee)'s \(model(of: device))"
         if let push = own.last(where: { $0.name == "push.result" }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.name == "push.sent" }) {
-            return name + " was pushed at \(offset(push.at)); APNs had not answered when this was asked."
+            let isTakenBack = own.contains { $0.name == "push.cancelled" && $0.position > push.position }
+            return name + " \(verb(push)) at \(offset(push.at)); "
+                + (isTakenBack
+                    ? "that was taken back before it left, for the call rang no more."
+                    : "no answer of APNs is known.")
         }
         return name + bySocket(own)
     }
@@ -87,44 +123,106 @@ extension Explanation {
     private func bySocket(_ own: [Event]) -> String {
         guard let delivered = own.first(where: { $0.name == "delivered.socket" }) else { return " was not reached." }
         if let failed = own.first(where: { $0.name == "probe.failed" }) {
-            return " looked connected, but its socket was dead (no answer to the ping by \(offset(failed.at))), "
-                + "and it has no push token of its own: nothing else could wake it."
+            let dead = " looked connected, but its socket was dead (no answer to the ping by \(offset(failed.at)))"
+            let isNameless = failed.device.map { Self.isNameless($0) } ?? false
+            let isWoken = events.contains { event in
+                event.name == "push.sent" && event.device.map { $0.hasPrefix("d-") } ?? false
+            }
+            return isNameless && isWoken
+                ? dead + "; the registration without a name was pushed for it."
+                : dead + ", and it has no push token of its own: nothing else could wake it."
         }
         if let rang = own.first(where: { $0.signal == "ringing" }) {
             return " rang by its socket at \(offset(rang.at))."
         }
-        if own.contains(where: { $0.signal == "answer" }) {
+        if own.contains(where: { $0.signal != nil }) {
             return " got the offer by its socket at \(offset(delivered.at))."
         }
-        return " got the offer by its socket at \(offset(delivered.at)), but its app never said that it rings."
+        let isRinging = record.answeredAt == nil && record.endedAt == nil && now <= record.ringUntil
+        return " got the offer by its socket at \(offset(delivered.at)), "
+            + (isRinging ? "and its app has not said yet that it rings." : "but its app never said that it rings.")
     }
 
     private func pushed(_ push: Event, _ own: [Event]) -> String {
-        let sent = own.last { $0.name == "push.sent" && $0.at <= push.at }?.at ?? push.at
-        let dead = events.contains { $0.name == "probe.failed" }
-        let why = dead ? " (a socket that did not answer its ping was closed first)" : ""
+        let sent = own.last { $0.name == "push.sent" && $0.position < push.position } ?? push
+        var why =
+            hadCorpse(push.device, before: sent) ? " (a socket that did not answer its ping was closed first)" : ""
+        let tries = own.count { $0.name == "push.sent" && $0.position <= sent.position }
+        if tries > 1 { why += " (try \(tries))" }
         let service = push.environment.map { " (\($0))" } ?? ""
         guard push.status == 200 else {
             let reason = push.reason.map(Self.printable) ?? "no reason given"
-            let hint = PushHint.text(forReason: push.reason).map { ": \($0)" } ?? ""
+            let hint = hint(for: push).map { ": \($0)" } ?? ""
             if let status = push.status {
-                return " was pushed at \(offset(sent))\(why), and APNs\(service) refused: \(status) \(reason)\(hint)."
+                return
+                    " \(verb(sent)) at \(offset(sent.at))\(why), and APNs\(service) refused: \(status) \(reason)\(hint)."
             }
-            return " was to be pushed at \(offset(sent))\(why), but \(reason)\(hint)."
+            return " was to be pushed at \(offset(sent.at))\(why), but \(reason)\(hint)."
         }
-        let taken = " was pushed at \(offset(sent))\(why), APNs accepted it\(service) at \(offset(push.at)), "
-        // A phone that a push wakes comes back under the name of its token or its connection.
-        if let life = events.first(where: { isLife($0, after: sent) }) {
+        let taken = " \(verb(sent)) at \(offset(sent.at))\(why), APNs accepted it\(service) at \(offset(push.at)), "
+        if let life = events.first(where: { $0.position > sent.position && $0.isLife && $0.device == push.device }) {
             return taken + "and it came back at \(offset(life.at))."
         }
-        return taken
-            + "but the phone never came back: it is off or without network, or iOS withholds pushes from an app "
+        if let life = nameless(after: sent), let name = life.device {
+            let pushes = Set(events.filter { $0.name == "push.sent" && $0.kind != "missed" }.map(\.device))
+            return taken
+                + (pushes.count == 1
+                    ? "and it came back at \(offset(life.at)) as \(name)."
+                    : "and a phone without a name came back at \(offset(life.at)) as \(name): this one, or another.")
+        }
+        return taken + silence(since: sent)
+    }
+
+    /// What it means that nothing was heard of a phone since its push.
+    private func silence(since sent: Event) -> String {
+        guard let stopped = record.answeredAt ?? record.endedAt ?? (now > record.ringUntil ? record.ringUntil : nil)
+        else {
+            return "and the phone has not come back yet."
+        }
+        if record.reason != .unanswered, stopped - sent.at < Self.wakingTime {
+            return "but the phone had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
+        }
+        if sent.kind == PushOrder.Kind.alert.rawValue { return "but nobody opened the app." }
+        return "but the phone never came back: it is off or without network, or iOS withholds pushes from an app "
             + "that did not report earlier calls."
     }
 
-    private func isLife(_ event: Event, after moment: Moment) -> Bool {
-        guard event.at >= moment, event.side != .caller else { return false }
-        return event.signal != nil || event.name == "fetched" || event.name == "delivered.socket"
+    /// What helps where a push was not taken.
+    private func hint(for push: Event) -> String? {
+        guard push.status == nil, let reason = push.reason else { return PushHint.text(forReason: push.reason) }
+        return reason == PushHint.onlyLogged ? PushHint.text(for: .onlyLogged) : PushHint.network
+    }
+
+    /// How a device was told.
+    ///
+    /// A phone on which iOS seems to withhold VoIP pushes gets a notice that rings once.
+    private func verb(_ push: Event) -> String {
+        guard push.kind == PushOrder.Kind.alert.rawValue else { return "was pushed" }
+        return "had not reacted to its last \(Switchboard.pushesUntilAlert) VoIP pushes, and was sent a notice instead"
+    }
+
+    /// Whether a device, or the phone without a name that it stands for, had a dead socket before its push.
+    private func hadCorpse(_ device: String?, before sent: Event) -> Bool {
+        let isNamed = device.map { !Self.isNameless($0) } ?? true
+        return events.contains { event in
+            guard event.name == "probe.failed", event.position < sent.position else { return false }
+            return event.device == device || (!isNamed && event.device.map { Self.isNameless($0) } ?? false)
+        }
+    }
+
+    /// A phone that a push wakes may come back under the name of its token or its connection: the first sign of one
+    /// that was not there before.
+    private func nameless(after sent: Event) -> Event? {
+        let known = Set(events.prefix { $0.position <= sent.position }.map(\.device))
+        return events.first {
+            $0.position > sent.position && $0.isLife && !known.contains($0.device)
+                && $0.device.map { Self.isNameless($0) } ?? false
+        }
+    }
+
+    /// Whether the server made a device's name: of a token, of a connection, or of a registration without one.
+    private static func isNameless(_ device: String) -> Bool {
+        device.hasPrefix("t-") || device.hasPrefix("c-") || device.hasPrefix("d-")
     }
 
     /// What kind of device it is, in a word.

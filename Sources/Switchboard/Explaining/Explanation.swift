@@ -1,4 +1,4 @@
-import CallCore
+public import CallCore
 import CallWire
 
 /// Why a call rang, or did not: its ladder as text, and a verdict in plain words.
@@ -12,9 +12,13 @@ public struct Explanation: Sendable {
     let events: [Event]
     /// The callee's devices as far as they are registered.
     let devices: [DeviceRecord]
+    /// When this is asked.
+    let now: Moment
 
     /// One event of the timeline, taken apart.
     struct Event {
+        /// Its place among all events of the call.
+        let position: Int
         let at: Moment
         let name: String
         let side: Side?
@@ -24,7 +28,8 @@ public struct Explanation: Sendable {
         let kind: String?
         let environment: String?
 
-        init(_ record: TimelineRecord) {
+        init(_ record: TimelineRecord, position: Int) {
+            self.position = position
             at = record.at
             name = record.event
             // We wrote the members; if they cannot be read, the event's name still tells something.
@@ -45,14 +50,29 @@ public struct Explanation: Sendable {
             if name == "offer" { return name }
             return name.hasPrefix("signal.") ? String(name.dropFirst(7)) : nil
         }
+
+        /// Whether it shows that a device of the callee was there.
+        var isLife: Bool {
+            guard side != .caller else { return false }
+            return signal != nil || name == "fetched" || name == "delivered.socket"
+        }
     }
 
-    /// An explanation of a kept call: its timeline, its log as far as it is kept, the callee's devices.
-    public init(record: CallRecord, events: [TimelineRecord], log: [EntryRecord], devices: [DeviceRecord]) {
+    /// An explanation of a kept call: its timeline, its log as far as it is kept, the callee's devices, as things stand
+    /// at a moment of the wall clock.
+    public init(
+        record: CallRecord,
+        events: [TimelineRecord],
+        log: [EntryRecord],
+        devices: [DeviceRecord],
+        at now: Moment
+    ) {
         self.record = record
         let all = log.compactMap { TimelineRecord($0) } + events
-        self.events = all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { Event(all[$0]) }
+        let order = all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }
+        self.events = order.enumerated().map { Event(all[$1], position: $0) }
         self.devices = devices
+        self.now = now
     }
 
     /// The whole explanation: what call it was, its ladder, the verdict.
@@ -66,11 +86,16 @@ public struct Explanation: Sendable {
         return text
     }
 
-    /// Text of a user's making as it may be printed: one line, no control characters.
+    /// Text of a user's making as it may be printed: one line, no control characters, none that turns the line around.
     static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) ? " " : $0 }
+                text.unicodeScalars.map { scalar in
+                    switch scalar.value {
+                    case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: " "
+                    default: scalar
+                    }
+                }
             )
         )
     }

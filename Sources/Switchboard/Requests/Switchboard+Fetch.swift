@@ -27,7 +27,9 @@ extension Switchboard {
         if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
             drive(call, .notified(phone), at: now)
         }
-        if side == .callee, case .ringing = call.session.phase { note(call, "fetched", device: phone.id, at: now) }
+        if side == .callee, case .ringing = call.session.phase, call.notesFetch(by: phone.id) {
+            note(call, "fetched", device: phone.id, at: now)
+        }
         let poll = Poll(
             call: call.number,
             who: who,

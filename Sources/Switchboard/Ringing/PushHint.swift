@@ -33,6 +33,12 @@ enum PushHint {
         "BadEnvironmentKeyIdInToken": "the APNs key is for the other environment",
     ]
 
+    /// What stands in a timeline as the reason where no push leaves this server.
+    static let onlyLogged = "no APNs key is configured: pushes are only logged"
+
+    /// What to look at where APNs is not reached, or does not answer.
+    static let network = "check the network, a proxy, the firewall for port 443"
+
     static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
     /// What a reason of APNs means.
@@ -42,7 +48,7 @@ enum PushHint {
         switch result {
         case .answered(200, _, _): nil
         case .answered(_, let reason, _): reason.flatMap { texts[$0] }
-        case .unreachable: "APNs could not be reached: check the network, a proxy, the firewall for port 443"
+        case .unreachable: "APNs could not be reached: \(network)"
         case .cancelled: nil
         case .onlyLogged: "start the server with --apns-key-file, --apns-key-id and --apns-team-id"
         }

@@ -53,7 +53,7 @@ extension Switchboard {
                     json.value(why)
                 case .onlyLogged:
                     json.name("reason")
-                    json.value("no APNs key is configured: pushes are only logged")
+                    json.value(PushHint.onlyLogged)
                 case .cancelled: break
                 }
                 json.name("kind")
@@ -90,13 +90,18 @@ extension Switchboard {
 
     /// Forgets a token, unless the phone has registered since it died, or so many die that the fault must be ours.
     private func dropToken(of device: inout DeviceRecord, _ wake: Wake, diedAt: Moment?, at now: Moment) {
-        guard breaker.mayDelete(at: now) else { return }
+        // A phone that has registered since has nothing wrong with it, and is no sign of a fault of ours.
         switch wake.kind {
         case .voip:
-            guard device.voipToken == wake.token, isOver(device.voipTokenAt, diedAt) else { return }
+            guard device.voipToken == wake.token, isOver(device.voipTokenAt, diedAt), breaker.mayDelete(at: now) else {
+                return
+            }
             device.voipToken = nil
         case .alert:
-            guard device.alertToken == wake.token, isOver(device.alertTokenAt, diedAt) else { return }
+            guard device.alertToken == wake.token, isOver(device.alertTokenAt, diedAt), breaker.mayDelete(at: now)
+            else {
+                return
+            }
             device.alertToken = nil
         }
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallCore
+import LibWebSockets
 import SQLiteStore
 import Switchboard
 
@@ -13,7 +14,10 @@ struct ExplainCommand: ParsableCommand {
 
     @Argument(help: "The call's name.") var callId: String
     @Option(help: "The server's data folder.") var data = "./data"
-    @Option(help: "One of the call's two users, where others use the same callId.") var user: String?
+    @Option(help: "One of the call's two users, where others use the same callId; twice for both.")
+    var user: [String] = []
+    @Option(help: "Which use of the callId between the two, where it was used again; the newest otherwise.")
+    var epoch: UInt32?
 
     func run() throws {
         do throws(Complaint) { print(try explain(), terminator: "") } catch { throw error.shown() }
@@ -23,24 +27,33 @@ struct ExplainCommand: ParsableCommand {
         guard let id = CallID(callId) else {
             throw Complaint("\(callId) is no callId: 1 to 128 of A–Z a–z 0–9 . _ : -")
         }
-        var asker: UserID?
-        if let user {
-            guard let id = UserID(user) else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
-            asker = id
+        guard user.count <= 2 else { throw Complaint("--user may be given twice: a call has two users") }
+        var users: [UserID] = []
+        for name in user {
+            guard let id = UserID(name) else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+            users.append(id)
         }
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)
-            guard let (record, events) = try reader.timeline(of: id, user: asker) else {
-                throw StoreFailure("There is no call \(callId) in \(data).")
+            let namesakes = try reader.calls(named: id, of: users, limit: Namesakes.limit)
+            guard let record = namesakes.first(where: { epoch == nil || $0.epoch == epoch }) else {
+                throw StoreFailure("There is no call \(callId)\(restriction) in \(data).")
             }
             return Explanation(
                 record: record,
-                events: events,
+                events: try reader.timeline(of: record.number),
                 log: try reader.log(of: record.number),
-                devices: try reader.devices(of: record.callee)
-            ).text
+                devices: try reader.devices(of: record.callee),
+                at: Moment(milliseconds: Int64(Server.wallClockMilliseconds()))
+            ).text + Namesakes(of: record, among: namesakes).text
         } catch {
             throw Complaint(error.message)
         }
+    }
+
+    /// What was asked for besides the name.
+    private var restriction: String {
+        let whose = user.isEmpty ? "" : " of " + user.joined(separator: " and ")
+        return whose + (epoch.map { ", epoch \($0)," } ?? "")
     }
 }

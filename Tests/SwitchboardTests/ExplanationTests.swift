@@ -1,0 +1,161 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("The verdict on a call")
+struct ExplanationTests {
+    /// A call of 11 to 10 that began at 0, rings for 45 s, and met these events.
+    private func explain(
+        _ events: [(Int64, String, String)],
+        reason: EndReason? = nil,
+        endedAt: Int64? = nil,
+        answeredAt: Int64? = nil,
+        askedAt: Int64 = 1_000
+    ) throws -> String {
+        let moment = { (milliseconds: Int64) in Moment(milliseconds: milliseconds) }
+        let record = CallRecord(
+            number: CallNumber(rawValue: 1),
+            id: try call("c-1"),
+            epoch: 1,
+            room: "p2p:11-10",
+            caller: try user("11"),
+            callee: try user("10"),
+            displayName: nil,
+            hasVideo: false,
+            startedAt: moment(0),
+            ringUntil: moment(45_000),
+            answeredAt: answeredAt.map(moment),
+            endedAt: endedAt.map(moment),
+            reason: reason
+        )
+        let offer = TimelineRecord(at: moment(0), event: "offer", details: #""side":"caller","device":"a1","seq":1"#)
+        return Explanation(
+            record: record,
+            events: [offer] + events.map { TimelineRecord(at: moment($0.0), event: $0.1, details: $0.2) },
+            log: [],
+            devices: [],
+            at: moment(askedAt)
+        ).text
+    }
+
+    private let pushed: [(Int64, String, String)] = [
+        (0, "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#),
+        (10, "push.result", #""device":"b1","status":200,"kind":"voip","environment":"sandbox""#),
+    ]
+
+    @Test("does not take the tablet that rang for the phone that was pushed and never came")
+    func otherDevice() throws {
+        let text = try explain(
+            [(0, "delivered.socket", #""device":"b2""#)] + pushed
+                + [(90, "signal.ringing", #""side":"callee","device":"b2","seq":3"#)]
+        )
+        #expect(text.contains("b1 was pushed at +0.00 s, APNs accepted it (sandbox) at +0.01 s, and the phone has not"))
+        #expect(text.contains("b2 rang by its socket at +0.09 s."))
+    }
+
+    @Test("takes a phone without a name for the one that was pushed, and says that it guesses where there were two")
+    func nameless() throws {
+        let came = (Int64(80), "fetched", #""device":"t-00""#)
+        #expect(try explain(pushed + [came]).contains("and it came back at +0.08 s as t-00."))
+        let other = (Int64(0), "push.sent", #""device":"b2","kind":"voip","environment":"sandbox""#)
+        #expect(try explain(pushed + [other, came]).contains("as t-00: this one, or another."))
+        let before = (Int64(0), "delivered.socket", #""device":"t-00""#)
+        #expect(try explain([before] + pushed + [came]).contains("the phone has not come back"))
+    }
+
+    @Test("says of a device alone that its socket was dead, not of one that was pushed at once")
+    func corpse() throws {
+        let failed = (Int64(300), "probe.failed", #""device":"b2""#)
+        #expect(!(try explain(pushed + [failed]).contains("was closed first")))
+        let text = try explain([(0, "delivered.socket", #""device":"b2""#)] + pushed + [failed])
+        #expect(text.contains("b2 looked connected") && text.contains("no push token of its own"))
+        let own = (Int64(0), "probe.failed", #""device":"b1""#)
+        #expect(try explain([own] + pushed).contains("was closed first"))
+    }
+
+    @Test("does not wonder at a phone that had no time to come back")
+    func noTime() throws {
+        #expect(try explain(pushed, askedAt: 300).contains("and the phone has not come back yet."))
+        let brief = try explain(pushed, reason: .cancelled, endedAt: 400)
+        #expect(brief.contains("had not come back when the ringing stopped, 0.40 s later."))
+        for (reason, endedAt) in [(EndReason.cancelled, Int64(9_000)), (.unanswered, 45_000)] {
+            let text = try explain(pushed, reason: reason, endedAt: endedAt, askedAt: 50_000)
+            #expect(text.contains("but the phone never came back: it is off"))
+        }
+    }
+
+    @Test("knows the registration without a name for the connection without one that was dead")
+    func namelessCorpse() throws {
+        let text = try explain([
+            (0, "delivered.socket", #""device":"c-1""#), (300, "probe.failed", #""device":"c-1""#),
+            (300, "push.sent", #""device":"d-1","kind":"voip","environment":"sandbox""#),
+            (310, "push.result", #""device":"d-1","status":200,"kind":"voip","environment":"sandbox""#),
+        ])
+        #expect(text.contains("; the registration without a name was pushed for it."))
+        #expect(text.contains("d-1 was pushed at +0.30 s (a socket that did not answer its ping was closed first)"))
+    }
+
+    @Test("says that a server is not there which has let the ring's end go by")
+    func stopped() throws {
+        #expect(try explain(pushed, askedAt: 44_000).contains("The call is ringing."))
+        #expect(try explain(pushed, askedAt: 60_000).contains("The server stopped while the call rang"))
+    }
+
+    @Test("says who ended it, and whether busy was a phone's word or the policy's")
+    func ender() throws {
+        let end = (Int64(20), "signal.end", #""side":"callee","device":"b2","seq":4"#)
+        #expect(try explain([end], reason: .declined, endedAt: 20).contains("10 declined on b2 at +0.02 s."))
+        #expect(
+            try explain([end], reason: .busy, endedAt: 20).contains("10's device b2 said at +0.02 s that it is busy")
+        )
+        #expect(try explain([], reason: .busy, endedAt: 0).contains("10 was in another call"))
+        let answer = (Int64(10), "signal.answer", #""side":"callee","device":"b2","seq":3"#)
+        let late = (Int64(30), "signal.end", #""side":"callee","device":"b3","seq":6"#)
+        let text = try explain([answer, end, late], reason: .hangup, endedAt: 20, answeredAt: 10)
+        #expect(text.contains("10 answered on b2 at +0.01 s; 10 hung up at +0.02 s."))
+    }
+
+    @Test("does not say that nothing could ring of a call that was answered all the same")
+    func found() throws {
+        let events = [
+            (Int64(0), "no_device", ""), (2_000, "fetched", #""device":"t-00""#),
+            (2_100, "signal.answer", #""side":"callee","device":"t-00","seq":3"#),
+        ]
+        let text = try explain(events, answeredAt: 2_100, askedAt: 3_000)
+        #expect(!text.contains("nothing could ring"))
+        #expect(text.contains("the call was found at +2.00 s by whoever asked for it"))
+    }
+
+    @Test("shows two hundred candidates as a row for each side")
+    func candidates() throws {
+        var events: [(Int64, String, String)] = []
+        for number in 0..<100 {
+            events.append((Int64(number), "signal.ice", #""side":"caller","device":"a1","seq":\#(number + 3)"#))
+            events.append((Int64(number), "signal.ice", #""side":"callee","device":"b1","seq":\#(number + 200)"#))
+        }
+        let text = try explain(events)
+        #expect(text.split(separator: "\n").filter { $0.contains("ice ×100") }.count == 2)
+        #expect(text.split(separator: "\n").count < 10)
+    }
+
+    @Test("says that a phone got a notice where VoIP pushes had no effect, and at which try it was reached")
+    func notice() throws {
+        let text = try explain([
+            (0, "push.sent", #""device":"b1","kind":"alert","environment":"sandbox""#),
+            (5, "push.result", #""device":"b1","status":503,"kind":"alert","environment":"sandbox""#),
+            (255, "push.sent", #""device":"b1","kind":"alert","environment":"sandbox""#),
+            (260, "push.result", #""device":"b1","status":200,"kind":"alert","environment":"sandbox""#),
+        ])
+        #expect(
+            text.contains("had not reacted to its last 3 VoIP pushes, and was sent a notice instead at +0.26 s (try 2)")
+        )
+        #expect(text.contains("── alert ───────▶"))
+    }
+
+    @Test("holds nothing that turns a line around or ends it")
+    func printable() {
+        #expect(Explanation.printable("a\u{1B}b\nc\u{202E}d\u{2066}é山") == "a b c d é山")
+    }
+}

@@ -1,0 +1,116 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("The notice of a missed call")
+struct MissedCallTests {
+    /// 11 rings 10, whose phone b1 has a VoIP token and one for notices; the VoIP push is taken.
+    private func rung(_ world: World = World(), alert: String? = "a1a1") throws -> (world: World, caller: SessionID) {
+        try world.register(try who("10"), "b1", voip: "b1b1", alert: alert)
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10", more: #","displayName":"山田""#))
+        for push in world.takenPushes() { world.answerPush(push, 200) }
+        return (world, caller)
+    }
+
+    private func notices(_ world: World) -> [PushOrder] { world.takenPushes().filter { $0.kind == .alert } }
+
+    @Test("goes to the phone that was pushed when nobody answered, and when the caller gave up")
+    func missed() throws {
+        for givesUp in [false, true] {
+            let (world, caller) = try rung()
+            if givesUp { world.send(caller, World.plain("end", "c-1", id: "e")) } else { world.wait(46) }
+            let notice = try #require(notices(world).first)
+            #expect(notice.token == "a1a1" && notice.topic == "com.example.app")
+            let payload = Reply(body: notice.payload)
+            #expect(payload["type"] == "call.missed" && payload["callId"] == "c-1")
+            #expect(payload["fromUserId"] == "11" && payload["fromDisplayName"] == "山田")
+            world.answerPush(notice, 503)
+            world.wait(60)
+            #expect(world.pushes.isEmpty, "it is told once")
+        }
+    }
+
+    @Test("goes to a phone that rang by its socket, too")
+    func bySocket() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        let (callee, caller) = (try world.open("10", "b1"), try world.open("11", "a1"))
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.give(.ponged(callee))
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        #expect(notices(world).map(\.token) == ["a1a1"])
+    }
+
+    @Test(
+        "does not go where the call was declined, answered, or kept from its callee, nor to a phone that did not ring"
+    )
+    func notMissed() throws {
+        let (declined, _) = try rung()
+        declined.send(try declined.open("10", "b1"), World.plain("end", "c-1", id: "e"))
+        let (answered, caller) = try rung()
+        answered.send(try answered.open("10", "b1"), World.answer("c-1"))
+        answered.send(caller, World.plain("end", "c-1", id: "e"))
+        let hidden = World()
+        #expect(try hidden.reply(try who("10"), .doNotDisturb(until: World.start + .seconds(600))).status == 200)
+        _ = try rung(hidden)
+        hidden.wait(46)
+        let (without, _) = try rung(alert: nil)
+        try without.register(try who("10"), "b2", voip: nil, alert: "a2a2")
+        without.wait(46)
+        for world in [declined, answered, hidden, without] { #expect(notices(world).isEmpty) }
+    }
+}
+
+@Suite("A phone that does not react to its pushes")
+struct PushHealthTests {
+    /// One more call to 10 that rings out; how its phone was told of it.
+    private func ring(_ number: Int, _ caller: SessionID, in world: World) throws -> PushOrder {
+        world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)"))
+        let push = try #require(world.takenPushes().first)
+        world.answerPush(push, 200)
+        world.send(caller, World.plain("end", "c-\(number)", id: "e\(number)"))
+        for notice in world.takenPushes() { world.answerPush(notice, 200) }
+        return push
+    }
+
+    @Test("gets a notice instead at the fourth call, until it shows up again")
+    func alert() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        world.wait(1)
+        let caller = try world.open("11", "a1")
+        for number in 1...3 { #expect(try ring(number, caller, in: world).kind == .voip) }
+        let notice = try ring(4, caller, in: world)
+        #expect(notice.kind == .alert && notice.token == "a1a1" && notice.topic == "com.example.app")
+        #expect(Reply(body: notice.payload)["type"] == "call.incoming")
+        world.wait(1)
+        world.give(.closed(try world.open("10", "b1")))
+        #expect(try ring(5, caller, in: world).kind == .voip)
+    }
+
+    @Test("goes on to be pushed where it takes no notices")
+    func voip() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "b1b1")
+        world.wait(1)
+        let caller = try world.open("11", "a1")
+        for number in 1...6 { #expect(try ring(number, caller, in: world).kind == .voip) }
+    }
+
+    @Test("is not blamed for pushes that APNs refused")
+    func refused() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        world.wait(1)
+        let caller = try world.open("11", "a1")
+        for number in 1...5 {
+            world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)"))
+            world.answerPush(try #require(world.takenPushes().first), 400, "DeviceTokenNotForTopic")
+            world.send(caller, World.plain("end", "c-\(number)", id: "e\(number)"))
+            _ = world.takenPushes()
+        }
+        #expect(try ring(6, caller, in: world).kind == .voip)
+    }
+}

@@ -99,6 +99,10 @@ struct Connection {
     var closeCode: UInt16 = 0
     var peer = PeerAddress()
     var queue = FrameQueue()
+    /// What this turn has for the peer, in the server's outbox: the last frame, each points to the one before it; -1 for none.
+    var lastOut = Int32(-1)
+    /// Of those, in bytes.
+    var outBytes: Int32 = 0
     /// The message that is being assembled; once closing, the close frame's reason.
     var partial: [UInt8] = []
     var exchange: Exchange?

@@ -16,9 +16,11 @@ extension Server {
 
     func finishTurn() {
         // What is done there may touch the delegate again: that is for the next turn, which comes before any wait.
-        guard isTouched else { return }
-        isTouched = false
-        delegate?.loopTurned()
+        if isTouched {
+            isTouched = false
+            delegate?.loopTurned()
+        }
+        sendOutbox()
     }
 
     /// The loop's clock; good enough for deadlines of seconds.

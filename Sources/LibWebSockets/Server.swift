@@ -29,6 +29,8 @@ public final class Server: @unchecked Sendable {
     /// A descriptor to give up for a moment when all others are taken: to accept a connection and close it.
     var spareDescriptor = Int32(-1)
     var lastSerial: UInt32 = 0
+    /// What goes out at the end of this turn.
+    var outbox = Outbox()
     /// Whether the delegate was called since it last heard ``ServerDelegate/loopTurned()``.
     var isTouched = false
     /// What `Sec-WebSocket-Protocol` is to say in the upgrade that is going on.

@@ -49,7 +49,7 @@ public enum UpgradeDecision: Sendable {
 
 /// What became of a frame given to ``Server/send(_:to:)``.
 public enum SendOutcome: Sendable, Equatable {
-    /// It is with the kernel, or with the library for the rest of it.
+    /// Nothing is before it: it goes out at the end of this turn.
     case written
     /// It waits behind others.
     case queued

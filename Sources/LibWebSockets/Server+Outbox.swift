@@ -1,0 +1,100 @@
+internal import CLibwebsockets
+internal import Glibc
+
+/// The frames of one turn, of all sessions, as they were sent.
+///
+/// One array for all of them, which keeps its memory: a session that only waits owns nothing.
+struct Outbox {
+    /// A frame, and where in the array the one before it to the same peer lies; -1 for none.
+    struct Entry {
+        var frame: WaitingFrame
+        var before: Int32
+    }
+
+    var entries: [Entry] = []
+    /// To whom, in the order of their first frames.
+    var addressees: [ConnectionID] = []
+}
+
+/// One peer's frames go out together at the end of the turn.
+///
+/// A packet for each of them is what relaying costs most: the kernel's way through its network, and the reader's waking. In
+/// a busy turn a session gets several, candidates and acks; held back by `TCP_CORK` they travel as one.
+extension Server {
+    /// How much of one turn is held back for one peer.
+    ///
+    /// What is more goes at once, so that a peer that does not read is noticed.
+    private static let mostHeldBytes = 32_768
+
+    /// Keeps a frame for the end of the turn.
+    @inline(__always)
+    func hold(_ frame: WaitingFrame, for slot: Int) {
+        if table[slot].lastOut < 0 {
+            outbox.addressees.append(table.id(of: slot))
+            table[slot].outBytes = 0
+        }
+        let before = table[slot].lastOut
+        table[slot].lastOut = Int32(truncatingIfNeeded: outbox.entries.count)
+        table[slot].outBytes += Int32(truncatingIfNeeded: frame.bytes.count - Self.headroom)
+        outbox.entries.append(Outbox.Entry(frame: frame, before: before))
+        if Int(table[slot].outBytes) > Self.mostHeldBytes { sendOut(slot) }
+    }
+
+    /// What of this turn waits for a peer, in bytes.
+    func waitingBytes(_ slot: Int) -> Int { table[slot].lastOut < 0 ? 0 : Int(table[slot].outBytes) }
+
+    /// The turn is over: everything goes out.
+    func sendOutbox() {
+        guard !outbox.entries.isEmpty else { return }
+        // Nobody is called back from here, so that nothing is added meanwhile.
+        for id in outbox.addressees { if let slot = table.slot(of: id) { sendOut(slot) } }
+        outbox.entries.removeAll(keepingCapacity: outbox.entries.capacity <= 4_096)
+        outbox.addressees.removeAll(keepingCapacity: outbox.addressees.capacity <= 4_096)
+    }
+
+    /// Sends what is held back for one peer; what it does not take waits until it reads.
+    func sendOut(_ slot: Int) {
+        let last = table[slot].lastOut
+        guard last >= 0 else { return }
+        table[slot].lastOut = -1
+        guard table[slot].phase == .open, let wsi = table[slot].wsi else { return }
+        guard outbox.entries[Int(last)].before >= 0 else {
+            let frame = take(last)
+            if !write(frame, wsi) { broken(slot, wsi) }
+            return
+        }
+        var chain: [Int32] = []
+        var next = last
+        while next >= 0 {
+            chain.append(next)
+            next = outbox.entries[Int(next)].before
+        }
+        let socket = lws_get_socket_fd(wsi)
+        cork(socket, true)
+        var isBlocked = false
+        for place in chain.reversed() {
+            let frame = take(place)
+            if isBlocked {
+                table[slot].queue.append(frame)
+            } else if !write(frame, wsi) {
+                broken(slot, wsi)
+                return
+            } else {
+                isBlocked = lws_partial_buffered(wsi) != 0
+            }
+        }
+        cork(socket, false)
+        if isBlocked { lws_callback_on_writable(wsi) }
+    }
+
+    private func take(_ place: Int32) -> WaitingFrame {
+        let frame = outbox.entries[Int(place)].frame
+        outbox.entries[Int(place)].frame.bytes = []
+        return frame
+    }
+
+    private func cork(_ socket: Int32, _ isOn: Bool) {
+        var value: Int32 = isOn ? 1 : 0
+        setsockopt(socket, Int32(IPPROTO_TCP), TCP_CORK, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+}

@@ -119,7 +119,9 @@ struct JSONScanner {
     private mutating func string() throws(JSONFault) -> Bool {
         position += 1
         var isPlain = true
-        while position < end {
+        while true {
+            skipOrdinary()
+            guard position < end else { break }
             let byte = bytes[position]
             if byte == UInt8(ascii: "\"") {
                 position += 1
@@ -143,6 +145,22 @@ struct JSONScanner {
             }
         }
         throw .syntax
+    }
+
+    /// Goes on to the next quote, backslash or control character of a string: an SDP is long.
+    private mutating func skipOrdinary() {
+        position = nextSpecial(from: position)
+    }
+
+    private func nextSpecial(from start: Int) -> Int {
+        let text = bytes.span
+        var place = start
+        while place < end {
+            let byte = text[place]
+            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { break }
+            place += 1
+        }
+        return place
     }
 
     private mutating func number() throws(JSONFault) {
@@ -170,10 +188,9 @@ struct JSONScanner {
 
     private mutating func word(_ word: StaticString, _ kind: JSONObject.Kind) throws(JSONFault) -> JSONObject.Kind {
         let text = String(describing: word).utf8
-        guard position + text.count <= end, bytes[position..<position + text.count].elementsEqual(text) else {
-            throw .syntax
-        }
-        position += text.count
+        let count = text.count
+        guard position + count <= end, bytes[position..<position + count].elementsEqual(text) else { throw .syntax }
+        position += count
         return kind
     }
 }

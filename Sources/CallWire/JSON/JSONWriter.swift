@@ -44,7 +44,11 @@ public struct JSONWriter {
     public mutating func value(_ text: String) {
         comma()
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 { escape(byte) }
+        if Self.needsNoEscape(text) {
+            bytes.append(contentsOf: text.utf8)
+        } else {
+            for byte in text.utf8 { escape(byte) }
+        }
         bytes.append(UInt8(ascii: "\""))
         needsComma = true
     }
@@ -109,6 +113,16 @@ public struct JSONWriter {
     }
 
     private mutating func append(_ text: StaticString) { bytes.append(contentsOf: String(describing: text).utf8) }
+
+    /// Most text is copied as it is.
+    private static func needsNoEscape(_ text: String) -> Bool {
+        let bytes = text.utf8Span.span
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return false }
+        }
+        return true
+    }
 
     private mutating func escape(_ byte: UInt8) {
         switch byte {

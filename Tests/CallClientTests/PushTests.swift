@@ -71,6 +71,24 @@ struct PushTests {
         #expect(bench.client.deadline == nil || bench.phase == .ended)
     }
 
+    @Test("for a call that the server has lost stops ringing once it was asked six times")
+    func lost() {
+        var bench = Bench(isOpen: false)
+        let until = bench.now + .seconds(44)
+        bench.take(.pushed(Bench.push(at: bench.now)))
+        var answered = 0
+        while bench.phase == .ringing, bench.now < until {
+            let asked = bench.history.compactMap(\.fetched)
+            if asked.count > answered, let number = asked.last {
+                answered += 1
+                bench.take(.fetched(number, .failure(.refused(code: "not_found"))))
+            } else {
+                bench.pass(.seconds(1))
+            }
+        }
+        #expect(answered == 6 && bench.history.ends == [.failed])
+    }
+
     @Test("of a later epoch than the call that goes on rings for the new one")
     func later() {
         var bench = Bench.talking { $0.maximumCallGroups = 1 }

@@ -1,0 +1,129 @@
+"""The servers that are measured: how each is built, started and ended."""
+
+import os
+import re
+import selectors
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "Tests" / "Benchmarks"
+BUILT = ROOT / ".build" / "benchmarks"
+COMPILE = ["gcc", "-std=c17", "-O2", "-Wall", "-Wextra"]
+PACKAGES = ["gcc", "libc6-dev", "libssl-dev", "libwebsockets-dev", "libwebsockets-evlib-uv", "libuv1-dev"]
+# Debian's packages lie where a Node from elsewhere does not look.
+NODE_MODULES = "/usr/share/nodejs"
+
+# name in the table, dialect
+NAMES = {
+    "epoll": ("minimal C epoll relay (the limit)", "plain"),
+    "lws-uv": ("bare libwebsockets + libuv, C", "plain"),
+    "lws-uv-direct": ("the same, writing directly", "plain"),
+    "lws-poll": ("bare libwebsockets, default poll()", "plain"),
+    "node-ws": ("a plain Node `ws` relay", "plain"),
+    "ringline-memory": ("Ringline, `--data :memory:`", "ringline"),
+    "ringline-sqlite": ("Ringline, SQLite", "ringline"),
+}
+
+
+def install(packages):
+    """Installs those of Debian's packages that are missing, as Deploy/run does."""
+    script = '. Deploy/packages.bash && install_missing "$@"'
+    return subprocess.run(["bash", "-c", script, "install", *packages], cwd=ROOT, stdout=2).returncode == 0
+
+
+def build_tools():
+    BUILT.mkdir(parents=True, exist_ok=True)
+    peers = HERE / "peers"
+    load = sorted(str(path) for path in (HERE / "load").glob("*.c"))
+    subprocess.run([*COMPILE, "-o", BUILT / "load", *load, "-lcrypto"], check=True)
+    subprocess.run([*COMPILE, "-o", BUILT / "relay-epoll", peers / "relay-epoll.c", "-lcrypto"], check=True)
+    subprocess.run(
+        [*COMPILE, "-o", BUILT / "relay-lws", peers / "relay-lws.c", "-lwebsockets", "-luv", "-lcrypto"], check=True
+    )
+
+
+def build_ringline():
+    """The release binary: the one that is given, else the one that is built here."""
+    given = os.environ.get("RINGLINE_BINARY")
+    if given:
+        return Path(given).resolve()
+    subprocess.run(["swift", "build", "-c", "release", "--product", "ringline"], cwd=ROOT, check=True, stdout=2)
+    return ROOT / ".build" / "release" / "ringline"
+
+
+def node_is_there():
+    if not shutil.which("node") or not (Path(NODE_MODULES) / "ws").exists():
+        install(["node-ws"])
+    test = ["node", "-e", "require('ws').WebSocketServer || process.exit(1)"]
+    try:
+        return subprocess.run(test, env={**os.environ, "NODE_PATH": NODE_MODULES}, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+class Server:
+    """One server on a free port of 127.0.0.1, for as long as the `with` lasts."""
+
+    def __init__(self, name, ringline):
+        self.dialect = NAMES[name][1]
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=BUILT))
+        self.secret = self.folder / "secret"
+        environment = dict(os.environ)
+        if name == "epoll":
+            command = [BUILT / "relay-epoll", "--port", "0"]
+        elif name == "node-ws":
+            command = ["node", HERE / "peers" / "relay-ws.js", "--port", "0"]
+            environment["NODE_PATH"] = NODE_MODULES
+        elif self.dialect == "plain":
+            loop = "poll" if name == "lws-poll" else "uv"
+            command = [BUILT / "relay-lws", "--port", "0", "--loop", loop]
+            command += ["--direct"] if name == "lws-uv-direct" else []
+        else:
+            # The environment of whoever runs this is not to configure the server that is measured.
+            environment = {key: value for key, value in environment.items() if not key.startswith("RINGLINE_")}
+            data = ":memory:" if name == "ringline-memory" else self.folder / "data"
+            self.secret.write_text(os.urandom(24).hex())
+            command = [ringline, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none"]
+            command += ["--data", data, "--jwt-secret-file", self.secret]
+        self.log = open(BUILT / f"{name}.log", "wb")
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=self.log)
+        try:
+            self.port = self._port()
+        except BaseException:
+            self.close()
+            raise
+
+    def _port(self):
+        waiting = selectors.DefaultSelector()
+        waiting.register(self.process.stdout, selectors.EVENT_READ)
+        deadline, text = time.monotonic() + 30, b""
+        while waiting.select(max(0, deadline - time.monotonic())):
+            piece = os.read(self.process.stdout.fileno(), 4096)
+            text += piece
+            found = re.search(rb"listening on http://127\.0\.0\.1:(\d+)\n", text)
+            if found:
+                return int(found[1])
+            if not piece:
+                break
+        raise RuntimeError(f"{self.process.args[0]} did not start; see {self.log.name}")
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

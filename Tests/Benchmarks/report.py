@@ -133,6 +133,23 @@ def growth_table(medians):
     return table(["all sessions busy, or all idle", "", *(f"{size:,}" for size in sizes)], rows) if rows else []
 
 
+def live_table(medians):
+    sizes = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("live-"))
+    if not sizes:
+        return []
+    rows = []
+    for title, key in [("CPU µs / message beside them", "cpu_us_per_message"), ("CPU µs / call begun", "cpu_us_per_begun_call"),
+                       ("bytes / live call", "rss_bytes_per_call"), ("s of a cold start after `kill -9`", "cold_start_seconds"),
+                       ("… CPU s", "cold_start_cpu_seconds"), ("… calls that are known again", "cold_start_calls")]:
+        for s in medians.servers:
+            values = [medians.get(f"live-{size}", s, key) for size in sizes]
+            if any(v is not None for v in values):
+                # What one call alone adds to the heap says nothing.
+                values = [None if key == "rss_bytes_per_call" and size < 1000 else v for size, v in zip(sizes, values)]
+                rows.append([NAMES[s][0], title, *(number(v) for v in values)])
+    return table(["live calls", "", *(f"{size:,}" for size in sizes)], rows)
+
+
 def targets(medians):
     """Issue 5's point 2, each as (what, figure, limit, unit)."""
     memory, sqlite = "ringline-memory", "ringline-sqlite"
@@ -166,6 +183,11 @@ def targets(medians):
                 first = sizes[1] if "idle" in prefix else sizes[0]
                 small, large = medians.get(f"{prefix}{first}", name, key), medians.get(f"{prefix}{sizes[-1]}", name, key)
                 add(f"{what} at {sizes[-1]:,} sessions, to {first:,} ({name})", large / small if small and large else None, 1.2, "×")
+    live = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("live-"))
+    if len(live) > 1:
+        for name in (memory, sqlite):
+            small, large = medians.get(f"live-{live[0]}", name, message), medians.get(f"live-{live[-1]}", name, message)
+            add(f"CPU per message beside {live[-1]:,} live calls, to {live[0]} ({name})", large / small if small and large else None, 1.2, "×")
     return found
 
 
@@ -189,7 +211,7 @@ def markdown(record):
     ]
     if load > 1:
         lines += [f"**The machine was not quiet: its load was {load:.1f} at the start. Ratios may hold, figures and latencies do not.**", ""]
-    lines += cost_tables(medians) + latency_table(medians) + storm_table(medians) + growth_table(medians)
+    lines += cost_tables(medians) + latency_table(medians) + storm_table(medians) + growth_table(medians) + live_table(medians)
     rows = [[what, number(value, 2) + " " + unit, f"≤ {limit:g} {unit}", "met" if value <= limit else "**missed**"]
             for what, value, limit, unit in targets(medians)]
     if rows:

@@ -65,6 +65,16 @@ size_t offerText(const Connection *c, char *out, size_t size) {
         size);
 }
 
+// One of several calls of the same two; Ringline only, where the second one is told as waiting.
+size_t anotherOfferText(const Connection *c, uint32_t which, char *out, size_t size) {
+    char call[64], callee[64];
+    callName(c, call, sizeof call);
+    userName(c, CALLEE, callee, sizeof callee);
+    return checked(snprintf(out, size, "{\"type\":\"offer\",\"id\":\"o%u\",\"callId\":\"%s-%u\",\"to\":\"%s\",\"sdp\":\"%s\"}", which,
+                       call, which, callee, description),
+        size);
+}
+
 size_t answerText(const Connection *c, char *out, size_t size) {
     char call[64];
     callName(c, call, sizeof call);

@@ -12,6 +12,7 @@
 enum {
     CANDIDATE_BYTES = 180,  // of one candidate's frame, without the frame's header
     MOST_PER_SIDE = 240,    // candidates of one side in one call: Ringline's log of a call takes 512 signals
+    CALLS_PER_USER = 30,    // Ringline allows a user so many new calls a minute
     BURST_PER_SIDE = 190,   // as many at any speed: Ringline allows a session 200 at once, then 50 a second
     SEEN_WORDS = 4,         // bits for MOST_PER_SIDE candidates
     LARGEST_MESSAGE = 4096, // that the generator ever sends
@@ -51,7 +52,7 @@ typedef struct Options {
     int port;
     long pid;
     const char *secretFile;
-    int idle, pairs, window, messages, batches, warmup, connects, atOnce;
+    int idle, pairs, window, messages, batches, warmup, connects, atOnce, calls;
     double rate, seconds;
 } Options;
 
@@ -86,6 +87,7 @@ size_t eachFrame(Connection *, char *data, size_t length, FrameHandler *);
 size_t upgradeRequest(const Connection *, char *out, size_t size);
 size_t joinText(const Connection *, char *out, size_t size);
 size_t offerText(const Connection *, char *out, size_t size);
+size_t anotherOfferText(const Connection *, uint32_t which, char *out, size_t size);
 size_t answerText(const Connection *, char *out, size_t size);
 size_t endText(const Connection *, char *out, size_t size);
 size_t candidateText(const Connection *, uint32_t number, uint64_t due, char *out, size_t size);
@@ -147,6 +149,7 @@ void idleScenario(void);
 void churnScenario(void);
 void callsScenario(void);
 void stormScenario(void);
+void liveScenario(void);
 Connection *openIdle(uint32_t count); // those that stay beside a scenario; NULL if none are asked for
 void countIdle(Connection *, uint32_t count); // those that the server has dropped are faults
 

@@ -14,6 +14,7 @@
 Options options = {
     .port = 8080, .idle = 0, .pairs = 100, .window = 4, .messages = BURST_PER_SIDE, .batches = 3, .warmup = 1,
     .connects = 4000, .atOnce = 64, .rate = 2000, .seconds = 4,
+    .calls = 1000,
 };
 Faults faults;
 uint32_t runName;
@@ -39,6 +40,7 @@ static const struct {
 } scenarios[] = {
     {"throughput", throughputScenario}, {"rate", rateScenario},   {"idle", idleScenario},
     {"churn", churnScenario},           {"calls", callsScenario}, {"storm", stormScenario},
+    {"live", liveScenario},
 };
 
 static int count(const char *text, int least) {
@@ -53,7 +55,8 @@ static void readOptions(int argc, char **argv) {
         {"port", 1, 0, 'p'},  {"pid", 1, 0, 'P'},      {"dialect", 1, 0, 'd'}, {"secret", 1, 0, 's'},
         {"idle", 1, 0, 'i'},  {"pairs", 1, 0, 'n'},    {"window", 1, 0, 'w'},  {"messages", 1, 0, 'm'},
         {"batches", 1, 0, 'b'}, {"warmup", 1, 0, 'u'}, {"connects", 1, 0, 'c'}, {"at-once", 1, 0, 'a'},
-        {"rate", 1, 0, 'r'},  {"seconds", 1, 0, 't'},  {0, 0, 0, 0},
+        {"rate", 1, 0, 'r'},  {"seconds", 1, 0, 't'},  {"calls", 1, 0, 'C'},
+        {0, 0, 0, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         switch (c) {
@@ -72,6 +75,7 @@ static void readOptions(int argc, char **argv) {
         case 'u': options.warmup = count(optarg, 0); break;
         case 'c': options.connects = count(optarg, 1); break;
         case 'a': options.atOnce = count(optarg, 1); break;
+        case 'C': options.calls = count(optarg, 1); break;
         case 'r': options.rate = strtod(optarg, NULL); break;
         case 't': options.seconds = strtod(optarg, NULL); break;
         default: die("see README.md for the options");

@@ -112,3 +112,47 @@ void rateScenario(void) {
         printf(",\"ack_us\":{\"p50\":%.0f,\"p99\":%.0f,\"max\":%.0f}", quantileUs(&ackTime, 0.5), quantileUs(&ackTime, 0.99),
             quantileUs(&ackTime, 1));
 }
+
+// ---- beside live calls
+
+static uint32_t offersCame, offersAcked;
+
+static void liveText(Connection *c, Kind kind, const char *text, size_t length, uint64_t at) {
+    (void)text, (void)length, (void)at;
+    offersCame += kind == KIND_OFFER && c->side == CALLEE;
+    offersAcked += kind == KIND_ACK && c->side == CALLER;
+}
+
+// So many calls ring and are never answered (the server has to be started with a long --ring-timeout), and beside them
+// a hundred pairs talk.
+void liveScenario(void) {
+    enum { UNACKNOWLEDGED = 500, BATCH = 19 };
+    if (!options.ringline) die("a plain relay knows no calls");
+    uint32_t calls = (uint32_t)options.calls, made = 0;
+    Batch b;
+    uint64_t rss, pss, grownRss, grownPss;
+    char text[LARGEST_MESSAGE];
+    behaviour.text = liveText;
+    openBatch(&b, (calls + CALLS_PER_USER - 1) / CALLS_PER_USER, BATCH);
+    turnFor(1);
+    serverMemory(&rss, &pss);
+    uint64_t cpu = serverCpuNs(), began = nowNs();
+    for (uint32_t which = 0; made < calls; which++) {
+        for (uint32_t i = 0; i < b.pairs && made < calls; i++, made++) {
+            Connection *caller = &b.connections[2 * i];
+            while (made - offersAcked >= UNACKNOWLEDGED && !faults.errors) turn(100000000);
+            sendText(caller, text, anotherOfferText(caller, which, text, sizeof text));
+        }
+    }
+    for (uint64_t until = nowNs() + 10000000000ull; (offersAcked < calls || offersCame < calls) && nowNs() < until;)
+        turn(100000000);
+    double took = (double)(nowNs() - began) * 1e-9;
+    turnFor(1);
+    cpu = serverCpuNs() - cpu;
+    serverMemory(&grownRss, &grownPss);
+    faults.lost += calls - offersCame;
+    faults.unacked += calls - offersAcked;
+    printf(",\"calls\":%u,\"begin_seconds\":%.3f,\"cpu_us_per_begun_call\":%.1f,\"rss_bytes_per_call\":%.0f", calls, took,
+        (double)cpu * 1e-3 / calls, ((double)grownRss - (double)rss) / calls);
+    report(runBatches(fillAll));
+}

@@ -120,7 +120,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
     }
 }
 
-static const struct lws_protocols protocols[] = {{"relay", callback, sizeof(Client), 65536, 0, NULL, 0}, {NULL, NULL, 0, 0, 0, NULL, 0}};
+static const struct lws_protocols protocols[] = {{"relay", callback, sizeof(Client), 4096, 0, NULL, 0}, {NULL, NULL, 0, 0, 0, NULL, 0}};
 
 int main(int argc, char **argv) {
     int port = -1;
@@ -143,7 +143,6 @@ int main(int argc, char **argv) {
     info.port = port;
     info.iface = "127.0.0.1";
     info.protocols = protocols;
-    info.pt_serv_buf_size = 65536;
     // Neither the library's timers (a sorted list, walked at each insertion) nor extensions.
     static const lws_retry_bo_t never = {.secs_since_valid_ping = 0, .secs_since_valid_hangup = 0};
     info.retry_and_idle_policy = &never;

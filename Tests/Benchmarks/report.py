@@ -111,6 +111,14 @@ def latency_table(medians):
     return table(head, rows)
 
 
+def tls_table(medians):
+    if not {"tls-idle", "tls-churn"} & set(medians.scenarios):
+        return []
+    rows = [[NAMES[s][0], number(medians.get("tls-idle", s, "rss_bytes_per_session")),
+             number(medians.get("tls-churn", s, "cpu_us_per_connect"))] for s in medians.servers if s.startswith("ringline")]
+    return table(["TLS 1.3, P-256", "bytes / idle session", "CPU µs / connect"], rows)
+
+
 def storm_table(medians):
     if "storm" not in medians.scenarios:
         return []
@@ -172,6 +180,8 @@ def targets(medians):
         add(f"a whole call, to bare libwebsockets ({name})", medians.ratio("calls", name, "lws-uv", "cpu_us_per_call"), 2.0, "×")
         p99 = medians.get("rate-10000", name, "one_way_us", "p99")
         add(f"one-way p99 at 10,000 msg/s ({name})", p99 / 1000 if p99 is not None else None, 1.0, "ms")
+        secure = medians.get("tls-idle", name, "rss_bytes_per_session")
+        add(f"an idle TLS session ({name})", secure / 1024 if secure is not None else None, 30, "KiB")
     ack = medians.get("rate-10000", sqlite, "ack_us", "p99")
     add("ack p99 at 10,000 msg/s, SQLite", ack / 1000 if ack is not None else None, 10.0, "ms")
     sizes = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("growth-") and "idle" not in s)
@@ -205,13 +215,14 @@ def markdown(record):
     medians = Medians(record)
     load = record["load_at_start"]
     lines = [
-        f"{record['date']}, commit {record['commit']}, {record['machine']}; {record['rounds']} interleaved round(s), medians"
+        f"{record['date']}, commit {record['commit']}"
+        + (" (the binary was given)" if record.get("binary") else "") + f", {record['machine']}; {record['rounds']} interleaved round(s), medians"
         + (", quick" if record["quick"] else "") + f"; load {load:.1f} at the start, {record.get('load_at_end', -1):.1f} at the end.",
         "",
     ]
     if load > 1:
         lines += [f"**The machine was not quiet: its load was {load:.1f} at the start. Ratios may hold, figures and latencies do not.**", ""]
-    lines += cost_tables(medians) + latency_table(medians) + storm_table(medians) + growth_table(medians) + live_table(medians)
+    lines += cost_tables(medians) + latency_table(medians) + tls_table(medians) + storm_table(medians) + growth_table(medians) + live_table(medians)
     rows = [[what, number(value, 2) + " " + unit, f"≤ {limit:g} {unit}", "met" if value <= limit else "**missed**"]
             for what, value, limit, unit in targets(medians)]
     if rows:

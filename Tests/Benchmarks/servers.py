@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "Tests" / "Benchmarks"
 BUILT = ROOT / ".build" / "benchmarks"
 COMPILE = ["gcc", "-std=c17", "-O2", "-Wall", "-Wextra"]
-PACKAGES = ["gcc", "libc6-dev", "libssl-dev", "libwebsockets-dev", "libwebsockets-evlib-uv", "libuv1-dev"]
+PACKAGES = ["gcc", "libc6-dev", "libssl-dev", "openssl", "libwebsockets-dev", "libwebsockets-evlib-uv", "libuv1-dev"]
 # Debian's packages lie where a Node from elsewhere does not look.
 NODE_MODULES = "/usr/share/nodejs"
 
@@ -40,7 +40,7 @@ def build_tools():
     BUILT.mkdir(parents=True, exist_ok=True)
     peers = HERE / "peers"
     load = sorted(str(path) for path in (HERE / "load").glob("*.c"))
-    subprocess.run([*COMPILE, "-o", BUILT / "load", *load, "-lcrypto"], check=True)
+    subprocess.run([*COMPILE, "-o", BUILT / "load", *load, "-lssl", "-lcrypto"], check=True)
     subprocess.run([*COMPILE, "-o", BUILT / "relay-epoll", peers / "relay-epoll.c", "-lcrypto"], check=True)
     subprocess.run(
         [*COMPILE, "-o", BUILT / "relay-lws", peers / "relay-lws.c", "-lwebsockets", "-luv", "-lcrypto"], check=True
@@ -54,6 +54,15 @@ def build_ringline():
         return Path(given).resolve()
     subprocess.run(["swift", "build", "-c", "release", "--product", "ringline"], cwd=ROOT, check=True, stdout=2)
     return ROOT / ".build" / "release" / "ringline"
+
+
+def certificate():
+    """A key and a certificate of its own for whoever is to serve TLS: P-256, as Let's Encrypt makes them."""
+    key, chain = BUILT / "tls-key.pem", BUILT / "tls-cert.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-subj", "/CN=localhost", "-days", "30", "-keyout", key, "-out", chain]
+    subprocess.run(command, check=True, capture_output=True)
+    return ["--tls-cert", chain, "--tls-key", key]
 
 
 def node_is_there():
@@ -110,7 +119,7 @@ class Server:
         while waiting.select(max(0, deadline - time.monotonic())):
             piece = os.read(self.process.stdout.fileno(), 4096)
             text += piece
-            listening = re.search(rb"listening on http://127\.0\.0\.1:(\d+)\n", text)
+            listening = re.search(rb"listening on https?://127\.0\.0\.1:(\d+)\n", text)
             admin = re.search(rb"admin on (http://127\.0\.0\.1:\d+)\n", text)
             if listening and (admin or self.dialect == "plain"):
                 self.admin = admin and admin[1].decode()

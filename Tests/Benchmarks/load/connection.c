@@ -55,6 +55,7 @@ static void forget(Connection *c) {
     if (c->phase < OPEN) opening--;
     if (c->phase == CLOSING) closing--;
     c->phase = GONE;
+    if (c->tls) tlsFree(c);
     close(c->fd);
     free(c->rest);
     c->rest = NULL;
@@ -70,7 +71,9 @@ static void lose(Connection *c, const char *why) {
 
 static void transmit(Connection *c, const void *data, size_t length) {
     // What is sent here is small and little of it is on the way: a full kernel buffer means that the server has stopped.
-    if (c->phase != GONE && send(c->fd, data, length, MSG_NOSIGNAL) != (ssize_t)length) lose(c, strerror(errno));
+    if (c->phase == GONE) return;
+    ssize_t sent = c->tls ? tlsSend(c, data, length) : send(c->fd, data, length, MSG_NOSIGNAL);
+    if (sent != (ssize_t)length) lose(c, strerror(errno));
 }
 
 static void sendFrame(Connection *c, unsigned opcode, const char *payload, size_t length) {
@@ -120,15 +123,21 @@ static void take(Connection *c, unsigned opcode, char *payload, size_t length) {
     }
 }
 
+static void watch(Connection *c, uint32_t events) {
+    struct epoll_event event = {.events = events, .data.ptr = c};
+    if (epoll_ctl(poller, EPOLL_CTL_MOD, c->fd, &event)) die("epoll_ctl: %s", strerror(errno));
+}
+
 static void upgrade(Connection *c) {
     int error = 0;
+    bool wantsWrite = false;
     socklen_t size = sizeof error;
     getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size);
     if (error) die("connect: %s", strerror(error));
+    if (options.tls && !tlsHandshake(c, &wantsWrite)) return watch(c, wantsWrite ? EPOLLOUT : EPOLLIN);
     char request[2048];
     size_t length = upgradeRequest(c, request, sizeof request);
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
-    if (epoll_ctl(poller, EPOLL_CTL_MOD, c->fd, &event)) die("epoll_ctl: %s", strerror(errno));
+    watch(c, EPOLLIN);
     c->phase = UPGRADING;
     transmit(c, request, length);
 }
@@ -149,7 +158,7 @@ static size_t upgraded(Connection *c, char *data, size_t length) {
 static void readable(Connection *c) {
     size_t kept = c->restLength;
     if (kept) memcpy(input, c->rest, kept);
-    ssize_t got = recv(c->fd, input + kept, INPUT_BYTES - kept, 0);
+    ssize_t got = c->tls ? tlsReceive(c, input + kept, INPUT_BYTES - kept) : recv(c->fd, input + kept, INPUT_BYTES - kept, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got <= 0) {
         if (c->phase != CLOSING) {

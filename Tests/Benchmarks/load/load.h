@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
     CANDIDATE_BYTES = 180,  // of one candidate's frame, without the frame's header
@@ -43,11 +44,13 @@ typedef struct Connection {
     Talk *talk;      // NULL for those that only stay
     char *rest;      // the beginning of a frame that has not come whole; NULL while there is none
     size_t restLength;
+    struct ssl_st *tls; // NULL without --tls
     uint32_t replayed; // offers and answers that came (the storm counts them)
 } Connection;
 
 typedef struct Options {
     const char *scenario;
+    bool tls;
     bool ringline; // the dialect: Ringline's, or that of the plain relays
     int port;
     long pid;
@@ -82,6 +85,12 @@ void makeToken(const char *user, char *out, size_t size);
 typedef void FrameHandler(Connection *, unsigned opcode, char *payload, size_t length);
 size_t maskedFrame(unsigned opcode, const char *payload, size_t length, unsigned char *out);
 size_t eachFrame(Connection *, char *data, size_t length, FrameHandler *);
+
+// tls.c
+bool tlsHandshake(Connection *, bool *wantsWrite);
+ssize_t tlsReceive(Connection *, void *data, size_t size);
+ssize_t tlsSend(Connection *, const void *data, size_t length);
+void tlsFree(Connection *);
 
 // dialect.c -- what is said, and what it means
 size_t upgradeRequest(const Connection *, char *out, size_t size);

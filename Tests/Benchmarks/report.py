@@ -214,10 +214,13 @@ def fault_lines(medians):
 def markdown(record):
     medians = Medians(record)
     load = record["load_at_start"]
+    # As the generator saw it before each scenario; the load that the measuring makes itself is in it.
+    seen = [r["load"] for r in record["results"] if "load" in r] or [load]
+    rounds = max((r["round"] for r in record["results"]), default=0)
     lines = [
         f"{record['date']}, commit {record['commit']}"
-        + (" (the binary was given)" if record.get("binary") else "") + f", {record['machine']}; {record['rounds']} interleaved round(s), medians"
-        + (", quick" if record["quick"] else "") + f"; load {load:.1f} at the start, {record.get('load_at_end', -1):.1f} at the end.",
+        + (" (the binary was given)" if record.get("binary") else "") + f", {record['machine']}; {rounds} interleaved round(s), medians"
+        + (", quick" if record["quick"] else "") + f"; load {load:.1f} at the start, {min(seen):.1f} to {max(seen):.1f} within (the measuring's own included).",
         "",
     ]
     if load > 1:

@@ -1,0 +1,123 @@
+// load -- generates the load of one scenario, and prints what it cost the server as one JSON object. See ../README.md.
+#define _GNU_SOURCE
+#include "load.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+
+Options options = {
+    .port = 8080, .idle = 0, .pairs = 100, .window = 4, .messages = BURST_PER_SIDE, .batches = 3, .warmup = 1,
+    .connects = 4000, .atOnce = 64, .rate = 2000, .seconds = 4,
+    .calls = 1000,
+};
+Faults faults;
+uint32_t runName;
+
+_Noreturn void die(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("load: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    exit(2);
+}
+
+uint64_t nowNs(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} scenarios[] = {
+    {"throughput", throughputScenario}, {"rate", rateScenario},   {"idle", idleScenario},
+    {"churn", churnScenario},           {"calls", callsScenario}, {"storm", stormScenario},
+    {"live", liveScenario},
+};
+
+static int count(const char *text, int least) {
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (*end || value < least || value > 10000000) die("not a number from %d on: %s", least, text);
+    return (int)value;
+}
+
+static void readOptions(int argc, char **argv) {
+    static const struct option known[] = {
+        {"port", 1, 0, 'p'},  {"pid", 1, 0, 'P'},      {"dialect", 1, 0, 'd'}, {"secret", 1, 0, 's'},
+        {"idle", 1, 0, 'i'},  {"pairs", 1, 0, 'n'},    {"window", 1, 0, 'w'},  {"messages", 1, 0, 'm'},
+        {"batches", 1, 0, 'b'}, {"warmup", 1, 0, 'u'}, {"connects", 1, 0, 'c'}, {"at-once", 1, 0, 'a'},
+        {"rate", 1, 0, 'r'},  {"seconds", 1, 0, 't'},  {"calls", 1, 0, 'C'}, {"tls", 0, 0, 'T'},
+        {0, 0, 0, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (c) {
+        case 'p': options.port = count(optarg, 1); break;
+        case 'P': options.pid = count(optarg, 1); break;
+        case 'd':
+            options.ringline = !strcmp(optarg, "ringline");
+            if (!options.ringline && strcmp(optarg, "plain")) die("--dialect is ringline or plain");
+            break;
+        case 's': options.secretFile = optarg; break;
+        case 'i': options.idle = count(optarg, 0); break;
+        case 'n': options.pairs = count(optarg, 1); break;
+        case 'w': options.window = count(optarg, 1); break;
+        case 'm': options.messages = count(optarg, 1); break;
+        case 'b': options.batches = count(optarg, 1); break;
+        case 'u': options.warmup = count(optarg, 0); break;
+        case 'c': options.connects = count(optarg, 1); break;
+        case 'a': options.atOnce = count(optarg, 1); break;
+        case 'T': options.tls = true; break;
+        case 'C': options.calls = count(optarg, 1); break;
+        case 'r': options.rate = strtod(optarg, NULL); break;
+        case 't': options.seconds = strtod(optarg, NULL); break;
+        default: die("see README.md for the options");
+        }
+    }
+    if (optind != argc - 1) die("load SCENARIO --port N --pid N [--dialect ringline --secret FILE]; see README.md");
+    options.scenario = argv[optind];
+    if (!options.pid) die("--pid of the server is needed");
+    if (options.ringline && !options.secretFile) die("--secret is needed for Ringline's tokens");
+    if (options.messages > MOST_PER_SIDE) die("--messages is at most %d", MOST_PER_SIDE);
+    if (!(options.rate > 0) || !(options.seconds > 0)) die("--rate and --seconds are above 0");
+}
+
+int main(int argc, char **argv) {
+    readOptions(argc, argv);
+    if (options.ringline) readSecret(options.secretFile);
+
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if ((rlim_t)(options.idle + 2 * options.pairs + 32) > limit.rlim_max)
+        die("so many sessions need more descriptors than the %llu allowed", (unsigned long long)limit.rlim_max);
+    // A sleep of less than the usual slack of 50 µs: the open loop keeps its times.
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    runName = (uint32_t)(nowNs() / 1000000 % 100000);
+    startLoop();
+
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        if (strcmp(scenarios[i].name, options.scenario)) continue;
+        printf("{\"scenario\":\"%s\",\"dialect\":\"%s\",\"load\":%.2f,\"idle\":%d", options.scenario,
+            options.ringline ? "ringline" : "plain", machineLoad(), options.idle);
+        scenarios[i].run();
+        uint64_t sum = faults.lost + faults.duplicated + faults.outOfOrder + faults.foreign + faults.unacked +
+                       faults.errors + faults.gone;
+        printf(",\"lost\":%llu,\"duplicated\":%llu,\"out_of_order\":%llu,\"foreign\":%llu,\"unacked\":%llu,"
+               "\"errors\":%llu,\"gone\":%llu}\n",
+            (unsigned long long)faults.lost, (unsigned long long)faults.duplicated,
+            (unsigned long long)faults.outOfOrder, (unsigned long long)faults.foreign,
+            (unsigned long long)faults.unacked, (unsigned long long)faults.errors, (unsigned long long)faults.gone);
+        return sum != 0;
+    }
+    die("no scenario %s", options.scenario);
+}

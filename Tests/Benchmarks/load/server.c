@@ -1,0 +1,37 @@
+// The server's cost, as the kernel counts it.
+#define _GNU_SOURCE
+#include "load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+// The process's CPU clock: user and system time of all its threads, also of those that have ended, in nanoseconds.
+// It is the sum of what /proc/PID/task/*/schedstat shows; utime + stime of /proc/PID/stat has 10 ms at best.
+uint64_t serverCpuNs(void) {
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid((pid_t)options.pid, &clock) || clock_gettime(clock, &t))
+        die("the server %ld has gone", options.pid);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void serverMemory(uint64_t *rss, uint64_t *pss) {
+    char path[64], line[256];
+    unsigned long long kilobytes;
+    *rss = *pss = 0;
+    snprintf(path, sizeof path, "/proc/%ld/smaps_rollup", options.pid);
+    FILE *file = fopen(path, "r");
+    if (!file) die("cannot read %s", path);
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "Rss: %llu", &kilobytes) == 1) *rss = kilobytes * 1024;
+        if (sscanf(line, "Pss: %llu", &kilobytes) == 1) *pss = kilobytes * 1024;
+    }
+    fclose(file);
+}
+
+double machineLoad(void) {
+    double load = 0;
+    return getloadavg(&load, 1) == 1 ? load : -1;
+}

@@ -1,0 +1,240 @@
+"""Tables and targets from the results of `run`. By itself: report.py RESULTS.json prints them again."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+from servers import NAMES
+
+FAULTS = ["lost", "duplicated", "out_of_order", "foreign", "unacked", "errors", "gone"]
+
+
+def commit(root):
+    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=root, capture_output=True, text=True).stdout.strip()
+
+
+def machine():
+    model = "?"
+    with open("/proc/cpuinfo") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+    return f"{len(os.sched_getaffinity(0))} × {model}, Linux {os.uname().release}"
+
+
+def gist(result):
+    if "failed" in result:
+        return f"FAILED: {result['failed']}"
+    keys = ["cpu_us_per_message", "rss_bytes_per_session", "cpu_us_per_connect", "cpu_us_per_call", "back_seconds"]
+    text = ", ".join(f"{key} {result[key]:g}" for key in keys if key in result)
+    faults = ", ".join(f"{key} {result[key]}" for key in FAULTS if result.get(key))
+    return f"{text} ({result['took']} s)" + (f" FAULTS: {faults}" if faults else "")
+
+
+class Medians:
+    def __init__(self, record):
+        self.results = record["results"]
+        self.servers = [name for name in NAMES if any(r["server"] == name for r in self.results)]
+        self.scenarios = list(dict.fromkeys(r["scenario"] for r in self.results))
+
+    def get(self, scenario, server, *path):
+        """The median over the rounds, None if there is none."""
+        values = []
+        for result in self.results:
+            if result["scenario"] != scenario or result["server"] != server:
+                continue
+            value = result
+            for key in path:
+                value = value.get(key) if isinstance(value, dict) else None
+            if value is not None:
+                values.append(value)
+        return statistics.median(values) if values else None
+
+    def ratio(self, scenario, server, other, *path):
+        one, two = self.get(scenario, server, *path), self.get(scenario, other, *path)
+        return None if one is None or not two else one / two
+
+
+def number(value, digits=None):
+    if value is None:
+        return "–"
+    if digits is None:
+        digits = 2 if abs(value) < 1 else 1 if abs(value) < 100 else 0
+    return f"{value:,.{digits}f}"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows] + [""]
+
+
+COST = [
+    ("CPU µs / message", "throughput", "cpu_us_per_message"),
+    ("… beside {idle} idle", "throughput-idle", "cpu_us_per_message"),
+    ("… at 2,000 msg/s", "rate-2000", "cpu_us_per_message"),
+    ("… at 10,000 msg/s", "rate-10000", "cpu_us_per_message"),
+    ("bytes / idle session", "idle", "rss_bytes_per_session"),
+    ("CPU µs / connect", "churn", "cpu_us_per_connect"),
+    ("CPU µs / whole call", "calls", "cpu_us_per_call"),
+    ("… without its connects", "calls", "cpu_us_per_call_alone"),
+]
+
+
+def cost_tables(medians):
+    columns = [c for c in COST if c[1] in medians.scenarios]
+    if not columns:
+        return []
+    idle = next((r.get("idle") for r in medians.results if r["scenario"] == "throughput-idle" and "idle" in r), 0)
+    head = ["relay", *(title.format(idle=f"{idle:,}") for title, _, _ in columns)]
+    figures = [[NAMES[s][0], *(number(medians.get(c, s, key)) for _, c, key in columns)] for s in medians.servers]
+    lines = table(head, figures)
+    if "epoll" in medians.servers:
+        ratios = [
+            [NAMES[s][0], *(number(medians.ratio(c, s, "epoll", key), 2) for _, c, key in columns)] for s in medians.servers
+        ]
+        lines += ["As ratios to the limit:", "", *table(head, ratios)]
+    return lines
+
+
+def latency_table(medians):
+    if "rate-10000" not in medians.scenarios:
+        return []
+    rows = []
+    for s in medians.servers:
+        values = [medians.get("rate-10000", s, *path) for path in (
+            ("one_way_us", "p50"), ("one_way_us", "p99"), ("one_way_us", "max"), ("generator_late_us", "p99"),
+            ("ack_us", "p50"), ("ack_us", "p99"))]
+        rows.append([NAMES[s][0], *(number(v / 1000 if v is not None else None, 2) for v in values)])
+    head = ["ms at 10,000 msg/s", "one-way p50", "p99", "max", "of it the generator's, p99", "ack p50", "ack p99"]
+    return table(head, rows)
+
+
+def tls_table(medians):
+    if not {"tls-idle", "tls-churn"} & set(medians.scenarios):
+        return []
+    rows = [[NAMES[s][0], number(medians.get("tls-idle", s, "rss_bytes_per_session")),
+             number(medians.get("tls-churn", s, "cpu_us_per_connect"))] for s in medians.servers if s.startswith("ringline")]
+    return table(["TLS 1.3, P-256", "bytes / idle session", "CPU µs / connect"], rows)
+
+
+def storm_table(medians):
+    if "storm" not in medians.scenarios:
+        return []
+    rows = [[NAMES[s][0], number(medians.get("storm", s, "sessions"), 0), number(medians.get("storm", s, "back_seconds"), 2),
+             number(medians.get("storm", s, "replayed_seconds"), 2), number(medians.get("storm", s, "cpu_us_per_session"))]
+            for s in medians.servers if medians.get("storm", s, "sessions")]
+    return table(["reconnect storm", "sessions", "s until all are back", "s until all is replayed", "CPU µs / session"], rows)
+
+
+def growth_table(medians):
+    sizes = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("growth-") and "idle" not in s)
+    rows = []
+    for title, prefix, key in [("CPU µs / message", "growth-", "cpu_us_per_message"),
+                               ("bytes / idle session", "growth-idle-", "rss_bytes_per_session"),
+                               ("CPU µs / session opened", "growth-idle-", "open_cpu_us_per_session")]:
+        for s in medians.servers:
+            values = [medians.get(f"{prefix}{size}", s, key) for size in sizes]
+            if any(v is not None for v in values):
+                rows.append([NAMES[s][0], title, *(number(v) for v in values)])
+    return table(["all sessions busy, or all idle", "", *(f"{size:,}" for size in sizes)], rows) if rows else []
+
+
+def live_table(medians):
+    sizes = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("live-"))
+    if not sizes:
+        return []
+    rows = []
+    for title, key in [("CPU µs / message beside them", "cpu_us_per_message"), ("CPU µs / call begun", "cpu_us_per_begun_call"),
+                       ("bytes / live call", "rss_bytes_per_call"), ("s of a cold start after `kill -9`", "cold_start_seconds"),
+                       ("… CPU s", "cold_start_cpu_seconds"), ("… calls that are known again", "cold_start_calls")]:
+        for s in medians.servers:
+            values = [medians.get(f"live-{size}", s, key) for size in sizes]
+            if any(v is not None for v in values):
+                # What one call alone adds to the heap says nothing.
+                values = [None if key == "rss_bytes_per_call" and size < 1000 else v for size, v in zip(sizes, values)]
+                rows.append([NAMES[s][0], title, *(number(v) for v in values)])
+    return table(["live calls", "", *(f"{size:,}" for size in sizes)], rows)
+
+
+def targets(medians):
+    """Issue 5's point 2, each as (what, figure, limit, unit)."""
+    memory, sqlite = "ringline-memory", "ringline-sqlite"
+    message, found = "cpu_us_per_message", []
+
+    def add(what, value, limit, unit):
+        if value is not None:
+            found.append((what, value, limit, unit))
+
+    add("CPU per message, in memory, to the limit", medians.ratio("throughput", memory, "epoll", message), 2.0, "×")
+    add("CPU per message, SQLite, to the limit", medians.ratio("throughput", sqlite, "epoll", message), 3.0, "×")
+    for name in (memory, sqlite):
+        alone, beside = medians.get("throughput", name, message), medians.get("throughput-idle", name, message)
+        add(f"beside idle sessions, to that without ({name})", beside / alone if alone and beside else None, 1.1, "×")
+    for name in (memory, sqlite):
+        add(f"at 2,000 msg/s, to the limit ({name})", medians.ratio("rate-2000", name, "epoll", message), 2.0, "×")
+        bytes_each = medians.get("idle", name, "rss_bytes_per_session")
+        add(f"an idle session ({name})", bytes_each / 1024 if bytes_each is not None else None, 8, "KiB")
+        add(f"a connect, to bare libwebsockets ({name})", medians.ratio("churn", name, "lws-uv", "cpu_us_per_connect"), 2.0, "×")
+        add(f"a whole call, to bare libwebsockets ({name})", medians.ratio("calls", name, "lws-uv", "cpu_us_per_call"), 2.0, "×")
+        p99 = medians.get("rate-10000", name, "one_way_us", "p99")
+        add(f"one-way p99 at 10,000 msg/s ({name})", p99 / 1000 if p99 is not None else None, 1.0, "ms")
+        secure = medians.get("tls-idle", name, "rss_bytes_per_session")
+        add(f"an idle TLS session ({name})", secure / 1024 if secure is not None else None, 30, "KiB")
+    ack = medians.get("rate-10000", sqlite, "ack_us", "p99")
+    add("ack p99 at 10,000 msg/s, SQLite", ack / 1000 if ack is not None else None, 10.0, "ms")
+    sizes = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("growth-") and "idle" not in s)
+    if len(sizes) > 1:
+        for name in (memory, sqlite):
+            for what, prefix, key in [("CPU per message", "growth-", message),
+                                      ("bytes per session", "growth-idle-", "rss_bytes_per_session")]:
+                # A session's bytes among a hundred drown in what the server's heap does anyway.
+                first = sizes[1] if "idle" in prefix else sizes[0]
+                small, large = medians.get(f"{prefix}{first}", name, key), medians.get(f"{prefix}{sizes[-1]}", name, key)
+                add(f"{what} at {sizes[-1]:,} sessions, to {first:,} ({name})", large / small if small and large else None, 1.2, "×")
+    live = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("live-"))
+    if len(live) > 1:
+        for name in (memory, sqlite):
+            small, large = medians.get(f"live-{live[0]}", name, message), medians.get(f"live-{live[-1]}", name, message)
+            add(f"CPU per message beside {live[-1]:,} live calls, to {live[0]} ({name})", large / small if small and large else None, 1.2, "×")
+    return found
+
+
+def fault_lines(medians):
+    lines = []
+    for r in medians.results:
+        bad = ", ".join(f"{key} {r[key]}" for key in FAULTS if r.get(key))
+        if bad or "failed" in r:
+            said = "; ".join(r.get("said", []))
+            lines.append(f"- round {r['round']}, {r['scenario']}, {r['server']}: {r.get('failed') or bad}{': ' + said if said else ''}")
+    return lines
+
+
+def markdown(record):
+    medians = Medians(record)
+    load = record["load_at_start"]
+    # As the generator saw it before each scenario; the load that the measuring makes itself is in it.
+    seen = [r["load"] for r in record["results"] if "load" in r] or [load]
+    rounds = max((r["round"] for r in record["results"]), default=0)
+    lines = [
+        f"{record['date']}, commit {record['commit']}"
+        + (" (the binary was given)" if record.get("binary") else "") + f", {record['machine']}; {rounds} interleaved round(s), medians"
+        + (", quick" if record["quick"] else "") + f"; load {load:.1f} at the start, {min(seen):.1f} to {max(seen):.1f} within (the measuring's own included).",
+        "",
+    ]
+    if load > 1:
+        lines += [f"**The machine was not quiet: its load was {load:.1f} at the start. Ratios may hold, figures and latencies do not.**", ""]
+    lines += cost_tables(medians) + latency_table(medians) + tls_table(medians) + storm_table(medians) + growth_table(medians) + live_table(medians)
+    rows = [[what, number(value, 2) + " " + unit, f"≤ {limit:g} {unit}", "met" if value <= limit else "**missed**"]
+            for what, value, limit, unit in targets(medians)]
+    if rows:
+        lines += table(["target", "measured", "wanted", ""], rows)
+    faults = fault_lines(medians)
+    lines += faults or [f"Lost, duplicated, out of order, unacknowledged, refused: 0 in all {len(medians.results)} runs."]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as file:
+        print(markdown(json.load(file)))

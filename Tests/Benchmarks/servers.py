@@ -1,0 +1,165 @@
+"""The servers that are measured: how each is built, started and ended."""
+
+import os
+import re
+import selectors
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "Tests" / "Benchmarks"
+BUILT = ROOT / ".build" / "benchmarks"
+COMPILE = ["gcc", "-std=c17", "-O2", "-Wall", "-Wextra"]
+PACKAGES = ["gcc", "libc6-dev", "libssl-dev", "openssl", "libwebsockets-dev", "libwebsockets-evlib-uv", "libuv1-dev"]
+# Debian's packages lie where a Node from elsewhere does not look.
+NODE_MODULES = "/usr/share/nodejs"
+
+# name in the table, dialect
+NAMES = {
+    "epoll": ("minimal C epoll relay (the limit)", "plain"),
+    "lws-uv": ("bare libwebsockets + libuv, C", "plain"),
+    "lws-uv-direct": ("the same, writing directly", "plain"),
+    "lws-poll": ("bare libwebsockets, default poll()", "plain"),
+    "node-ws": ("a plain Node `ws` relay", "plain"),
+    "ringline-memory": ("Ringline, `--data :memory:`", "ringline"),
+    "ringline-sqlite": ("Ringline, SQLite", "ringline"),
+}
+
+
+def install(packages):
+    """Installs those of Debian's packages that are missing, as Deploy/run does."""
+    script = '. Deploy/packages.bash && install_missing "$@"'
+    return subprocess.run(["bash", "-c", script, "install", *packages], cwd=ROOT, stdout=2).returncode == 0
+
+
+def build_tools():
+    BUILT.mkdir(parents=True, exist_ok=True)
+    peers = HERE / "peers"
+    load = sorted(str(path) for path in (HERE / "load").glob("*.c"))
+    subprocess.run([*COMPILE, "-o", BUILT / "load", *load, "-lssl", "-lcrypto"], check=True)
+    subprocess.run([*COMPILE, "-o", BUILT / "relay-epoll", peers / "relay-epoll.c", "-lcrypto"], check=True)
+    subprocess.run(
+        [*COMPILE, "-o", BUILT / "relay-lws", peers / "relay-lws.c", "-lwebsockets", "-luv", "-lcrypto"], check=True
+    )
+
+
+def build_ringline():
+    """The release binary: the one that is given, else the one that is built here."""
+    given = os.environ.get("RINGLINE_BINARY")
+    if given:
+        return Path(given).resolve()
+    subprocess.run(["swift", "build", "-c", "release", "--product", "ringline"], cwd=ROOT, check=True, stdout=2)
+    return ROOT / ".build" / "release" / "ringline"
+
+
+def certificate():
+    """A key and a certificate of its own for whoever is to serve TLS: P-256, as Let's Encrypt makes them."""
+    key, chain = BUILT / "tls-key.pem", BUILT / "tls-cert.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-subj", "/CN=localhost", "-days", "30", "-keyout", key, "-out", chain]
+    subprocess.run(command, check=True, capture_output=True)
+    return ["--tls-cert", chain, "--tls-key", key]
+
+
+def node_is_there():
+    if not shutil.which("node") or not (Path(NODE_MODULES) / "ws").exists():
+        install(["node-ws"])
+    test = ["node", "-e", "require('ws').WebSocketServer || process.exit(1)"]
+    try:
+        return subprocess.run(test, env={**os.environ, "NODE_PATH": NODE_MODULES}, capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+class Server:
+    """One server on a free port of 127.0.0.1, for as long as the `with` lasts."""
+
+    def __init__(self, name, ringline, *extra):
+        self.name, self.ringline, self.extra = name, ringline, extra
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=BUILT))
+        self.secret = self.folder / "secret"
+        self.secret.write_text(os.urandom(24).hex())
+        self.start()
+
+    def start(self):
+        name = self.name
+        self.dialect = NAMES[name][1]
+        environment = dict(os.environ)
+        if name == "epoll":
+            command = [BUILT / "relay-epoll", "--port", "0"]
+        elif name == "node-ws":
+            command = ["node", HERE / "peers" / "relay-ws.js", "--port", "0"]
+            environment["NODE_PATH"] = NODE_MODULES
+        elif self.dialect == "plain":
+            loop = "poll" if name == "lws-poll" else "uv"
+            command = [BUILT / "relay-lws", "--port", "0", "--loop", loop]
+            command += ["--direct"] if name == "lws-uv-direct" else []
+        else:
+            # The environment of whoever runs this is not to configure the server that is measured.
+            environment = {key: value for key, value in environment.items() if not key.startswith("RINGLINE_")}
+            data = ":memory:" if name == "ringline-memory" else self.folder / "data"
+            command = [self.ringline, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
+            command += ["--data", data, "--jwt-secret-file", self.secret, *self.extra]
+        self.log = open(BUILT / f"{name}.log", "wb")
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=self.log)
+        try:
+            self.port = self._port()
+        except BaseException:
+            self.close()
+            raise
+
+    def _port(self):
+        waiting = selectors.DefaultSelector()
+        waiting.register(self.process.stdout, selectors.EVENT_READ)
+        deadline, text = time.monotonic() + 60, b""
+        while waiting.select(max(0, deadline - time.monotonic())):
+            piece = os.read(self.process.stdout.fileno(), 4096)
+            text += piece
+            listening = re.search(rb"listening on https?://127\.0\.0\.1:(\d+)\n", text)
+            admin = re.search(rb"admin on (http://127\.0\.0\.1:\d+)\n", text)
+            if listening and (admin or self.dialect == "plain"):
+                self.admin = admin and admin[1].decode()
+                return int(listening[1])
+            if not piece:
+                break
+        raise RuntimeError(f"{self.process.args[0]} did not start; see {self.log.name}")
+
+    def again(self):
+        """Kills it and starts it on what it left: the seconds until it listens, and the CPU seconds and calls by then."""
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+        began = time.monotonic()
+        self.start()
+        took = time.monotonic() - began
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return {"cold_start_seconds": round(took, 3), "cold_start_cpu_seconds": cpu, "cold_start_calls": self._calls()}
+
+    def _calls(self):
+        with urllib.request.urlopen(f"{self.admin}/metrics", timeout=30) as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith("ringline_calls{"))
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

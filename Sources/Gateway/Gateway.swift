@@ -124,10 +124,11 @@ public final class Gateway: @unchecked Sendable {
             perform()
         }
         isBusy = false
-        turn()
     }
 
-    /// After each batch: one commit for all that changed, and the timer for what is next.
+    /// At the end of each of the loop's turns: one commit for all that changed in it, and the timer for what is next.
+    ///
+    /// Not after each input: handing over wakes the store's thread, which costs more than what it is handed.
     func turn() {
         guard !isBusy, let switchboard else { return }
         turnEngines()
@@ -135,7 +136,12 @@ public final class Gateway: @unchecked Sendable {
         switchboard.flush(at: clock.now(), into: &outputs)
         perform()
         isBusy = false
-        if inbox.isEmpty { setTimer() } else if let next = inbox.popFirst() { feed(next) }
+        guard let next = inbox.popFirst() else {
+            setTimer()
+            return
+        }
+        feed(next)
+        turn()
     }
 
     private func setTimer() {

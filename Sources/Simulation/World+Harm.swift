@@ -23,8 +23,9 @@ extension World {
         let near = handsets.filter { $0.user == call.record.caller || $0.user == call.record.callee }
         guard let handset = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
         var name = call.name
-        // What another hand ends in a phone's own name that phone is told of only if it asks.
-        if kind == .end, handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) == true
+        // What another hand ends in a phone's own name that phone is told of only if it asks, as real apps do.
+        if kind == .end, !handset.isRealApp,
+            handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) == true
         {
             return
         }
@@ -58,12 +59,12 @@ extension World {
         let peer = name.pair.other(than: handset.user)
         let more = fields.isEmpty ? "" : "," + fields
         let said = epoch.map { ",\"epoch\":\($0)" } ?? ""
-        if let link = handset.link, !handset.isConnecting, users.percent(70) {
+        if kind == .end, users.percent(55) {
+            requests(.end(id: "f\(foreignCount)", name.id), from: handset)
+        } else if let link = handset.link, !handset.isConnecting, users.percent(70) {
             let text =
                 "{\"type\":\"\(kind.rawValue)\",\"id\":\"\(prefix)\(foreignCount)\",\"callId\":\"\(name.id.text)\",\"to\":\"\(peer.text)\"\(said)\(more)}"
             writes(Array(text.utf8), on: link)
-        } else if kind == .end, users.percent(40) {
-            requests(.end(id: "f\(foreignCount)", name.id), from: handset)
         } else {
             let text =
                 "{\"action\":\"\(kind.rawValue)\",\"id\":\"\(prefix)\(foreignCount)\",\"deviceId\":\"\(handset.device.text)\",\"to\":\"\(peer.text)\"\(said),\"data\":{\(fields)}}"

@@ -184,6 +184,8 @@ def test_a_server_that_was_restarted_while_it_rang(push_world):
     device = register(world, deviceId="iphone-h")
     world.phone("11", "iphone-t").ring("10", "c-1")
     pushed(fake, device)
+    # A crash may also come before it is known what became of the push.
+    wait_for(world, "c-1", "200")
     world.server.kill()
     world.server.start()
     hanako = world.phone("10", "iphone-h")

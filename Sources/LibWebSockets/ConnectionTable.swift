@@ -99,7 +99,9 @@ struct Connection {
     var closeCode: UInt16 = 0
     var peer = PeerAddress()
     var queue = FrameQueue()
-    /// What this turn has for the peer, in the server's outbox: the last frame, each points to the one before it; -1 for none.
+    /// What this turn has for the peer, in the server's outbox: the first frame, each points to the next; -1 for none.
+    var firstOut = Int32(-1)
+    /// The last of them, where there is a first.
     var lastOut = Int32(-1)
     /// Of those, in bytes.
     var outBytes: Int32 = 0

@@ -50,7 +50,7 @@ extension Server {
         table[slot].serial = 0
         table[slot].exchange = nil
         table[slot].queue.removeAll()
-        table[slot].lastOut = -1
+        table[slot].firstOut = -1
         table[slot].partial = []
         if row.wasOpened {
             isTouched = true

@@ -5,10 +5,10 @@ internal import Glibc
 ///
 /// One array for all of them, which keeps its memory: a session that only waits owns nothing.
 struct Outbox {
-    /// A frame, and where in the array the one before it to the same peer lies; -1 for none.
+    /// A frame, and where in the array the next one to the same peer lies; -1 for none.
     struct Entry {
         var frame: WaitingFrame
-        var before: Int32
+        var next = Int32(-1)
     }
 
     var entries: [Entry] = []
@@ -29,19 +29,22 @@ extension Server {
     /// Keeps a frame for the end of the turn.
     @inline(__always)
     func hold(_ frame: WaitingFrame, for slot: Int) {
-        if table[slot].lastOut < 0 {
+        let place = Int32(truncatingIfNeeded: outbox.entries.count)
+        if table[slot].firstOut < 0 {
             outbox.addressees.append(table.id(of: slot))
+            table[slot].firstOut = place
             table[slot].outBytes = 0
+        } else {
+            outbox.entries[Int(table[slot].lastOut)].next = place
         }
-        let before = table[slot].lastOut
-        table[slot].lastOut = Int32(truncatingIfNeeded: outbox.entries.count)
+        table[slot].lastOut = place
         table[slot].outBytes += Int32(truncatingIfNeeded: frame.bytes.count - Self.headroom)
-        outbox.entries.append(Outbox.Entry(frame: frame, before: before))
+        outbox.entries.append(Outbox.Entry(frame: frame))
         if Int(table[slot].outBytes) > Self.mostHeldBytes { sendOut(slot) }
     }
 
     /// What of this turn waits for a peer, in bytes.
-    func waitingBytes(_ slot: Int) -> Int { table[slot].lastOut < 0 ? 0 : Int(table[slot].outBytes) }
+    func waitingBytes(_ slot: Int) -> Int { table[slot].firstOut < 0 ? 0 : Int(table[slot].outBytes) }
 
     /// The turn is over: everything goes out.
     func sendOutbox() {
@@ -54,26 +57,17 @@ extension Server {
 
     /// Sends what is held back for one peer; what it does not take waits until it reads.
     func sendOut(_ slot: Int) {
-        let last = table[slot].lastOut
-        guard last >= 0 else { return }
-        table[slot].lastOut = -1
+        var place = table[slot].firstOut
+        guard place >= 0 else { return }
+        table[slot].firstOut = -1
         guard table[slot].phase == .open, let wsi = table[slot].wsi else { return }
-        guard outbox.entries[Int(last)].before >= 0 else {
-            let frame = take(last)
-            if !write(frame, wsi) { broken(slot, wsi) }
-            return
-        }
-        var chain: [Int32] = []
-        var next = last
-        while next >= 0 {
-            chain.append(next)
-            next = outbox.entries[Int(next)].before
-        }
         let socket = lws_get_socket_fd(wsi)
-        cork(socket, true)
+        let areSeveral = outbox.entries[Int(place)].next >= 0
+        if areSeveral { cork(socket, true) }
         var isBlocked = false
-        for place in chain.reversed() {
+        while place >= 0 {
             let frame = take(place)
+            place = outbox.entries[Int(place)].next
             if isBlocked {
                 table[slot].queue.append(frame)
             } else if !write(frame, wsi) {
@@ -83,7 +77,7 @@ extension Server {
                 isBlocked = lws_partial_buffered(wsi) != 0
             }
         }
-        cork(socket, false)
+        if areSeveral { cork(socket, false) }
         if isBlocked { lws_callback_on_writable(wsi) }
     }
 

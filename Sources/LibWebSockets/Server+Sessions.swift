@@ -51,7 +51,7 @@ extension Server {
         }
         if discardingQueue {
             table[slot].queue.removeAll()
-            table[slot].lastOut = -1
+            table[slot].firstOut = -1
         } else {
             sendOut(slot)
             guard table[slot].phase == .open else { return }
@@ -116,7 +116,7 @@ extension Server {
     func broken(_ slot: Int, _ wsi: OpaquePointer) {
         table[slot].phase = .closed
         table[slot].queue.removeAll()
-        table[slot].lastOut = -1
+        table[slot].firstOut = -1
         shutdown(lws_get_socket_fd(wsi), Int32(SHUT_RDWR))
     }
 

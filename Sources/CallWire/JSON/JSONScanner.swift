@@ -120,16 +120,13 @@ struct JSONScanner {
         position += 1
         var isPlain = true
         while true {
-            skipOrdinary()
-            guard position < end else { break }
+            position = nextSpecial(from: position)
+            guard position < end else { throw .syntax }
             let byte = bytes[position]
-            if byte == UInt8(ascii: "\"") {
-                position += 1
-                return isPlain
-            }
-            guard byte >= 0x20 else { throw .syntax }
             position += 1
-            guard byte == UInt8(ascii: "\\") else { continue }
+            if byte == UInt8(ascii: "\"") { return isPlain }
+            // A control character must be escaped.
+            guard byte == UInt8(ascii: "\\") else { throw .syntax }
             isPlain = false
             guard position < end else { throw .syntax }
             switch bytes[position] {
@@ -144,14 +141,9 @@ struct JSONScanner {
             default: throw .syntax
             }
         }
-        throw .syntax
     }
 
-    /// Goes on to the next quote, backslash or control character of a string: an SDP is long.
-    private mutating func skipOrdinary() {
-        position = nextSpecial(from: position)
-    }
-
+    /// Where the next quote, backslash or control character of a string stands: an SDP is long.
     private func nextSpecial(from start: Int) -> Int {
         let text = bytes.span
         var place = start

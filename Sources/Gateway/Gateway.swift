@@ -117,6 +117,10 @@ public final class Gateway: @unchecked Sendable {
     /// What arrives meanwhile waits for its turn.
     func feed(_ input: Switchboard.Input) {
         inbox.append(input)
+        emptyInbox()
+    }
+
+    private func emptyInbox() {
         guard !isBusy, let switchboard else { return }
         isBusy = true
         while let next = inbox.popFirst() {
@@ -131,17 +135,16 @@ public final class Gateway: @unchecked Sendable {
     /// Not after each input: handing over wakes the store's thread, which costs more than what it is handed.
     func turn() {
         guard !isBusy, let switchboard else { return }
-        turnEngines()
-        isBusy = true
-        switchboard.flush(at: clock.now(), into: &outputs)
-        perform()
-        isBusy = false
-        guard let next = inbox.popFirst() else {
-            setTimer()
-            return
-        }
-        feed(next)
-        turn()
+        repeat {
+            // What handing over has led to is part of this turn.
+            emptyInbox()
+            turnEngines()
+            isBusy = true
+            switchboard.flush(at: clock.now(), into: &outputs)
+            perform()
+            isBusy = false
+        } while !inbox.isEmpty
+        setTimer()
     }
 
     private func setTimer() {

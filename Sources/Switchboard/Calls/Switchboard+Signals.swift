@@ -145,13 +145,13 @@ extension Switchboard {
         }
         // An offer that names an epoch means that call: a renegotiation that crossed its end must ring nobody. Nor one that
         // crossed a call under its name which is kept from its sender.
-        if let epoch = message.epoch, let call = found,
-            epoch != call.session.epoch || !call.session.isLive || call.session.side(of: source.user) == nil
-        {
-            return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
+        if let epoch = message.epoch {
+            // One that is not known was lost in a crash: whoever began it begins it again.
+            guard let call = found else { return .failure(Self.unknownCall) }
+            guard epoch == call.session.epoch, call.session.isLive, call.session.side(of: source.user) != nil else {
+                return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
+            }
         }
-        // One that is not known was lost in a crash: whoever began it begins it again.
-        if message.epoch != nil, found == nil { return .failure(Self.unknownCall) }
         if let found, let endedAt = found.endedAt, now < endedAt + Self.repeatedFor,
             let seq = found.session.endedOffer(offer, from: source.phone), found.offerHasComeOnlyBy(other: source.way)
         {

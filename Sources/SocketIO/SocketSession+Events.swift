@@ -102,16 +102,7 @@ extension SocketSession {
 
     /// Tells what is wrong with an event: in its answer if one is wanted, else by an event of our own.
     mutating func refuse(_ error: WireError, event: String, _ number: UInt64?) {
-        complain(event: event, number) { json in
-            json.name("code")
-            json.plain(error.code.rawValue)
-            json.name("message")
-            json.value(error.message)
-            if let field = error.field {
-                json.name("field")
-                json.value(field)
-            }
-        }
+        complain(event: event, number) { json in json.write(error) }
     }
 
     mutating func complain(event: String, _ number: UInt64?, _ body: (inout JSONWriter) -> Void) {

@@ -191,14 +191,3 @@ extension SocketSession {
         return (user, object[.userId]?.kind == .number)
     }
 }
-
-extension JSONWriter {
-    /// A user's id; as an integer for apps that write it so.
-    mutating func id(_ user: UserID, asInteger: Bool) {
-        if asInteger, let number = UInt64(user.text), String(number) == user.text {
-            value(number)
-        } else {
-            plain(user.text)
-        }
-    }
-}

@@ -113,14 +113,7 @@ public enum ServerFrame {
                 json.name("callId")
                 json.plain(callID.text)
             }
-            json.name("code")
-            json.plain(error.code.rawValue)
-            json.name("message")
-            json.value(error.message)
-            if let field = error.field {
-                json.name("field")
-                json.value(field)
-            }
+            json.write(error)
         }
     }
 
@@ -170,6 +163,27 @@ extension JSONWriter {
     fileprivate mutating func type(_ type: String) {
         name("type")
         plain(type)
+    }
+
+    /// A user's id; as an integer for apps that write it so.
+    public mutating func id(_ user: UserID, asInteger: Bool) {
+        if asInteger, let number = UInt64(user.text), String(number) == user.text {
+            value(number)
+        } else {
+            plain(user.text)
+        }
+    }
+
+    /// What is wrong, in members of their own: `code`, `message`, and `field` where one is to blame.
+    public mutating func write(_ error: WireError) {
+        name("code")
+        plain(error.code.rawValue)
+        name("message")
+        value(error.message)
+        if let field = error.field {
+            name("field")
+            value(field)
+        }
     }
 
     /// A state, and why it is so.

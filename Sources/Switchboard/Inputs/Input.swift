@@ -109,14 +109,7 @@ public struct Reply: Equatable, Sendable {
         json.plain(error.code.title)
         json.name("status")
         json.value(error.code.status)
-        json.name("code")
-        json.plain(error.code.rawValue)
-        json.name("message")
-        json.value(error.message)
-        if let field = error.field {
-            json.name("field")
-            json.value(field)
-        }
+        json.write(error)
         json.endObject()
         self.init(status: error.code.status, body: json.bytes, retryAfterSeconds: retryAfterSeconds)
     }

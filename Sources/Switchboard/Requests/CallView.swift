@@ -105,15 +105,6 @@ extension CallRecord {
 }
 
 extension JSONWriter {
-    /// A user's id; as an integer for apps whose tokens write it so.
-    mutating func id(_ user: UserID, asInteger: Bool) {
-        if asInteger, let number = UInt64(user.text), String(number) == user.text {
-            value(number)
-        } else {
-            plain(user.text)
-        }
-    }
-
     fileprivate mutating func optional(_ name: StaticString, _ moment: Moment?) {
         self.name(name)
         if let moment { value(moment.milliseconds) } else { null() }

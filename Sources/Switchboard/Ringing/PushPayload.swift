@@ -64,18 +64,7 @@ enum PushPayload {
         while true {
             var json = JSONWriter(capacity: 512)
             json.beginObject()
-            json.name("aps")
-            json.beginObject()
-            json.name("alert")
-            json.beginObject()
-            json.name("title")
-            json.value(name ?? user.text)
-            json.name("body")
-            json.value(body)
-            json.endObject()
-            json.name("sound")
-            json.plain("default")
-            json.endObject()
+            json.alert(name ?? user.text, body)
             json.name("type")
             json.plain("message")
             json.name("fromUserId")
@@ -99,18 +88,7 @@ enum PushPayload {
         let name = call.displayName ?? call.session.caller.text
         var json = JSONWriter(capacity: 512)
         json.beginObject()
-        json.name("aps")
-        json.beginObject()
-        json.name("alert")
-        json.beginObject()
-        json.name("title")
-        json.value(title)
-        json.name("body")
-        json.value(name)
-        json.endObject()
-        json.name("sound")
-        json.plain("default")
-        json.endObject()
+        json.alert(title, name)
         json.name("type")
         json.plain(type)
         json.name("callId")
@@ -186,5 +164,23 @@ enum PushPayload {
             return RelayedObject(call.frames[index])?.value(of: .sdp)
         }
         return nil
+    }
+}
+
+extension JSONWriter {
+    /// What Apple shows and plays (`aps`).
+    fileprivate mutating func alert(_ title: String, _ body: String) {
+        name("aps")
+        beginObject()
+        name("alert")
+        beginObject()
+        name("title")
+        value(title)
+        name("body")
+        value(body)
+        endObject()
+        name("sound")
+        plain("default")
+        endObject()
     }
 }

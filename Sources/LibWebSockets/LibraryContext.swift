@@ -82,9 +82,8 @@ final class LibraryContext {
         info.max_http_header_pool = UInt16(clamping: configuration.maxHandshakes)
         info.pt_serv_buf_size = 32_768
         info.alpn = UnsafePointer(string("http/1.1"))
-        info.options =
-            UInt64(LWS_SERVER_OPTION_LIBUV) | UInt64(LWS_SERVER_OPTION_VALIDATE_UTF8)
-            | UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
+        // Not LWS_SERVER_OPTION_VALIDATE_UTF8: text is checked once, where it is handed up.
+        info.options = UInt64(LWS_SERVER_OPTION_LIBUV) | UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
         if let tls = configuration.tls {
             info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
             for path in [tls.certificatePath, tls.keyPath] where access(path, R_OK) != 0 {

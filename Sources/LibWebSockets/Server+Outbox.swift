@@ -1,5 +1,4 @@
 internal import CLibwebsockets
-internal import Glibc
 
 /// The frames of one turn, of all sessions, as they were sent.
 ///
@@ -14,12 +13,14 @@ struct Outbox {
     var entries: [Entry] = []
     /// To whom, in the order of their first frames.
     var addressees: [ConnectionID] = []
+    /// Where one peer's frames are strung together; empty between two writes.
+    var text: [UInt8] = []
 }
 
 /// One peer's frames go out together at the end of the turn.
 ///
 /// A packet for each of them is what relaying costs most: the kernel's way through its network, and the reader's waking. In
-/// a busy turn a session gets several, candidates and acks; held back by `TCP_CORK` they travel as one.
+/// a busy turn a session gets several, candidates and acks; strung together they are one write and travel as one.
 extension Server {
     /// How much of one turn is held back for one peer.
     ///
@@ -55,30 +56,18 @@ extension Server {
         outbox.addressees.removeAll(keepingCapacity: outbox.addressees.capacity <= 4_096)
     }
 
-    /// Sends what is held back for one peer; what it does not take waits until it reads.
+    /// Sends what is held back for one peer; what it does not take waits, in the library, until it reads.
     func sendOut(_ slot: Int) {
-        var place = table[slot].firstOut
+        let place = table[slot].firstOut
         guard place >= 0 else { return }
         table[slot].firstOut = -1
         guard table[slot].phase == .open, let wsi = table[slot].wsi else { return }
-        let socket = lws_get_socket_fd(wsi)
-        let areSeveral = outbox.entries[Int(place)].next >= 0
-        if areSeveral { cork(socket, true) }
-        var isBlocked = false
-        while place >= 0 {
-            let frame = take(place)
-            place = outbox.entries[Int(place)].next
-            if isBlocked {
-                table[slot].queue.append(frame)
-            } else if !write(frame, wsi) {
-                broken(slot, wsi)
-                return
-            } else {
-                isBlocked = lws_partial_buffered(wsi) != 0
-            }
+        let isSingle = outbox.entries[Int(place)].next < 0
+        guard isSingle ? write(take(place), wsi) : writeAll(from: place, wsi) else {
+            broken(slot, wsi)
+            return
         }
-        if areSeveral { cork(socket, false) }
-        if isBlocked { lws_callback_on_writable(wsi) }
+        if lws_partial_buffered(wsi) != 0 { lws_callback_on_writable(wsi) }
     }
 
     private func take(_ place: Int32) -> WaitingFrame {
@@ -87,8 +76,23 @@ extension Server {
         return frame
     }
 
-    private func cork(_ socket: Int32, _ isOn: Bool) {
-        var value: Int32 = isOn ? 1 : 0
-        setsockopt(socket, Int32(IPPROTO_TCP), TCP_CORK, &value, socklen_t(MemoryLayout<Int32>.size))
+    /// Several frames in one write: the library makes one packet of each that it frames itself, so these are framed here.
+    private func writeAll(from first: Int32, _ wsi: OpaquePointer) -> Bool {
+        var text: [UInt8] = []
+        swap(&text, &outbox.text)
+        var place = first
+        while place >= 0 {
+            let frame = take(place)
+            FrameHeader(isPing: frame.isPing, payloadBytes: frame.bytes.count - Self.headroom).write(to: &text)
+            text.append(contentsOf: frame.bytes[Self.headroom...])
+            place = outbox.entries[Int(place)].next
+        }
+        let isWritten = text.withUnsafeMutableBufferPointer { text in
+            // It goes out as it is, also over TLS.
+            lws_write(wsi, text.baseAddress, text.count, LWS_WRITE_HTTP) >= text.count
+        }
+        text.removeAll(keepingCapacity: text.capacity <= 4 * Self.mostHeldBytes)
+        swap(&text, &outbox.text)
+        return isWritten
     }
 }

@@ -29,6 +29,31 @@ extension EveryTest {
             )
         }
 
+        @Test("of one turn goes out with the others to the same peer, each a frame of its own whatever its length")
+        func together() throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.upgrade()
+                #expect(test.hears("opened"))
+                let id = test.connections[0]
+                let lengths = [1, 125, 126, 127, 1_000, 65_535, 2, 65_536, 3]
+                let outcomes = test.onLoop { server in
+                    let sent = lengths.enumerated().map { index, length in
+                        server.send(frame(String(repeating: "\(index)", count: length)), to: id)
+                    }
+                    let ping = server.ping(id, payload: Array("between".utf8))
+                    return sent + [ping, server.send(frame("last"), to: id)]
+                }
+                #expect(outcomes == Array(repeating: .written, count: 11))
+                for (index, length) in lengths.enumerated() {
+                    #expect(peer.readFrame()?.text == String(repeating: "\(index)", count: length))
+                }
+                let ping = try #require(peer.readFrame())
+                #expect(ping.opcode == 9 && ping.text == "between")
+                #expect(peer.readFrame()?.text == "last")
+            }
+        }
+
         @Test("of a slow reader is queued up to the limit, then it is an overflow; others are not touched")
         func overflow() throws {
             try TestServer.run({ $0.maxQueueBytes = 200_000 }) { test in

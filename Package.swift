@@ -62,6 +62,7 @@ let package = Package(
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
         library("SQLiteStore", ["SQLite", "Switchboard", "CallCore", logging]),
+        library("MemoryStore", ["Switchboard", "CallCore"], pure),
 
         // Who is woken.
         system("CCurl", apt: "libcurl4-openssl-dev"),
@@ -79,7 +80,7 @@ let package = Package(
         .executableTarget(
             name: "ringline",
             dependencies: [
-                "Gateway", "Identity", "SQLiteStore", "ApplePush", "Switchboard", "CallCore", "CallWire",
+                "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallCore", "CallWire",
                 "LibWebSockets", "Simulation",
                 "Crypto", arguments, logging,
             ],
@@ -98,7 +99,7 @@ let package = Package(
         tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting"]),
         tests("IdentityTests", ["Identity", "Crypto"]),
         tests("SQLiteTests", ["SQLite"]),
-        tests("ContractTests", ["SQLiteStore", "Switchboard", "CallTesting", "CallCore"]),
+        tests("ContractTests", ["SQLiteStore", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),
         tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
         tests("LibWebSocketsTests", ["LibWebSockets"]),
         tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),

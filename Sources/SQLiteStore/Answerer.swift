@@ -10,17 +10,11 @@ final class Answerer: @unchecked Sendable {
     private var waiting: [Mailbox.Asked] = []
     private var isClosing = false
     private var hasEnded = false
-    private let place: Connection.Place
     private let database: String
     private let report: @Sendable (StoreReport) -> Void
 
-    init(
-        place: Connection.Place,
-        database: String,
-        report: @escaping @Sendable (StoreReport) -> Void
-    ) throws(StoreFailure) {
-        self.place = place
-        self.database = database
+    init(_ folder: Folder, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
+        database = folder.database
         self.report = report
         try StoreThread.start(named: "store questions") { self.run() }
     }
@@ -63,7 +57,7 @@ final class Answerer: @unchecked Sendable {
     }
 
     private func connect() throws(SQLiteError) -> Questions {
-        let connection = try Connection(place)
+        let connection = try Connection(.file(path: database, .readWrite))
         try connection.pragma("query_only", "ON")
         try connection.pragma("temp_store", "MEMORY")
         return Questions(connection: connection, database: database)

@@ -10,8 +10,16 @@ struct Folder: Sendable {
     var database: String { path + "/ringline.sqlite" }
     private var lockFile: String { path + "/ringline.lock" }
 
+    /// Takes the folder for this process, and makes what is missing in it.
+    func take() throws(StoreFailure) -> Lock {
+        try prepare()
+        let lock = try lock()
+        try makeDatabaseFile()
+        return lock
+    }
+
     /// Makes the folder if it is missing (0700) and makes sure that it can be used.
-    func prepare() throws(StoreFailure) {
+    private func prepare() throws(StoreFailure) {
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             let why = errno
             guard why == ENOENT else { throw StoreFailure("The data folder \(path) cannot be made: \(reason(why)).") }
@@ -47,7 +55,7 @@ struct Folder: Sendable {
     }
 
     /// Makes the database's file with mode 0600 if it is missing; SQLite gives `-wal` and `-shm` the same mode.
-    func makeDatabaseFile() throws(StoreFailure) {
+    private func makeDatabaseFile() throws(StoreFailure) {
         let file = Glibc.open(database, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else {
             let why = errno
@@ -57,7 +65,7 @@ struct Folder: Sendable {
     }
 
     /// Takes the folder for this process, until the lock is let go of or the process ends, however it ends.
-    func lock() throws(StoreFailure) -> Lock {
+    private func lock() throws(StoreFailure) -> Lock {
         let file = Glibc.open(lockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else {
             let why = errno

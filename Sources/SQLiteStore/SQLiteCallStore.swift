@@ -1,5 +1,4 @@
 public import CallCore
-import FoundationEssentials
 public import Switchboard
 
 /// Calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
@@ -11,23 +10,15 @@ public final class SQLiteCallStore: CallStore {
 
     /// A store in a data folder, which is made if it is missing; nothing is touched before ``open(at:)``.
     /// - Parameters:
-    ///   - folder: The folder's path; `:memory:` for a store that is gone when it is closed.
+    ///   - folder: The folder's path.
     ///   - report: Told what becomes of commits and questions, from the store's threads; it must not wait for the store.
     public convenience init(folder: String, report: @escaping @Sendable (StoreReport) -> Void) {
         self.init(folder: folder, faults: nil, report: report)
     }
 
     /// A store whose disk can be made to fill up.
-    ///
-    /// In memory, stores of one `name` share one database.
-    package init(
-        folder: String,
-        name: String = UUID().uuidString,
-        faults: Faults?,
-        report: @escaping @Sendable (StoreReport) -> Void
-    ) {
-        let site: Site = folder == ":memory:" ? .memory(named: name) : .folder(Folder(path: folder))
-        writer = Writer(site: site, faults: faults, report: report)
+    package init(folder: String, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) {
+        writer = Writer(folder: Folder(path: folder), faults: faults, report: report)
     }
 
     deinit {
@@ -41,8 +32,11 @@ public final class SQLiteCallStore: CallStore {
     /// Queues changes; see ``CallStore/commit(_:as:)``.
     ///
     /// After ``close()`` they are lost.
-    public func commit(_ changes: [Change], as ticket: Ticket) {
+    /// - Returns: `false`: the disk takes its time.
+    @discardableResult
+    public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
         writer.mailbox.put(Mailbox.Commit(changes: changes, ticket: ticket))
+        return false
     }
 
     /// Queues a question; see ``CallStore/ask(_:as:)``.

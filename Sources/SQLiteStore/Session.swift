@@ -4,32 +4,31 @@ import Switchboard
 
 /// The database while it is open for writing, on the writer's thread.
 final class Session {
-    private let site: Site
+    private let folder: Folder
     private let faults: Faults?
     private let report: @Sendable (StoreReport) -> Void
     private let connection: Connection
     private let changes: ChangeWriter
     private var forgetting: Forgetting
-    /// In memory questions are answered by the writer: there is no second connection that would not stand in its way.
     private var answerer: Answerer?
     private var pageLimit: Int?
 
     /// Opens the database, and brings it to this version's schema.
-    init(site: Site, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
-        self.site = site
+    init(folder: Folder, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
+        self.folder = folder
         self.faults = faults
         self.report = report
         do {
-            connection = try Connection(site.place)
+            connection = try Connection(.file(path: folder.database, .readWrite))
             try Self.tune(connection)
             try Schema.migrations.run(on: connection)
             changes = try ChangeWriter(connection)
         } catch let error as SQLiteError {
-            throw StoreFailure(error, database: site.database)
+            throw StoreFailure(error, database: folder.database)
         } catch let error as Migrations.Failure {
-            throw StoreFailure(error, database: site.database)
+            throw StoreFailure(error, database: folder.database)
         } catch {
-            throw StoreFailure("The database \(site.database) cannot be opened: \(error).")
+            throw StoreFailure("The database \(folder.database) cannot be opened: \(error).")
         }
         forgetting = Forgetting(connection)
     }
@@ -51,12 +50,12 @@ final class Session {
 
     /// Reads what lives on, and marks the store as in use.
     func begin() throws(StoreFailure) -> StoredState {
-        let state = try Questions(connection: connection, database: site.database).state()
+        let state = try Questions(connection: connection, database: folder.database).state()
         do {
             try connection.statement(Self.countCrash).run()
             try forgetting.committed()
-        } catch { throw StoreFailure(error, database: site.database) }
-        if case .folder = site { answerer = try Answerer(place: site.place, database: site.database, report: report) }
+        } catch { throw StoreFailure(error, database: folder.database) }
+        answerer = try Answerer(folder, report: report)
         return state
     }
 
@@ -101,7 +100,7 @@ final class Session {
                 if let last = commits.last { report(.committed(upTo: last.ticket)) }
                 return true
             } catch {
-                let failure = StoreFailure(error, database: site.database)
+                let failure = StoreFailure(error, database: folder.database)
                 if !isStalled {
                     report(.stalled(failure))
                     // They would have to see what cannot be written.
@@ -144,9 +143,7 @@ final class Session {
 
     private func answer(_ questions: [Mailbox.Asked]) {
         guard !questions.isEmpty else { return }
-        if let answerer { return answerer.put(questions) }
-        let here = Questions(connection: connection, database: site.database)
-        for asked in questions { report(.answered(asked.id, here.answer(asked.question))) }
+        answerer?.put(questions)
     }
 
     private func refuse(_ questions: [Mailbox.Asked], _ failure: StoreFailure) {

@@ -8,7 +8,7 @@ import Switchboard
 final class Writer: @unchecked Sendable {
     let mailbox = Mailbox()
 
-    private let site: Site
+    private let folder: Folder
     private let faults: Faults?
     private let report: @Sendable (StoreReport) -> Void
 
@@ -18,8 +18,8 @@ final class Writer: @unchecked Sendable {
     private var hasStarted = false
     private var hasEnded = false
 
-    init(site: Site, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) {
-        self.site = site
+    init(folder: Folder, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) {
+        self.folder = folder
         self.faults = faults
         self.report = report
     }
@@ -45,7 +45,7 @@ final class Writer: @unchecked Sendable {
 
     private func run() {
         do throws(StoreFailure) {
-            let lock = try site.lock()
+            let lock = try folder.take()
             try work()
             // Let go of only now that the connections are closed.
             withExtendedLifetime(lock) {}
@@ -57,7 +57,7 @@ final class Writer: @unchecked Sendable {
 
     /// The database is open no longer than this runs.
     private func work() throws(StoreFailure) {
-        let session = try Session(site: site, faults: faults, report: report)
+        let session = try Session(folder: folder, faults: faults, report: report)
         let state = try session.begin()
         tell { $0.opened = .success(state) }
         session.serve(mailbox)

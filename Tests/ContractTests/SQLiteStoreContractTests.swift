@@ -6,11 +6,8 @@ import Testing
 
 @Suite("The SQLite store")
 struct SQLiteStoreContractTests {
-    @Test("keeps the contract of a call store, in a folder", arguments: StoreContract.cases)
+    @Test("keeps the contract of a call store", arguments: StoreContract.cases)
     func inFolder(_ promise: StoreContract.Case) throws { try promise.run(at: try FolderPlace()) }
-
-    @Test("keeps the contract of a call store, in memory", arguments: StoreContract.cases)
-    func inMemory(_ promise: StoreContract.Case) throws { try promise.run(at: try MemoryPlace()) }
 }
 
 /// A data folder that is removed in the end.
@@ -29,17 +26,5 @@ final class FolderPlace: StoreContract.Place {
 
     func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
         SQLiteCallStore(folder: path, report: report)
-    }
-}
-
-/// A database in memory, which lives as long as this.
-final class MemoryPlace: StoreContract.Place {
-    private let name = UUID().uuidString
-    private let anchor: SQLiteCallStore.MemoryAnchor
-
-    init() throws { anchor = try SQLiteCallStore.MemoryAnchor(name: name) }
-
-    func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
-        SQLiteCallStore(folder: ":memory:", name: name, faults: nil, report: report)
     }
 }

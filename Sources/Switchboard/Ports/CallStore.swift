@@ -14,7 +14,8 @@ public protocol CallStore: AnyObject, Sendable {
     /// Queues changes and returns at once; ``StoreReport/committed(upTo:)`` follows when they are durable.
     ///
     /// The changes of one call are committed together or not at all. Tickets only grow.
-    func commit(_ changes: [Change], as ticket: Ticket)
+    /// - Returns: `true` when they are durable already, as in a store that knows no disk; no report follows then.
+    func commit(_ changes: [Change], as ticket: Ticket) -> Bool
 
     /// Queues a question; it sees every change queued before it. ``StoreReport/answered(_:_:)`` follows.
     func ask(_ question: Question, as id: QuestionID)
@@ -23,7 +24,7 @@ public protocol CallStore: AnyObject, Sendable {
     func close()
 }
 
-/// What a store tells the loop, by the closure it was made with, from a thread of its own.
+/// What a store tells the loop, by the closure it was made with, from any thread.
 public enum StoreReport: Sendable {
     /// Every change up to this ticket is durable.
     case committed(upTo: Ticket)
@@ -32,7 +33,7 @@ public enum StoreReport: Sendable {
     /// Writing works again.
     case recovered
     /// The answer to a question.
-    case answered(QuestionID, Answer)
+    indirect case answered(QuestionID, Answer)
 }
 
 /// Numbers a commit; grows by one with each.
@@ -68,7 +69,7 @@ public struct StoreFailure: Error, Equatable, Sendable {
 /// One thing to keep.
 public enum Change: Equatable, Sendable {
     /// A call began or changed; replaces the record with the same number.
-    case call(CallRecord)
+    indirect case call(CallRecord)
     /// A log entry was appended to a call; (number, seq) is unique.
     case entry(CallNumber, EntryRecord)
     /// Something happened in a call that its timeline tells.
@@ -78,7 +79,7 @@ public enum Change: Equatable, Sendable {
     /// Calls that ended before this moment go altogether, with log and timeline.
     case historyForgotten(before: Moment)
     /// A device was registered or changed; replaces the one with the same user and id.
-    case device(DeviceRecord)
+    indirect case device(DeviceRecord)
     /// A device was removed.
     case deviceRemoved(UserID, DeviceID)
     /// `by` blocked a user at a moment.

@@ -6,6 +6,7 @@ import Glibc
 import Identity
 import LibWebSockets
 import Logging
+import MemoryStore
 import SQLiteStore
 import Switchboard
 
@@ -25,7 +26,7 @@ struct Launch {
         let keys = try Keys(settings)
         let relay = try settings.turn.map { turn throws(Complaint) in try CoturnCredentials(turn) }
         let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
-        let store = SQLiteCallStore(folder: settings.data) { [weak gateway] report in gateway?.take(report) }
+        let store = makeStore { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
         do {
             try gateway.open(store: store, push: push, capabilities: keys.capabilities, relay: relay)
@@ -75,6 +76,11 @@ struct Launch {
         configuration.policy = settings.policy
         configuration.version = Version.text
         return configuration
+    }
+
+    private func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        settings.isInMemory
+            ? MemoryCallStore(report: report) : SQLiteCallStore(folder: settings.data, report: report)
     }
 
     private func pushSender(

@@ -1,0 +1,139 @@
+import CallCore
+import Switchboard
+
+/// All that is kept, and how changes change it.
+struct Tables {
+    /// A call with all that is kept of it.
+    struct Row {
+        /// `nil` while only its log or its timeline has come.
+        var call: CallRecord?
+        /// In `seq` order.
+        var entries: [EntryRecord] = []
+        var events: [TimelineRecord] = []
+        var keepsLog = true
+    }
+
+    private(set) var rows: [CallNumber: Row] = [:]
+    /// The calls of each name and of each user, oldest first.
+    private(set) var numbersByID: [CallID: [CallNumber]] = [:]
+    private(set) var numbersByUser: [UserID: [CallNumber]] = [:]
+    private var devices: [DeviceKey: DeviceRecord] = [:]
+    private var blocks: [BlockKey: Moment] = [:]
+    private var doNotDisturb: [UserID: Moment] = [:]
+    private var lastCallNumber: Int64 = 0
+    /// How often it was opened without having been closed since.
+    var crashes = 0
+
+    private struct DeviceKey: Hashable {
+        let user: UserID
+        let id: DeviceID
+    }
+
+    private struct BlockKey: Hashable {
+        let by: UserID
+        let blocked: UserID
+    }
+
+    mutating func keep(_ change: Change) {
+        switch change {
+        case .call(let call): keep(call)
+        case .entry(let call, let entry): rows[call, default: Row()].insert(entry)
+        case .event(let call, let event): rows[call, default: Row()].events.append(event)
+        case .logForgotten(let call):
+            rows[call]?.entries = []
+            rows[call]?.keepsLog = false
+        case .historyForgotten(let moment): forget(before: moment)
+        case .crashesForgotten: crashes = 1
+        case .device(let device): devices[DeviceKey(user: device.user, id: device.id)] = device
+        case .deviceRemoved(let user, let id): devices[DeviceKey(user: user, id: id)] = nil
+        case .blocked(let user, let by, let at): blocks[BlockKey(by: by, blocked: user)] = at
+        case .unblocked(let user, let by): blocks[BlockKey(by: by, blocked: user)] = nil
+        case .doNotDisturb(let user, let until): doNotDisturb[user] = until
+        }
+    }
+
+    private mutating func keep(_ call: CallRecord) {
+        let earlier = rows.updateCall(call)
+        // The same name and parties, as always but the first time: nothing else to do.
+        if let earlier, earlier.id == call.id, earlier.caller == call.caller, earlier.callee == call.callee { return }
+        if let earlier { unlist(earlier) }
+        lastCallNumber = max(lastCallNumber, call.number.rawValue)
+        numbersByID[call.id, default: []].insert(call.number)
+        for user in Set([call.caller, call.callee]) { numbersByUser[user, default: []].insert(call.number) }
+    }
+
+    private mutating func unlist(_ call: CallRecord) {
+        numbersByID.remove(call.number, of: call.id)
+        numbersByUser.remove(call.number, of: call.caller)
+        numbersByUser.remove(call.number, of: call.callee)
+    }
+
+    private mutating func forget(before moment: Moment) {
+        for (number, row) in rows {
+            guard let call = row.call, let endedAt = call.endedAt, endedAt < moment else { continue }
+            rows[number] = nil
+            unlist(call)
+        }
+    }
+
+    /// All that lives on.
+    var state: StoredState {
+        var state = StoredState()
+        for row in rows.values {
+            guard let call = row.call else { continue }
+            if row.keepsLog { state.calls.append(StoredCall(record: call, entries: row.entries)) }
+            // A UUID is not used again once its call is forgotten, so its epoch is of no use.
+            guard call.id.text.utf8.count != 36 else { continue }
+            let key = CallKey(id: call.id, pair: Pair(call.caller, call.callee))
+            state.epochs[key] = max(state.epochs[key] ?? 0, call.epoch)
+        }
+        state.calls.sort { $0.record.number.rawValue < $1.record.number.rawValue }
+        state.devices = devices.values.sorted { ($0.user.text, $0.id.text) < ($1.user.text, $1.id.text) }
+        state.blocks = blocks.map { BlockRecord(by: $0.by, blocked: $0.blocked, at: $1) }
+            .sorted { ($0.by.text, $0.blocked.text) < ($1.by.text, $1.blocked.text) }
+        state.doNotDisturb = doNotDisturb
+        state.lastCallNumber = lastCallNumber
+        state.crashes = crashes
+        return state
+    }
+}
+
+extension Tables.Row {
+    /// One entry comes after the other, but for one that replaces an earlier one.
+    mutating func insert(_ entry: EntryRecord) {
+        guard let last = entries.last, last.seq >= entry.seq else {
+            entries.append(entry)
+            return
+        }
+        let place = entries.firstIndex { $0.seq >= entry.seq } ?? entries.endIndex
+        if entries[place].seq == entry.seq {
+            entries[place] = entry
+        } else {
+            entries.insert(entry, at: place)
+        }
+    }
+}
+
+extension [CallNumber: Tables.Row] {
+    /// Puts a call in the place of what was there, which is returned.
+    fileprivate mutating func updateCall(_ call: CallRecord) -> CallRecord? {
+        let earlier = self[call.number]?.call
+        self[call.number, default: Tables.Row()].call = call
+        return earlier
+    }
+}
+
+extension [CallNumber] {
+    /// Numbers grow, so that a new one mostly goes to the end.
+    fileprivate mutating func insert(_ number: CallNumber) {
+        let after = lastIndex { $0.rawValue < number.rawValue }.map { $0 + 1 } ?? 0
+        insert(number, at: after)
+    }
+}
+
+extension Dictionary where Value == [CallNumber] {
+    fileprivate mutating func remove(_ number: CallNumber, of key: Key) {
+        self[key]?.removeAll { $0 == number }
+        if self[key]?.isEmpty == true { self[key] = nil }
+    }
+}

@@ -1,0 +1,27 @@
+import CallCore
+import CallTesting
+import MemoryStore
+import Switchboard
+import Testing
+
+@Suite("The store in memory")
+struct MemoryStoreContractTests {
+    @Test("keeps the contract of a call store", arguments: StoreContract.cases)
+    func contract(_ promise: StoreContract.Case) throws { try promise.run(at: MemoryPlace()) }
+
+    @Test("has nothing to wait for: a commit is durable at once")
+    func durableAtOnce() {
+        let store = MemoryCallStore { _ in }
+        _ = store.open(at: Moment(milliseconds: 0))
+        #expect(store.commit([], as: Ticket(rawValue: 1)))
+    }
+}
+
+/// A memory that outlives its stores.
+private final class MemoryPlace: StoreContract.Place {
+    private let memory = Memory()
+
+    func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        MemoryCallStore(memory, report: report)
+    }
+}

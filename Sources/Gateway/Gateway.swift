@@ -31,6 +31,8 @@ public final class Gateway: @unchecked Sendable {
     private var outputs: [Switchboard.Output] = []
     private var isBusy = false
     private var timerAt: Moment?
+    /// When something was last handed to a store that takes its time.
+    private var lastCommit: Moment?
     /// When shutting down must be over.
     private var drainBy: Moment?
     var isDraining: Bool { drainBy != nil }
@@ -116,12 +118,21 @@ public final class Gateway: @unchecked Sendable {
     ///
     /// What arrives meanwhile waits for its turn.
     func feed(_ input: Switchboard.Input) {
-        inbox.append(input)
+        guard !isBusy, inbox.isEmpty, let switchboard else {
+            inbox.append(input)
+            emptyInbox()
+            return
+        }
+        isBusy = true
+        switchboard.handle(input, at: clock.now(), into: &outputs)
+        perform()
+        isBusy = false
+        // What sending has led to.
         emptyInbox()
     }
 
     private func emptyInbox() {
-        guard !isBusy, let switchboard else { return }
+        guard !isBusy, !inbox.isEmpty, let switchboard else { return }
         isBusy = true
         while let next = inbox.popFirst() {
             switchboard.handle(next, at: clock.now(), into: &outputs)
@@ -139,6 +150,7 @@ public final class Gateway: @unchecked Sendable {
             // What handing over has led to is part of this turn.
             emptyInbox()
             turnEngines()
+            guard commitDue.map({ $0 <= clock.now() }) ?? false else { continue }
             isBusy = true
             switchboard.flush(at: clock.now(), into: &outputs)
             perform()
@@ -147,9 +159,19 @@ public final class Gateway: @unchecked Sendable {
         setTimer()
     }
 
+    /// When to commit what has changed; `nil` when nothing has.
+    ///
+    /// At once where it is quiet. Otherwise commits keep a distance, so that one `fsync`, and one waking of the store's
+    /// thread and of this one, pays for all that came in between; whoever waits for an ack waits as long.
+    private var commitDue: Moment? {
+        guard let switchboard, switchboard.hasChanges else { return nil }
+        guard let lastCommit, !isDraining else { return clock.now() }
+        return lastCommit + .milliseconds(configuration.commitSpacingMilliseconds)
+    }
+
     private func setTimer() {
         guard let switchboard, let server else { return }
-        var next = [switchboard.deadline, engines.nextCheck].compactMap { $0 }.min()
+        var next = [switchboard.deadline, engines.nextCheck, commitDue].compactMap { $0 }.min()
         if let drainBy {
             if server.connectionCount == 0 || clock.now() >= drainBy {
                 server.stop()
@@ -208,7 +230,12 @@ public final class Gateway: @unchecked Sendable {
                 try bouncer.admit(token, atSeconds: Int64(Server.wallClockMilliseconds() / 1_000))
             }
             inbox.append(.verified(session, id: id, result))
-        case .commit(let changes, let ticket): store?.commit(changes, as: ticket)
+        case .commit(let changes, let ticket):
+            if store?.commit(changes, as: ticket) == true {
+                inbox.append(.stored(.committed(upTo: ticket)))
+            } else {
+                lastCommit = clock.now()
+            }
         case .ask(let question, let id): store?.ask(question, as: id)
         case .push(let order): push?.send(order)
         case .cancelPush(let id): push?.cancel(id)

@@ -20,6 +20,8 @@ public struct GatewayConfiguration: Sendable {
     public var policy = Policy()
     /// For how long sessions may take to close when the server is shut down, in milliseconds.
     public var drainMilliseconds: Int64 = 5_000
+    /// How far commits of a store on disk keep apart when there is much to commit, in milliseconds.
+    public var commitSpacingMilliseconds: Int64 = 6
     /// What `/healthz` says of itself.
     public var version = "dev"
 

@@ -111,7 +111,7 @@ public final class Switchboard {
 
     /// Hands over what has changed since the last time as one commit.
     public func flush(at now: Moment, into outputs: inout [Output]) {
-        guard !changes.isEmpty || !dirty.isEmpty else { return }
+        guard hasChanges else { return }
         var batch: [Change] = []
         batch.reserveCapacity(changes.count + dirty.count)
         for call in dirty {
@@ -125,6 +125,9 @@ public final class Switchboard {
         inFlight.append((lastTicket, now))
         outputs.append(.commit(batch, lastTicket))
     }
+
+    /// Whether anything has changed since ``flush(at:into:)``.
+    public var hasChanges: Bool { !changes.isEmpty || !dirty.isEmpty }
 
     /// The ticket that what changes now will be committed under.
     var nextTicket: Ticket { Ticket(rawValue: lastTicket.rawValue + 1) }

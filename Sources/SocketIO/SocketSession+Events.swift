@@ -63,7 +63,7 @@ extension SocketSession {
         json.plain(type)
         json.name("id")
         json.value(id)
-        var left: Set<Field> = [.type, .id]
+        var left: FieldSet = [.type, .id]
         if type == "offer", object?[.callId] == nil, let peer, let callID = Self.callID(from: me.user, to: peer) {
             json.name("callId")
             json.plain(callID)

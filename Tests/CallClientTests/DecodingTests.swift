@@ -6,9 +6,7 @@ import Testing
 @Suite("What the server writes")
 struct DecodingTests {
     private let place = LogPlace(
-        callID: Bench.call("c1"),
-        room: "p2p:11-10",
-        epoch: 2,
+        in: LogHead(LogName(callID: Bench.call("c1"), room: "p2p:11-10", epoch: 2)),
         seq: 7,
         at: Moment(milliseconds: 1_234)
     )
@@ -66,13 +64,13 @@ struct DecodingTests {
         }
         #expect(event == .init(.ended, reason: .glare, replacedBy: Bench.call("a")))
         let id = Bench.made(SignalID("x\"y"))
-        let ack = ServerFrame.ack(id: id, callID: place.callID, epoch: 2, seq: 7, outcome: change)
+        let ack = ServerFrame.ack(id: id, callID: Bench.call("c1"), epoch: 2, seq: 7, outcome: change)
         #expect(
             read(ack)
                 == .ack(
                     id,
                     Acceptance(
-                        callID: place.callID,
+                        callID: Bench.call("c1"),
                         epoch: 2,
                         seq: 7,
                         state: .ended,

@@ -113,7 +113,11 @@ struct BodyTests {
 @Suite("What is relayed")
 struct RelayTests {
     private func place() throws -> LogPlace {
-        LogPlace(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2, seq: 7, at: Moment(milliseconds: 5))
+        LogPlace(
+            in: LogHead(LogName(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2)),
+            seq: 7,
+            at: Moment(milliseconds: 5)
+        )
     }
 
     private func frame(_ message: SignalMessage, offer: RelayedSignal.OfferExtras? = nil) throws -> [UInt8] {

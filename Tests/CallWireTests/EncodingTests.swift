@@ -59,7 +59,11 @@ struct WireCodeTests {
 @Suite("A frame of the server's own")
 struct ServerFrameTests {
     private func place() throws -> LogPlace {
-        LogPlace(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2, seq: 7, at: Moment(milliseconds: 5))
+        LogPlace(
+            in: LogHead(LogName(callID: try #require(CallID("c-1")), room: "p2p:11-10", epoch: 2)),
+            seq: 7,
+            at: Moment(milliseconds: 5)
+        )
     }
 
     @Test("welcomes with what the client must know")

@@ -55,9 +55,7 @@ struct FuzzTests {
                 let frame = RelayedSignal(
                     kind: message.signal.kind,
                     place: LogPlace(
-                        callID: message.callID ?? call,
-                        room: "p2p:11-10",
-                        epoch: 1,
+                        in: LogHead(LogName(callID: message.callID ?? call, room: "p2p:11-10", epoch: 1)),
                         seq: 1,
                         at: Moment(milliseconds: 1)
                     ),

@@ -61,19 +61,24 @@ public struct RelayedSignal: Sendable {
 
     /// The frame: headroom, then one JSON object that ends with the sender's own members as they came.
     public func frame(around relayed: [UInt8]) -> [UInt8] {
-        var json = JSONWriter(headroom: WireLimits.headroom, capacity: relayed.count + 384)
-        json.beginObject()
-        json.name("type")
-        json.plain(kind.rawValue)
-        json.write(place)
-        json.name("from")
-        json.plain(from.text)
-        json.name("fromDevice")
-        json.plain(device.text)
+        let names = place.log.members.count + from.text.utf8.count + device.text.utf8.count
+        var json = JSONWriter(
+            headroom: WireLimits.headroom,
+            capacity: relayed.count + names + (id?.text.utf8.count ?? 0) + (offer == nil ? 128 : 384)
+        )
+        json.part(Self.type)
+        json.plainPart(kind.rawValue)
+        json.part(Self.behindType)
+        json.write(parts: place)
+        json.part(Self.from)
+        json.plainPart(from.text)
+        json.part(Self.fromDevice)
+        json.plainPart(device.text)
         if let id {
-            json.name("id")
-            json.value(id.text)
+            json.part(Self.id)
+            json.escaped(id.text)
         }
+        json.endString()
         if let offer { json.write(offer) }
         if let reason {
             json.name("reason")
@@ -83,6 +88,15 @@ public struct RelayedSignal: Sendable {
         json.endObject()
         return json.bytes
     }
+}
+
+extension RelayedSignal {
+    // What is the same in every frame, each from behind a value to before the next one.
+    private static let type = Array(#"{"type":""#.utf8)
+    private static let behindType = Array(#"","#.utf8)
+    private static let from = Array(#","from":""#.utf8)
+    private static let fromDevice = Array(#"","fromDevice":""#.utf8)
+    private static let id = Array(#"","id":""#.utf8)
 }
 
 /// Which call's log is meant: its name, its room as the caller wrote it (and so its two users), its epoch.
@@ -102,24 +116,37 @@ public struct LogName: Hashable, Sendable {
     }
 }
 
+/// Which call's log is meant, as it stands in every frame of the call: written once.
+public struct LogHead: Equatable, Sendable {
+    /// From `callId` to before the number of the entry.
+    let members: [UInt8]
+
+    /// The head of a log's frames.
+    public init(_ name: LogName) {
+        var json = JSONWriter(capacity: 64)
+        json.name("callId")
+        json.plain(name.callID.text)
+        json.name("room")
+        json.plain(name.room)
+        json.name("epoch")
+        json.value(name.epoch)
+        json.name("seq")
+        members = json.bytes
+    }
+}
+
 /// Where an entry stands: in which call, and where in its log.
 public struct LogPlace: Equatable, Sendable {
-    /// The call.
-    public var callID: CallID
-    /// Its room, as the caller named it.
-    public var room: String
-    /// Which use of the callId.
-    public var epoch: UInt32
+    /// The call's log.
+    public var log: LogHead
     /// The entry's number.
     public var seq: UInt64
     /// When it was appended.
     public var at: Moment
 
     /// A place of all its parts.
-    public init(callID: CallID, room: String, epoch: UInt32, seq: UInt64, at: Moment) {
-        self.callID = callID
-        self.room = room
-        self.epoch = epoch
+    public init(in log: LogHead, seq: UInt64, at: Moment) {
+        self.log = log
         self.seq = seq
         self.at = at
     }
@@ -128,17 +155,20 @@ public struct LogPlace: Equatable, Sendable {
 extension JSONWriter {
     /// The members that every relayed object and every `call` event carries.
     mutating func write(_ place: LogPlace) {
-        name("callId")
-        plain(place.callID.text)
-        name("room")
-        plain(place.room)
-        name("epoch")
-        value(place.epoch)
-        name("seq")
-        value(place.seq)
-        name("ts")
-        value(place.at.milliseconds)
+        comma()
+        write(parts: place)
+        endNumber()
     }
+
+    /// From the call's name on.
+    mutating func write(parts place: LogPlace) {
+        part(place.log.members)
+        digits(place.seq)
+        part(Self.ts)
+        digits(UInt64(max(0, place.at.milliseconds)))
+    }
+
+    private static let ts = Array(#","ts":"#.utf8)
 
     mutating func write(_ offer: RelayedSignal.OfferExtras) {
         name("hasVideo")

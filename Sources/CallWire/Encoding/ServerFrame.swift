@@ -40,21 +40,31 @@ public enum ServerFrame {
 
     /// A signal is durable, or was already.
     public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
-        frame { json in
-            json.type("ack")
-            json.name("id")
-            json.value(id.text)
-            json.name("callId")
-            json.plain(callID.text)
-            json.name("epoch")
-            json.value(epoch)
-            if seq > 0 {
-                json.name("seq")
-                json.value(seq)
-            }
-            if let outcome { json.write(outcome) }
+        var json = JSONWriter(
+            headroom: WireLimits.headroom,
+            capacity: id.text.utf8.count + callID.text.utf8.count + (outcome == nil ? 80 : 384)
+        )
+        json.part(ackID)
+        json.escaped(id.text)
+        json.part(ackCallID)
+        json.plainPart(callID.text)
+        json.part(ackEpoch)
+        json.digits(UInt64(epoch))
+        if seq > 0 {
+            json.part(ackSeq)
+            json.digits(seq)
         }
+        json.endNumber()
+        if let outcome { json.write(outcome) }
+        json.endObject()
+        return json.bytes
     }
+
+    // What is the same in every ack, each from behind a value to before the next one.
+    private static let ackID = Array(#"{"type":"ack","id":""#.utf8)
+    private static let ackCallID = Array(#"","callId":""#.utf8)
+    private static let ackEpoch = Array(#"","epoch":"#.utf8)
+    private static let ackSeq = Array(#","seq":"#.utf8)
 
     /// A request that concerns no call has had its effect.
     public static func ack(id: SignalID) -> [UInt8] {

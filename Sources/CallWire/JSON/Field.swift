@@ -10,30 +10,80 @@ public enum Field: UInt8, CaseIterable, Sendable {
     /// The name as it stands in JSON.
     public var name: String { "\(self)" }
 
-    /// Every field's name as bytes, by its raw value.
-    private static let names: [[UInt8]] = allCases.map { Array($0.name.utf8) }
-    /// The fields whose names are so many bytes long.
-    private static let byLength: [[Field]] = (0...16).map { length in
-        allCases.filter { names[Int($0.rawValue)].count == length }
-    }
-
     /// The field whose name stands in a part of a JSON text; escapes in it count as the characters they stand for.
-    init?(named part: Range<Int>, in bytes: [UInt8]) {
-        if bytes[part].contains(UInt8(ascii: "\\")) {
-            guard let name = JSONText.decoded(bytes[part]), let field = Self(name[...]) else { return nil }
-            self = field
-        } else {
-            guard let field = Self(bytes[part]) else { return nil }
-            self = field
-        }
-    }
-
-    private init?(_ name: ArraySlice<UInt8>) {
-        guard name.count < Self.byLength.count else { return nil }
-        for field in Self.byLength[name.count] where name.elementsEqual(Self.names[Int(field.rawValue)]) {
+    init?(_ text: Span<UInt8>, _ part: Range<Int>, isPlain: Bool) {
+        guard isPlain else {
+            var name: [UInt8] = []
+            for place in part { name.append(text[place]) }
+            guard let decoded = JSONText.decoded(name[...]), let field = Self(decoded.span, 0..<decoded.count) else {
+                return nil
+            }
             self = field
             return
         }
-        return nil
+        guard let field = Self(text, part) else { return nil }
+        self = field
+    }
+
+    private init?(_ text: Span<UInt8>, _ part: Range<Int>) {
+        guard let name = PackedName(text, part) else { return nil }
+        let known = Self.byName
+        // In the order of the packed names: few steps for any name, also for those that are none of ours.
+        var low = 0
+        var high = known.count
+        while low < high {
+            let middle = (low + high) / 2
+            if known[middle].name < name { low = middle + 1 } else { high = middle }
+        }
+        guard low < known.count, known[low].name == name else { return nil }
+        self = known[low].field
+    }
+
+    private static let byName: [(name: PackedName, field: Field)] = allCases.compactMap { field in
+        let text = Array(field.name.utf8)
+        return PackedName(text.span, 0..<text.count).map { ($0, field) }
+    }.sorted { $0.name < $1.name }
+}
+
+/// A name of at most 16 bytes as two numbers, which are compared faster than text.
+private struct PackedName: Comparable {
+    private var first: UInt64 = 0
+    private var second: UInt64 = 0
+
+    init?(_ text: Span<UInt8>, _ part: Range<Int>) {
+        // One that begins with a zero byte would be taken for the rest of it.
+        guard part.count <= 16, !part.isEmpty, text[part.lowerBound] != 0 else { return nil }
+        for place in part {
+            second = second << 8 | first >> 56
+            first = first << 8 | UInt64(text[place])
+        }
+    }
+
+    static func < (a: Self, b: Self) -> Bool { a.first != b.first ? a.first < b.first : a.second < b.second }
+}
+
+/// Some of the fields.
+public struct FieldSet: ExpressibleByArrayLiteral, Sendable {
+    private var bits: UInt64 = 0
+
+    /// These fields.
+    public init(arrayLiteral fields: Field...) { for field in fields { insert(field) } }
+
+    /// Whether a field is one of them.
+    @inline(__always)
+    public func contains(_ field: Field) -> Bool { bits >> UInt64(field.rawValue) & 1 == 1 }
+
+    /// Adds a field.
+    @inline(__always)
+    public mutating func insert(_ field: Field) { bits |= 1 << UInt64(field.rawValue) }
+
+    /// Adds all of these.
+    public mutating func formUnion(_ others: FieldSet) { bits |= others.bits }
+
+    /// These and those.
+    public func union(_ others: FieldSet) -> FieldSet {
+        var all = self
+        all.formUnion(others)
+        return all
     }
 }

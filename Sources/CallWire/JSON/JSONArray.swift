@@ -16,10 +16,11 @@ public struct JSONArray: Sendable {
     /// Scans the array that stands in a part of a text, with nothing but blanks around it.
     /// - Throws: ``JSONFault`` when it is none, or is nested deeper than ``WireLimits/depth``.
     public init(_ bytes: [UInt8], in part: Range<Int>) throws(JSONFault) {
-        var scanner = JSONScanner(bytes: bytes, at: part.lowerBound, end: part.upperBound)
-        scanner.skipSpace()
-        elements = try scanner.arrayElements()
-        scanner.skipSpace()
+        let text = bytes.span
+        var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
+        scanner.skipSpace(text)
+        elements = try scanner.arrayElements(text)
+        scanner.skipSpace(text)
         guard scanner.position == part.upperBound else { throw .syntax }
         self.bytes = bytes
     }

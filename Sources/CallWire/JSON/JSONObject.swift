@@ -6,20 +6,22 @@ public struct JSONObject: Sendable {
     /// The text that was scanned.
     public let bytes: [UInt8]
     /// The members in their order, with the names in place.
-    public internal(set) var members: [Member]
+    public let members: [Member]
     /// Where the object's braces stand in the text.
     public let range: Range<Int>
+    /// Which of the protocol's fields are there: most that are asked for are not.
+    private var fields: FieldSet = []
 
     /// One member: where its name (between the quotes) and its value stand.
     public struct Member: Equatable, Sendable {
         /// The name's bytes without the quotes, escapes as written.
-        public var name: Range<Int>
+        public let name: Range<Int>
         /// The value's bytes; a string's include its quotes.
-        public var value: Range<Int>
+        public let value: Range<Int>
         /// What the value is.
-        public var kind: Kind
+        public let kind: Kind
         /// Which of the protocol's fields it is.
-        public var field: Field?
+        public let field: Field?
 
         /// From the name's opening quote to the value's end.
         public var whole: Range<Int> { name.lowerBound - 1..<value.upperBound }
@@ -51,31 +53,35 @@ public struct JSONObject: Sendable {
 
     /// Scans the object that stands in a part of a text, as a member's value does.
     public init(_ bytes: [UInt8], in part: Range<Int>) throws(JSONFault) {
-        var scanner = JSONScanner(bytes: bytes, at: part.lowerBound, end: part.upperBound)
-        scanner.skipSpace()
+        let text = bytes.span
+        var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
+        scanner.skipSpace(text)
         let start = scanner.position
-        members = try scanner.objectMembers()
+        members = try scanner.objectMembers(text)
         range = start..<scanner.position
-        scanner.skipSpace()
+        scanner.skipSpace(text)
         guard scanner.position == part.upperBound else { throw .syntax }
         self.bytes = bytes
-        var seen: UInt64 = 0
-        for index in members.indices {
-            guard let field = Field(named: members[index].name, in: bytes) else { continue }
+        for member in members {
+            guard let field = member.field else { continue }
             // Twice the same field would mean one thing to us and perhaps another to the receiver.
-            guard seen & 1 << UInt64(field.rawValue) == 0 else { throw .duplicate(field.name) }
-            seen |= 1 << UInt64(field.rawValue)
-            members[index].field = field
+            guard !fields.contains(field) else { throw .duplicate(field.name) }
+            fields.insert(field)
         }
     }
 
     /// The member that is a field, unless it is absent or null.
     public subscript(_ field: Field) -> Member? {
-        members.first { $0.field == field && $0.kind != .null }
+        guard let member = member(field), member.kind != .null else { return nil }
+        return member
     }
 
     /// The member that is a field, also when it is null.
-    public func member(_ field: Field) -> Member? { members.first { $0.field == field } }
+    public func member(_ field: Field) -> Member? {
+        guard fields.contains(field) else { return nil }
+        for member in members where member.field == field { return member }
+        return nil
+    }
 
     /// The text of a member that is a string, decoded; `nil` when it is none or holds a lone surrogate.
     public func string(_ member: Member) -> String? {

@@ -1,19 +1,19 @@
 /// Walks over JSON text and checks its grammar, keeping nothing but the place.
+///
+/// The text itself is handed to each step: a scanner that held it would count references all the way.
 struct JSONScanner {
-    let bytes: [UInt8]
     private(set) var position: Int
     let end: Int
     private var depth = 0
 
-    init(bytes: [UInt8], at position: Int, end: Int) {
-        self.bytes = bytes
+    init(at position: Int, end: Int) {
         self.position = position
         self.end = end
     }
 
-    mutating func skipSpace() {
+    mutating func skipSpace(_ text: Span<UInt8>) {
         while position < end {
-            switch bytes[position] {
+            switch text[position] {
             case 0x20, 0x0A, 0x0D, 0x09: position += 1
             default: return
             }
@@ -21,168 +21,186 @@ struct JSONScanner {
     }
 
     /// The members of the object that begins here.
-    mutating func objectMembers() throws(JSONFault) -> [JSONObject.Member] {
+    mutating func objectMembers(_ text: Span<UInt8>) throws(JSONFault) -> [JSONObject.Member] {
         guard position < end else { throw .syntax }
-        guard bytes[position] == UInt8(ascii: "{") else {
-            _ = try value()
+        guard text[position] == UInt8(ascii: "{") else {
+            _ = try value(text)
             throw .notAnObject
         }
         var members: [JSONObject.Member] = []
         members.reserveCapacity(12)
-        try enclosed(UInt8(ascii: "}")) { (scanner) throws(JSONFault) in
-            let name = try scanner.memberName()
-            let start = scanner.position
-            let kind = try scanner.value()
-            members.append(.init(name: name, value: start..<scanner.position, kind: kind, field: nil))
+        var isEmpty = try open(text, UInt8(ascii: "}"))
+        while !isEmpty {
+            let (name, isPlainName) = try memberName(text)
+            let start = position
+            let kind = try value(text)
+            members.append(
+                .init(name: name, value: start..<position, kind: kind, field: Field(text, name, isPlain: isPlainName))
+            )
+            isEmpty = try isClosed(text, UInt8(ascii: "}"))
         }
         return members
     }
 
     /// The elements of the array that begins here.
-    mutating func arrayElements() throws(JSONFault) -> [JSONArray.Element] {
-        guard position < end, bytes[position] == UInt8(ascii: "[") else { throw .syntax }
+    mutating func arrayElements(_ text: Span<UInt8>) throws(JSONFault) -> [JSONArray.Element] {
+        guard position < end, text[position] == UInt8(ascii: "[") else { throw .syntax }
         var elements: [JSONArray.Element] = []
-        try enclosed(UInt8(ascii: "]")) { (scanner) throws(JSONFault) in
-            let start = scanner.position
-            let kind = try scanner.value()
-            elements.append(.init(value: start..<scanner.position, kind: kind))
+        var isEmpty = try open(text, UInt8(ascii: "]"))
+        while !isEmpty {
+            let start = position
+            let kind = try value(text)
+            elements.append(.init(value: start..<position, kind: kind))
+            isEmpty = try isClosed(text, UInt8(ascii: "]"))
         }
         return elements
     }
 
     /// One value of any kind; the place is behind it afterwards.
     @discardableResult
-    mutating func value() throws(JSONFault) -> JSONObject.Kind {
+    mutating func value(_ text: Span<UInt8>) throws(JSONFault) -> JSONObject.Kind {
         guard position < end else { throw .syntax }
-        switch bytes[position] {
+        switch text[position] {
         case UInt8(ascii: "{"):
-            try enclosed(UInt8(ascii: "}")) { (scanner) throws(JSONFault) in
-                _ = try scanner.memberName()
-                try scanner.value()
+            var isEmpty = try open(text, UInt8(ascii: "}"))
+            while !isEmpty {
+                _ = try memberName(text)
+                try value(text)
+                isEmpty = try isClosed(text, UInt8(ascii: "}"))
             }
             return .object
         case UInt8(ascii: "["):
-            try enclosed(UInt8(ascii: "]")) { (scanner) throws(JSONFault) in try scanner.value() }
+            var isEmpty = try open(text, UInt8(ascii: "]"))
+            while !isEmpty {
+                try value(text)
+                isEmpty = try isClosed(text, UInt8(ascii: "]"))
+            }
             return .array
-        case UInt8(ascii: "\""): return .string(isPlain: try string())
-        case UInt8(ascii: "t"): return try word("true", .true)
-        case UInt8(ascii: "f"): return try word("false", .false)
-        case UInt8(ascii: "n"): return try word("null", .null)
+        case UInt8(ascii: "\""): return .string(isPlain: try string(text))
+        case UInt8(ascii: "t"): return try word(text, "true", .true)
+        case UInt8(ascii: "f"): return try word(text, "false", .false)
+        case UInt8(ascii: "n"): return try word(text, "null", .null)
         case UInt8(ascii: "-"), 0x30...0x39:
-            try number()
+            try number(text)
             return .number
         default: throw .syntax
         }
     }
 
-    /// What stands between an opening bracket here and its closing one, separated by commas.
-    private mutating func enclosed(
-        _ close: UInt8,
-        _ one: (inout JSONScanner) throws(JSONFault) -> Void
-    ) throws(JSONFault) {
+    /// Goes behind the bracket that stands here, to what is in it; whether that is nothing, and then behind the other one.
+    private mutating func open(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
         depth += 1
         guard depth <= WireLimits.depth else { throw .tooDeep }
         position += 1
-        skipSpace()
-        if position < end, bytes[position] == close {
-            position += 1
-            depth -= 1
-            return
-        }
-        while true {
-            skipSpace()
-            try one(&self)
-            skipSpace()
-            guard position < end else { throw .syntax }
-            let byte = bytes[position]
-            position += 1
-            if byte == close { break }
-            guard byte == UInt8(ascii: ",") else { throw .syntax }
-        }
+        skipSpace(text)
+        guard position < end, text[position] == close else { return false }
+        position += 1
         depth -= 1
+        return true
     }
 
-    /// A name and the colon behind it; where the name stands, without its quotes.
-    private mutating func memberName() throws(JSONFault) -> Range<Int> {
-        guard position < end, bytes[position] == UInt8(ascii: "\"") else { throw .syntax }
-        let start = position + 1
-        _ = try string()
-        let name = start..<position - 1
-        skipSpace()
-        guard position < end, bytes[position] == UInt8(ascii: ":") else { throw .syntax }
+    /// Behind one of the things in brackets: whether it was the last one; else a comma was, and the next one is here.
+    private mutating func isClosed(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
+        skipSpace(text)
+        guard position < end else { throw .syntax }
+        let byte = text[position]
         position += 1
-        skipSpace()
-        return name
+        if byte == close {
+            depth -= 1
+            return true
+        }
+        guard byte == UInt8(ascii: ",") else { throw .syntax }
+        skipSpace(text)
+        return false
+    }
+
+    /// A name and the colon behind it; where the name stands, without its quotes, and whether it is without escapes.
+    private mutating func memberName(_ text: Span<UInt8>) throws(JSONFault) -> (Range<Int>, isPlain: Bool) {
+        guard position < end, text[position] == UInt8(ascii: "\"") else { throw .syntax }
+        let start = position + 1
+        let isPlain = try string(text)
+        let name = start..<position - 1
+        skipSpace(text)
+        guard position < end, text[position] == UInt8(ascii: ":") else { throw .syntax }
+        position += 1
+        skipSpace(text)
+        return (name, isPlain)
     }
 
     /// A string; whether it is without escapes.
-    private mutating func string() throws(JSONFault) -> Bool {
-        position += 1
+    private mutating func string(_ text: Span<UInt8>) throws(JSONFault) -> Bool {
+        var place = position + 1
         var isPlain = true
+        // An SDP is long: everything but a quote, a backslash or a control character is passed in one stride.
         while true {
-            position = nextSpecial(from: position)
-            guard position < end else { throw .syntax }
-            let byte = bytes[position]
-            position += 1
-            if byte == UInt8(ascii: "\"") { return isPlain }
+            let rest = text.extracting(place..<end)
+            for index in rest.indices {
+                guard Self.isOrdinary(rest[index]) else { break }
+                place += 1
+            }
+            guard place < end else { throw .syntax }
+            let byte = text[place]
+            place += 1
+            if byte == UInt8(ascii: "\"") {
+                position = place
+                return isPlain
+            }
             // A control character must be escaped.
-            guard byte == UInt8(ascii: "\\") else { throw .syntax }
+            guard byte == UInt8(ascii: "\\"), place < end else { throw .syntax }
             isPlain = false
-            guard position < end else { throw .syntax }
-            switch bytes[position] {
+            switch text[place] {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
                 UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
-                position += 1
+                place += 1
             case UInt8(ascii: "u"):
-                guard position + 4 < end,
-                    bytes[position + 1...position + 4].allSatisfy({ JSONText.hexDigit($0) != nil })
-                else { throw .syntax }
-                position += 5
+                guard place + 4 < end else { throw .syntax }
+                for digit in place + 1...place + 4 {
+                    guard JSONText.hexDigit(text[digit]) != nil else { throw .syntax }
+                }
+                place += 5
             default: throw .syntax
             }
         }
     }
 
-    /// Where the next quote, backslash or control character of a string stands: an SDP is long.
-    private func nextSpecial(from start: Int) -> Int {
-        let text = bytes.span
-        var place = start
-        while place < end {
-            let byte = text[place]
-            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { break }
-            place += 1
-        }
-        return place
+    /// Whether a byte stands in a string for itself and does not end it.
+    @inline(__always)
+    static func isOrdinary(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
-    private mutating func number() throws(JSONFault) {
-        if bytes[position] == UInt8(ascii: "-") { position += 1 }
+    private mutating func number(_ text: Span<UInt8>) throws(JSONFault) {
+        if text[position] == UInt8(ascii: "-") { position += 1 }
         guard position < end else { throw .syntax }
-        if bytes[position] == UInt8(ascii: "0") { position += 1 } else { try digits() }
-        if position < end, bytes[position] == UInt8(ascii: ".") {
+        if text[position] == UInt8(ascii: "0") { position += 1 } else { try digits(text) }
+        if position < end, text[position] == UInt8(ascii: ".") {
             position += 1
-            try digits()
+            try digits(text)
         }
-        if position < end, bytes[position] | 0x20 == UInt8(ascii: "e") {
+        if position < end, text[position] | 0x20 == UInt8(ascii: "e") {
             position += 1
-            if position < end, bytes[position] == UInt8(ascii: "+") || bytes[position] == UInt8(ascii: "-") {
+            if position < end, text[position] == UInt8(ascii: "+") || text[position] == UInt8(ascii: "-") {
                 position += 1
             }
-            try digits()
+            try digits(text)
         }
     }
 
-    private mutating func digits() throws(JSONFault) {
+    private mutating func digits(_ text: Span<UInt8>) throws(JSONFault) {
         let start = position
-        while position < end, (0x30...0x39).contains(bytes[position]) { position += 1 }
+        while position < end, (0x30...0x39).contains(text[position]) { position += 1 }
         guard position > start else { throw .syntax }
     }
 
-    private mutating func word(_ word: StaticString, _ kind: JSONObject.Kind) throws(JSONFault) -> JSONObject.Kind {
-        let text = String(describing: word).utf8
-        let count = text.count
-        guard position + count <= end, bytes[position..<position + count].elementsEqual(text) else { throw .syntax }
-        position += count
+    private mutating func word(
+        _ text: Span<UInt8>,
+        _ word: String,
+        _ kind: JSONObject.Kind
+    ) throws(JSONFault) -> JSONObject.Kind {
+        for byte in word.utf8 {
+            guard position < end, text[position] == byte else { throw .syntax }
+            position += 1
+        }
         return kind
     }
 }

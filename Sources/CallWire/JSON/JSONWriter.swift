@@ -9,7 +9,7 @@ public struct JSONWriter {
     public init(headroom: Int = 0, capacity: Int = 256) {
         bytes = []
         bytes.reserveCapacity(headroom + capacity)
-        for _ in 0..<headroom { bytes.append(0) }
+        bytes.append(addingCapacity: headroom) { output in for _ in 0..<headroom { output.append(0) } }
     }
 
     /// `{`.
@@ -44,11 +44,7 @@ public struct JSONWriter {
     public mutating func value(_ text: String) {
         comma()
         bytes.append(UInt8(ascii: "\""))
-        if Self.needsNoEscape(text) {
-            bytes.append(contentsOf: text.utf8)
-        } else {
-            for byte in text.utf8 { escape(byte) }
-        }
+        escaped(text)
         bytes.append(UInt8(ascii: "\""))
         needsComma = true
     }
@@ -66,7 +62,7 @@ public struct JSONWriter {
     public mutating func value(_ number: some FixedWidthInteger) {
         comma()
         if number < 0 { bytes.append(UInt8(ascii: "-")) }
-        appendDigits(UInt64(number.magnitude))
+        digits(UInt64(number.magnitude))
         needsComma = true
     }
 
@@ -108,19 +104,59 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    private mutating func comma() {
+    mutating func comma() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
     }
 
     private mutating func append(_ text: StaticString) { bytes.append(contentsOf: String(describing: text).utf8) }
 
-    /// Most text is copied as it is.
+    // MARK: Parts, for frames that are written often
+
+    /// The quote behind a value that was written in parts.
+    mutating func endString() {
+        bytes.append(UInt8(ascii: "\""))
+        needsComma = true
+    }
+
+    /// Behind a number that was written as a part.
+    mutating func endNumber() { needsComma = true }
+
+    /// Text of ours that is no value by itself: names with what stands between them.
+    @inline(__always)
+    mutating func part(_ text: [UInt8]) { bytes.append(contentsOf: text) }
+
+    /// What stands between a string's quotes, where no escape is needed.
+    @inline(__always)
+    mutating func plainPart(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+    /// What stands between a string's quotes, escaped as far as JSON asks for it.
+    mutating func escaped(_ text: String) {
+        // Most text is copied as it is.
+        if Self.needsNoEscape(text) { plainPart(text) } else { for byte in text.utf8 { escape(byte) } }
+    }
+
+    /// A number's decimal digits.
+    mutating func digits(_ number: UInt64) {
+        var reversed = InlineArray<20, UInt8>(repeating: 0x30)
+        var count = 0
+        var rest = number
+        repeat {
+            let next = rest / 10
+            reversed[count] = UInt8(truncatingIfNeeded: rest &- next &* 10) &+ 0x30
+            count += 1
+            rest = next
+        } while rest > 0
+        bytes.append(addingCapacity: count) { output in
+            while count > 0 {
+                count -= 1
+                output.append(reversed[count])
+            }
+        }
+    }
+
     private static func needsNoEscape(_ text: String) -> Bool {
         let bytes = text.utf8Span.span
-        for index in bytes.indices {
-            let byte = bytes[index]
-            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return false }
-        }
+        for index in bytes.indices where !JSONScanner.isOrdinary(bytes[index]) { return false }
         return true
     }
 
@@ -139,10 +175,5 @@ public struct JSONWriter {
             bytes.append(low < 10 ? low + 0x30 : low + 0x57)
         default: bytes.append(byte)
         }
-    }
-
-    private mutating func appendDigits(_ number: UInt64) {
-        if number >= 10 { appendDigits(number / 10) }
-        bytes.append(UInt8(number % 10) + 0x30)
     }
 }

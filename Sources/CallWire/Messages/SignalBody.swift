@@ -63,7 +63,7 @@ extension SignalMessage {
     }
 
     /// What is not relayed of a body in the shape of a frame.
-    private static let envelopeInBody: Set<Field> = [
+    private static let envelopeInBody: FieldSet = [
         .type, .action, .signalType, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID,
         .ringUntil, .waiting, .deviceId, .reason,
     ]

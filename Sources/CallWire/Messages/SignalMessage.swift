@@ -24,7 +24,7 @@ public struct SignalMessage: Sendable {
     public var relayed: [UInt8]
 
     /// Members that the server writes itself into everything that it relays: the sender's own are left out.
-    private static let ours: Set<Field> = [
+    private static let ours: FieldSet = [
         .type, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID, .ringUntil, .waiting,
     ]
 
@@ -138,7 +138,7 @@ extension JSONObject {
     }
 
     /// The members but some, as they stand, comma between them.
-    public func copy(leavingOut left: Set<Field>) -> [UInt8] {
+    public func copy(leavingOut left: FieldSet) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(range.count)
         for member in members {

@@ -6,6 +6,8 @@ final class Call {
     var session: CallSession
     /// The room as the caller named it.
     let room: String
+    /// How every frame of the call begins.
+    private let logHead: LogHead
     /// The caller's name as it is shown.
     var displayName: String?
     /// What CallKit knows the call by.
@@ -40,6 +42,7 @@ final class Call {
     ) {
         self.session = session
         self.room = room
+        logHead = LogHead(LogName(callID: session.key.id, room: room, epoch: session.epoch))
         self.displayName = displayName
         self.uuid = UUIDv5.call(session.key.id, epoch: session.epoch)
         self.hidden = hidden
@@ -69,15 +72,18 @@ final class Call {
 
     /// When the switchboard must look at it again.
     func deadline(fetchableFor: Moment.Span) -> Moment? {
-        let own = endedAt.map { $0 + fetchableFor } ?? session.deadline
-        let retry = pushes.values.compactMap(\.retryAt).min()
-        return [own, retry].compactMap { $0 }.min()
+        var next = endedAt.map { $0 + fetchableFor } ?? session.deadline
+        for push in pushes.values {
+            guard let retry = push.retryAt else { continue }
+            next = next.map { min($0, retry) } ?? retry
+        }
+        return next
     }
 
     func user(on side: Side) -> UserID { side == .caller ? session.caller : session.callee }
 
     /// Where an entry of its log stands.
     func place(of entry: LogEntry) -> LogPlace {
-        LogPlace(callID: key.id, room: room, epoch: session.epoch, seq: entry.seq, at: entry.at)
+        LogPlace(in: logHead, seq: entry.seq, at: entry.at)
     }
 }

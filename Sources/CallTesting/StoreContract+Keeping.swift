@@ -59,7 +59,7 @@ extension StoreContract {
         Case("an object of 48 KiB with every byte of UTF-8 comes back byte for byte") { bench in
             try bench.open()
             var entry = Sample.entry(1)
-            entry.object = Sample.largeObject()
+            entry.object = Sample.largeObject()[...]
             try expect(Set(entry.object).count > 240, "the sample holds too few bytes")
             bench.commit([.call(Sample.call(1)), .entry(Sample.number(1), entry)])
             let kept = try bench.reopen().calls.first?.entries.first?.object ?? []

@@ -92,7 +92,7 @@ enum Sample {
             audience: "callee",
             signalID: "id-\(seq)",
             digest: .max,
-            object: Array(object.utf8)
+            object: ArraySlice(object.utf8)
         )
     }
 

@@ -26,7 +26,7 @@ struct MetricsPage {
         }
         begin("ringline_signals_total", "counter", "Signals taken.")
         for kind in SignalKind.allCases {
-            line("ringline_signals_total", "{kind=\"\(kind.rawValue)\"}", "\(metrics.signals[kind] ?? 0)")
+            line("ringline_signals_total", "{kind=\"\(kind.rawValue)\"}", "\(metrics.signals[kind])")
         }
         counter("ringline_delivered_total", "Relayed frames handed to sessions.", metrics.delivered)
         counters("ringline_refusals_total", "Frames and requests refused.", "code", metrics.refusals.map { ($0, $1) })

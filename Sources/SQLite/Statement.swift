@@ -95,7 +95,7 @@ public final class Statement {
     }
 
     /// Binds bytes without a copy and runs to the end; afterwards the parameter is NULL.
-    public func run(borrowing value: [UInt8], at index: Int32) throws(SQLiteError) {
+    public func run(borrowing value: ArraySlice<UInt8>, at index: Int32) throws(SQLiteError) {
         let result = value.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
             // Whatever happens, SQLite must not keep the address beyond this closure.
             defer { sqlite3_bind_null(pointer, index) }

@@ -58,7 +58,7 @@ enum RowReader {
             audience: row.text(6),
             signalID: row.optionalText(7),
             digest: UInt64(bitPattern: row.int64(8)),
-            object: row.bytes(9)
+            object: row.bytes(9)[...]
         )
     }
 

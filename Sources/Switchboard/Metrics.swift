@@ -15,7 +15,7 @@ public struct Metrics: Sendable {
     /// Calls ended, by reason.
     public var callsEnded: [EndReason: UInt64] = [:]
     /// Signals taken, by kind.
-    public var signals: [SignalKind: UInt64] = [:]
+    public var signals = Signals()
     /// Frames and requests refused, by code.
     public var refusals: [String: UInt64] = [:]
     /// Relayed frames handed to sessions.
@@ -39,6 +39,31 @@ public struct Metrics: Sendable {
 
     /// All at zero.
     public init() {}
+
+    /// A count for each kind of signal; it changes with every one of them, so nothing is hashed.
+    public struct Signals: Sendable {
+        private var counts = [UInt64](repeating: 0, count: SignalKind.allCases.count)
+
+        /// How many of a kind.
+        public internal(set) subscript(kind: SignalKind) -> UInt64 {
+            get { counts[Self.place(of: kind)] }
+            set { counts[Self.place(of: kind)] = newValue }
+        }
+
+        private static func place(of kind: SignalKind) -> Int {
+            switch kind {
+            case .offer: 0
+            case .ringing: 1
+            case .answer: 2
+            case .ice: 3
+            case .connected: 4
+            case .update: 5
+            case .dtmf: 6
+            case .info: 7
+            case .end: 8
+            }
+        }
+    }
 
     /// How many values fell into each range.
     public struct Histogram: Sendable {

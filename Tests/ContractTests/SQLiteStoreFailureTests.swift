@@ -117,7 +117,7 @@ struct SQLiteStoreFailureTests {
                     audience: "all",
                     signalID: nil,
                     digest: 0,
-                    object: Array(repeating: 0x78, count: 20_000)
+                    object: ArraySlice(repeating: 0x78, count: 20_000)
                 )
             )
         }

@@ -73,7 +73,7 @@ private func commitUntilKilled(folder: String, afterMicroseconds: UInt32) throws
             audience: "all",
             signalID: nil,
             digest: 0,
-            object: Array(repeating: 0x78, count: 300)
+            object: ArraySlice(repeating: 0x78, count: 300)
         )
         let event = TimelineRecord(at: Moment(milliseconds: 0), event: "signal.ice", details: "")
         store.commit(

@@ -23,7 +23,7 @@ struct ConnectionTests {
                 try insert.bind(blobs[index], at: 4)
                 try insert.run()
             } else {
-                try insert.run(borrowing: blobs[index], at: 4)
+                try insert.run(borrowing: blobs[index][...], at: 4)
             }
         }
         let select = try connection.statement(

@@ -3,6 +3,7 @@ extension CallSession {
     ///
     /// A caller that asks over REST and names no device has no socket that could be told from its user's others: those
     /// without a name count as its own.
+    @inlinable
     public func isCaller(_ phone: Phone) -> Bool {
         callerPhone.isSame(as: phone) || (callerPhone.isUnnamed && phone.isOfConnection)
     }

@@ -78,6 +78,7 @@ extension CallSession {
     /// Whether an entry concerns a device, as things stand now.
     ///
     /// A device of the callee that did not answer sees nothing of the answered leg, only the call's end for it.
+    @inlinable
     public func sees(_ entry: LogEntry, side: Side, phone: Phone) -> Bool {
         switch (entry.audience, side) {
         case (.nobody, _): false

@@ -98,6 +98,9 @@ public struct CallSession: Equatable, Sendable {
         let side: Side
         let device: DeviceID
         let id: SignalID
+
+        /// A device numbers its signals: these tell more apart than who sent them.
+        func hash(into hasher: inout Hasher) { hasher.combine(id) }
     }
 
     /// A call that `phone` of `caller` begins at `now`.
@@ -137,10 +140,19 @@ public struct CallSession: Equatable, Sendable {
         case .ringing(let until): until
         case .answered, .active:
             // A caller that went away while it rang has its whole grace from the answer on.
-            legs.compactMap { $0.phase == .answered ? $0.goneSince : nil }.min()
-                .map { max($0, answeredAt ?? $0) + grace }
+            goneLongest.map { max($0, answeredAt ?? $0) + grace }
         case .ended: nil
         }
+    }
+
+    /// Since when the side is away that has been away for longest; `nil` when both are there.
+    private var goneLongest: Moment? {
+        var first: Moment?
+        for leg in legs where leg.phase == .answered {
+            guard let since = leg.goneSince else { continue }
+            first = first.map { min($0, since) } ?? since
+        }
+        return first
     }
 
     /// The call's state as it is told on the wire.
@@ -154,9 +166,11 @@ public struct CallSession: Equatable, Sendable {
     }
 
     /// The caller's device.
+    @inlinable
     public var callerPhone: Phone { legs[0].phone }
 
     /// The callee's device that has, or had, the call.
+    @inlinable
     public var winner: Phone? {
         switch phase {
         case .ringing: nil

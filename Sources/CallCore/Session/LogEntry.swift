@@ -33,6 +33,16 @@ public struct LogEntry: Equatable, Sendable {
         case calleeBut(Phone)
         /// Nobody: the entry is only kept.
         case nobody
+
+        /// Whether it can concern anybody on a side.
+        public func reaches(_ side: Side) -> Bool {
+            switch self {
+            case .caller: side == .caller
+            case .callee, .calleeBut: side == .callee
+            case .both, .callerAnd: true
+            case .nobody: false
+            }
+        }
     }
 
     /// An entry of all its parts.

@@ -86,7 +86,7 @@ extension Call {
     /// An entry of its log as it is kept.
     func entryRecord(at index: Int) -> EntryRecord {
         let entry = session.log[index]
-        let object = Array(frames[index][WireLimits.headroom...])
+        let object = frames[index][WireLimits.headroom...]
         switch entry.content {
         case .signal(let kind, let side, let phone, let id, let digest):
             return EntryRecord(
@@ -94,7 +94,7 @@ extension Call {
                 at: entry.at,
                 kind: kind.rawValue,
                 sender: phone,
-                audience: "\(side.rawValue)>\(entry.audience.kept)",
+                audience: entry.audience.kept(from: side),
                 signalID: id?.text,
                 digest: digest,
                 object: object
@@ -115,6 +115,15 @@ extension Call {
 }
 
 extension LogEntry.Audience {
+    /// Who sent it, and the audience; what most signals have costs no memory.
+    fileprivate func kept(from side: Side) -> String {
+        switch (side, self) {
+        case (.caller, .callee): "caller>callee"
+        case (.callee, .caller): "callee>caller"
+        default: "\(side.rawValue)>\(kept)"
+        }
+    }
+
     /// The audience in one word, with the device it names.
     fileprivate var kept: String {
         switch self {

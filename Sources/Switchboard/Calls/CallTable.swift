@@ -5,8 +5,8 @@ struct CallTable {
     private var byNumber: [CallNumber: Call] = [:]
     /// The newest epoch under each name.
     private var byKey: [CallKey: Call] = [:]
-    /// Under which names a user finds a callId: more than one when they use it with several people.
-    private var keys: [Name: [CallKey]] = [:]
+    /// What a user finds under a callId: more than one call when they use it with several people.
+    private var named: [Name: [Call]] = [:]
     /// A user's live calls, oldest first.
     private var live: [UserID: [Call]] = [:]
 
@@ -35,10 +35,9 @@ struct CallTable {
     /// The call that a user means by a callId: the live one, else the newest; one that is hidden from them is none.
     func find(_ id: CallID, for user: UserID, with peer: UserID? = nil) -> Call? {
         if let peer { return byKey[CallKey(id: id, pair: Pair(user, peer))].flatMap { visible($0, to: user) } }
-        guard let keys = keys[Name(user: user, id: id)] else { return nil }
+        guard let named = named[Name(user: user, id: id)] else { return nil }
         var best: Call?
-        for key in keys {
-            guard let call = byKey[key], visible(call, to: user) != nil else { continue }
+        for call in named where visible(call, to: user) != nil {
             guard let other = best else {
                 best = call
                 continue
@@ -81,7 +80,11 @@ struct CallTable {
         byKey[call.key] = call
         for user in Set([call.session.caller, call.session.callee]) {
             let name = Name(user: user, id: call.key.id)
-            if keys[name]?.contains(call.key) != true { keys[name, default: []].append(call.key) }
+            if let place = named[name]?.firstIndex(where: { $0.key == call.key }) {
+                named[name]?[place] = call
+            } else {
+                named[name, default: []].append(call)
+            }
             if call.session.isLive { live[user, default: []].append(call) }
         }
         if call.session.isLive { liveCount += 1 }
@@ -110,8 +113,8 @@ struct CallTable {
         byKey[call.key] = nil
         for user in Set([call.session.caller, call.session.callee]) {
             let name = Name(user: user, id: call.key.id)
-            keys[name]?.removeAll { $0 == call.key }
-            if keys[name]?.isEmpty == true { keys[name] = nil }
+            named[name]?.removeAll { $0 === call }
+            if named[name]?.isEmpty == true { named[name] = nil }
         }
     }
 

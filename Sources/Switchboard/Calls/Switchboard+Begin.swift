@@ -81,7 +81,7 @@ extension Switchboard {
         call.session.begin(with: message.signal, reachesCallee: reachesCallee, at: now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: source.user, at: now)
         calls.began(call)
-        metrics.signals[.offer, default: 0] += 1
+        metrics.signals[.offer] += 1
         guard case .acknowledged(let seq, _) = result else { return Receipt(call: call, seq: 0) }
         return Receipt(call: call, seq: seq)
     }

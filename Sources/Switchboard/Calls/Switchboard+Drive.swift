@@ -24,10 +24,19 @@ extension Switchboard {
         swap(&outputs, &steps)
         call.session.handle(input, at: now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: user, at: now)
+        let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
         outputs.removeAll(keepingCapacity: true)
         swap(&outputs, &steps)
-        reschedule(call)
+        if !isOnlyRelayed { reschedule(call) }
         return result
+    }
+
+    /// Whether a signal leaves a call's deadline where it is: by far the most do.
+    private static func movesNoDeadline(_ signal: Signal) -> Bool {
+        switch signal.content {
+        case .ice, .dtmf, .info, .update: true
+        case .offer, .ringing, .answer, .connected, .end: false
+        }
     }
 
     func perform(
@@ -109,7 +118,7 @@ extension Switchboard {
         guard let frame = call.frames.last else { return }
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
-        for side in Side.allCases {
+        for side in Side.allCases where entry.audience.reaches(side) {
             let user = call.user(on: side)
             for session in sessionsByUser[user] ?? []
             where call.session.sees(entry, side: side, phone: session.phone) {

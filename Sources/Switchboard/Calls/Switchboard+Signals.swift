@@ -100,7 +100,8 @@ extension Switchboard {
         {
             return .success(Receipt(call: call, seq: 0))
         }
-        let phone = call.session.standIn(for: source.phone, on: side)
+        // Nobody acts for a device that has a name.
+        let phone = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
         let result = drive(
             call,
             .signal(message.signal, from: side, phone),
@@ -113,7 +114,7 @@ extension Switchboard {
             if case .offer = message.content, side == .caller {
                 call.offerWays = isNew ? [source.way] : call.offerWays.union([source.way])
             }
-            if isNew { metrics.signals[message.signal.kind, default: 0] += 1 }
+            if isNew { metrics.signals[message.signal.kind] += 1 }
             return .success(Receipt(call: call, seq: seq))
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))

@@ -6,12 +6,12 @@ extension Switchboard {
     public enum Input: Sendable {
         // From sockets.
         /// A session was opened by a verified user; `device` is what the address names.
-        case opened(SessionID, Who, device: DeviceID?)
+        indirect case opened(SessionID, Who, device: DeviceID?)
         /// As ``opened(_:_:device:)``, for a client that keeps no place in a log and takes nothing twice.
         ///
         /// One that names no device is the phone that its token stands for, as in requests (``Switchboard/phone(opening:)``).
         /// `seen` is how far each log is known to have reached its device.
-        case joined(SessionID, Who, device: DeviceID?, seen: [LogName: UInt64])
+        indirect case joined(SessionID, Who, device: DeviceID?, seen: [LogName: UInt64])
         /// A text frame came, valid UTF-8.
         case received(SessionID, [UInt8])
         /// A pong came.
@@ -21,11 +21,11 @@ extension Switchboard {
         /// The session is closed.
         case closed(SessionID)
         /// What became of a token that a session offered to go on with.
-        case verified(SessionID, id: SignalID?, Result<Who, WireError>)
+        indirect case verified(SessionID, id: SignalID?, Result<Who, WireError>)
 
         // From requests.
         /// A verified user asks for something.
-        case requested(RequestID, Who, Request)
+        indirect case requested(RequestID, Who, Request)
         /// Nobody waits for the reply any more.
         case abandoned(RequestID)
 
@@ -57,9 +57,9 @@ extension Switchboard {
         /// Keep these changes; ``StoreReport/committed(upTo:)`` follows.
         case commit([Change], Ticket)
         /// Ask the store; ``StoreReport/answered(_:_:)`` follows.
-        case ask(Question, QuestionID)
+        indirect case ask(Question, QuestionID)
         /// Send a push; ``Input/pushed(_:_:)`` follows.
-        case push(PushOrder)
+        indirect case push(PushOrder)
         /// Give up a push.
         case cancelPush(PushID)
         /// Tell the operator.

@@ -122,8 +122,8 @@ public struct EntryRecord: Equatable, Sendable {
     public var signalID: String?
     /// Tells one description from another; 0 where there is none.
     public var digest: UInt64
-    /// The object as it is relayed: one JSON object, UTF-8.
-    public var object: [UInt8]
+    /// The object as it is relayed: one JSON object, UTF-8; a part of the frame that carries it.
+    public var object: ArraySlice<UInt8>
 
     /// An entry of all its parts.
     public init(
@@ -134,7 +134,7 @@ public struct EntryRecord: Equatable, Sendable {
         audience: String,
         signalID: String?,
         digest: UInt64,
-        object: [UInt8]
+        object: ArraySlice<UInt8>
     ) {
         self.seq = seq
         self.at = at

@@ -75,13 +75,21 @@ extension Gateway: ServerDelegate {
 
     /// A whole text message came.
     public func received(_ message: RawSpan, on connection: ConnectionID) {
-        let bytes = message.withUnsafeBytes { Array($0) }
         if let engine = engines.byConnection[connection] {
-            handle(.socketReceived(bytes), engine)
+            handle(.socketReceived(message.withUnsafeBytes { Array($0) }), engine)
             return
         }
+        // By the time this returns nobody has it any more, but for a message that has to wait its turn.
+        var bytes: [UInt8] = []
+        swap(&bytes, &received)
+        message.withUnsafeBytes { bytes.append(contentsOf: $0) }
         feed(.received(SessionID(rawValue: connection.rawValue), bytes))
+        bytes.removeAll(keepingCapacity: bytes.capacity <= Self.keptBytes)
+        swap(&bytes, &received)
     }
+
+    /// How large a message's memory may be to be kept for the next one.
+    private static let keptBytes = 16_384
 
     /// A pong came.
     public func receivedPong(on connection: ConnectionID) {

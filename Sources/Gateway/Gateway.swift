@@ -27,6 +27,8 @@ public final class Gateway: @unchecked Sendable {
     var admitted: [ConnectionID: Admission] = [:]
     /// The Socket.IO sessions.
     var engines = EngineTable()
+    /// The memory of the message at hand, reused.
+    var received: [UInt8] = []
     private var inbox = Deque<Switchboard.Input>()
     private var outputs: [Switchboard.Output] = []
     private var isBusy = false

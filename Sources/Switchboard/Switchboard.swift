@@ -37,6 +37,8 @@ public final class Switchboard {
     var timers = Heap<Timer>()
     var out: [Output] = []
     var steps: [CallSession.Output] = []
+    /// Where the members of the frame at hand are kept: reused, so that a relayed signal allocates nothing here.
+    var scratch: [JSONObject.Member] = []
     var changes: [Change] = []
     var dirty: [Call] = []
     /// What waits for a commit, oldest first.

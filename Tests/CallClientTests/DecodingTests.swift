@@ -14,7 +14,7 @@ struct DecodingTests {
     private func read(_ frame: [UInt8]) -> Incoming { Incoming(Array(frame.dropFirst(WireLimits.headroom))) }
 
     @Test("is read again: an offer with what the server adds")
-    func offer() {
+    func offer() throws {
         let until = Moment(milliseconds: 99)
         let signal = RelayedSignal(
             kind: .offer,
@@ -30,9 +30,10 @@ struct DecodingTests {
                 isWaiting: true
             )
         )
+        let sent = try JSONObject(Array(#"{"sdp":"v=0\r\n","round":3}"#.utf8))
         guard
             case .signal(let envelope, .offer(let offer)) = read(
-                signal.frame(around: Array(#""sdp":"v=0\r\n","round":3"#.utf8))
+                signal.frame(around: RelayedMembers(of: sent, but: []))
             )
         else {
             Issue.record("is no offer")

@@ -42,6 +42,16 @@ struct PurityTests {
         )
     }
 
+    @Test("runs in apps: it has nothing that iOS knows only from 26 on", arguments: ["CallCore", "CallWire", "CallClient"])
+    func runsOnOlderPhones(_ target: String) {
+        let files = Repository.sources.filter { $0.target == target }
+        #expect(!files.isEmpty)
+        expectNone(
+            files.flatMap { $0.places(of: /^[^\/]*\b(InlineArray|UTF8Span|utf8Span)\b/) },
+            "the kit for apps is made of these"
+        )
+    }
+
     @Test("is compiled with strict memory safety")
     func strictMemorySafety() {
         let package = Repository.text(of: "Package.swift")

@@ -60,11 +60,11 @@ public struct RelayedSignal: Sendable {
     }
 
     /// The frame: headroom, then one JSON object that ends with the sender's own members as they came.
-    public func frame(around relayed: [UInt8]) -> [UInt8] {
+    public func frame(around relayed: RelayedMembers) -> [UInt8] {
         let names = place.log.members.count + from.text.utf8.count + device.text.utf8.count
         var json = JSONWriter(
             headroom: WireLimits.headroom,
-            capacity: relayed.count + names + (id?.text.utf8.count ?? 0) + (offer == nil ? 128 : 384)
+            capacity: relayed.byteCount + names + (id?.text.utf8.count ?? 0) + (offer == nil ? 128 : 384)
         )
         json.part(Self.type)
         json.plainPart(kind.rawValue)
@@ -84,7 +84,7 @@ public struct RelayedSignal: Sendable {
             json.name("reason")
             json.plain(reason.rawValue)
         }
-        json.rawMembers(relayed[...])
+        json.write(relayed)
         json.endObject()
         return json.bytes
     }

@@ -46,18 +46,20 @@ public struct JSONObject: Sendable {
     }
 
     /// Scans a text that must be one object.
+    ///
+    /// `scratch`: Where to keep the members: those of an object that is of no use any more, to spare the memory.
     /// - Throws: ``JSONFault`` when it is not, is nested deeper than ``WireLimits/depth``, or names a field twice.
-    public init(_ bytes: [UInt8]) throws(JSONFault) {
-        try self.init(bytes, in: 0..<bytes.count)
+    public init(_ bytes: [UInt8], scratch: consuming [Member] = []) throws(JSONFault) {
+        try self.init(bytes, in: 0..<bytes.count, scratch: scratch)
     }
 
     /// Scans the object that stands in a part of a text, as a member's value does.
-    public init(_ bytes: [UInt8], in part: Range<Int>) throws(JSONFault) {
+    public init(_ bytes: [UInt8], in part: Range<Int>, scratch: consuming [Member] = []) throws(JSONFault) {
         let text = bytes.span
         var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
         scanner.skipSpace(text)
         let start = scanner.position
-        members = try scanner.objectMembers(text)
+        members = try scanner.objectMembers(text, into: scratch)
         range = start..<scanner.position
         scanner.skipSpace(text)
         guard scanner.position == part.upperBound else { throw .syntax }

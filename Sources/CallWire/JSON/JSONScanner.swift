@@ -20,14 +20,18 @@ struct JSONScanner {
         }
     }
 
-    /// The members of the object that begins here.
-    mutating func objectMembers(_ text: Span<UInt8>) throws(JSONFault) -> [JSONObject.Member] {
+    /// The members of the object that begins here, in the memory of `scratch`.
+    mutating func objectMembers(
+        _ text: Span<UInt8>,
+        into scratch: consuming [JSONObject.Member]
+    ) throws(JSONFault) -> [JSONObject.Member] {
         guard position < end else { throw .syntax }
         guard text[position] == UInt8(ascii: "{") else {
             _ = try value(text)
             throw .notAnObject
         }
-        var members: [JSONObject.Member] = []
+        var members = scratch
+        members.removeAll(keepingCapacity: true)
         members.reserveCapacity(12)
         var isEmpty = try open(text, UInt8(ascii: "}"))
         while !isEmpty {

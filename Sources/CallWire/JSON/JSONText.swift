@@ -62,6 +62,7 @@ public enum JSONText {
 
     /// Whether these bytes are UTF-8.
     public static func isUTF8(_ bytes: [UInt8]) -> Bool {
-        (try? UTF8Span(validating: bytes.span)) != nil  // what is wrong with them is of no use to anybody
+        // What is none is decoded as U+FFFD. (`UTF8Span` would do without a copy, but iOS has it only from 26 on.)
+        String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
     }
 }

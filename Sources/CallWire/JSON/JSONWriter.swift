@@ -132,32 +132,39 @@ public struct JSONWriter {
     /// What stands between a string's quotes, escaped as far as JSON asks for it.
     mutating func escaped(_ text: String) {
         // Most text is copied as it is.
-        if Self.needsNoEscape(text) { plainPart(text) } else { for byte in text.utf8 { escape(byte) } }
+        let start = bytes.count
+        bytes.append(contentsOf: text.utf8)
+        guard needsEscape(from: start) else { return }
+        bytes.removeLast(bytes.count - start)
+        for byte in text.utf8 { escape(byte) }
+    }
+
+    private func needsEscape(from start: Int) -> Bool {
+        let text = bytes.span.extracting(start...)
+        for index in text.indices where !JSONScanner.isOrdinary(text[index]) { return true }
+        return false
     }
 
     /// A number's decimal digits.
     mutating func digits(_ number: UInt64) {
-        var reversed = InlineArray<20, UInt8>(repeating: 0x30)
-        var count = 0
-        var rest = number
-        repeat {
-            let next = rest / 10
-            reversed[count] = UInt8(truncatingIfNeeded: rest &- next &* 10) &+ 0x30
+        var count = 1
+        var limit: UInt64 = 10
+        while number >= limit, count < 20 {
             count += 1
-            rest = next
-        } while rest > 0
-        bytes.append(addingCapacity: count) { output in
-            while count > 0 {
-                count -= 1
-                output.append(reversed[count])
-            }
+            // 10^20 is none: at 20 digits it is over.
+            limit = count < 20 ? limit &* 10 : .max
         }
-    }
-
-    private static func needsNoEscape(_ text: String) -> Bool {
-        let bytes = text.utf8Span.span
-        for index in bytes.indices where !JSONScanner.isOrdinary(bytes[index]) { return false }
-        return true
+        let start = bytes.count
+        bytes.append(addingCapacity: count) { output in for _ in 0..<count { output.append(0x30) } }
+        var digits = bytes.mutableSpan
+        var rest = number
+        var place = start + count
+        while rest > 0 {
+            let next = rest / 10
+            place -= 1
+            digits[place] = UInt8(truncatingIfNeeded: rest &- next &* 10) &+ 0x30
+            rest = next
+        }
     }
 
     private mutating func escape(_ byte: UInt8) {

@@ -47,12 +47,24 @@ public struct ClientMessage: Sendable {
         public var id: SignalID?
     }
 
+    /// What its members were kept in, for the next message.
+    public var scratch: [JSONObject.Member] {
+        if case .signal(let signal) = request { signal.relayed.scratch } else { [] }
+    }
+
     /// Reads a frame.
     ///
     /// `ringFor`: For how long an offer rings that does not say.
-    public init(_ frame: [UInt8], ringFor: Moment.Span) throws(Refusal) {
+    /// `scratch`: As ``scratch`` of the message before.
+    public init(
+        _ frame: [UInt8],
+        ringFor: Moment.Span,
+        scratch: consuming [JSONObject.Member] = []
+    ) throws(Refusal) {
         let object: JSONObject
-        do throws(JSONFault) { object = try JSONObject(frame) } catch { throw Refusal(error: .json(error), id: nil) }
+        do throws(JSONFault) { object = try JSONObject(frame, scratch: scratch) } catch {
+            throw Refusal(error: .json(error), id: nil)
+        }
         do throws(WireError) { id = try object.signalID() } catch { throw Refusal(error: error, id: nil) }
         do throws(WireError) { request = try Self.request(object, ringFor: ringFor) } catch {
             throw Refusal(error: error, id: id)

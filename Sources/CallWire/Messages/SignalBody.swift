@@ -44,8 +44,9 @@ extension SignalMessage {
         }
         try self.init(kind, fields: fields, envelope: object, ringFor: ringFor)
         if fields.range == object.range {
-            relayed = object.copy(
-                leavingOut: Self.envelopeInBody.union(kind == .offer ? [.hasVideo, .displayName, .begin] : [])
+            relayed = RelayedMembers(
+                of: object,
+                but: Self.envelopeInBody.union(kind == .offer ? [.hasVideo, .displayName, .begin] : [])
             )
         }
         from = try object.user(.from)

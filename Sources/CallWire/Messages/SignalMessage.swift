@@ -20,8 +20,8 @@ public struct SignalMessage: Sendable {
     public var device: DeviceID?
     /// The caller's name as it is shown, cut to its limit.
     public var displayName: String?
-    /// The members that are relayed as they came, comma between them, no braces.
-    public var relayed: [UInt8]
+    /// The members that are relayed as they came.
+    public var relayed: RelayedMembers
 
     /// Members that the server writes itself into everything that it relays: the sender's own are left out.
     private static let ours: FieldSet = [
@@ -83,11 +83,11 @@ public struct SignalMessage: Sendable {
             content = .end(try fields.text(.reason).flatMap { EndReason(rawValue: $0) })
             left.insert(.reason)
         }
-        relayed = fields.copy(leavingOut: left)
+        relayed = RelayedMembers(of: fields, but: left)
     }
 
     /// The signal as the call core takes it.
-    public var signal: Signal { Signal(content, id: id, epoch: epoch, byteCount: relayed.count) }
+    public var signal: Signal { Signal(content, id: id, epoch: epoch, byteCount: relayed.byteCount) }
 }
 
 extension JSONObject {
@@ -136,18 +136,6 @@ extension JSONObject {
             throw WireError(.tooLarge, "data: at most \(WireLimits.infoBytes) bytes", field: Field.data.name)
         }
     }
-
-    /// The members but some, as they stand, comma between them.
-    public func copy(leavingOut left: FieldSet) -> [UInt8] {
-        var result: [UInt8] = []
-        result.reserveCapacity(range.count)
-        for member in members {
-            if let field = member.field, left.contains(field) { continue }
-            if !result.isEmpty { result.append(UInt8(ascii: ",")) }
-            result.append(contentsOf: bytes[member.whole])
-        }
-        return result
-    }
 }
 
 extension String {
@@ -165,6 +153,6 @@ extension SignalMessage {
     public init(endOf callID: CallID) {
         content = .end(nil)
         self.callID = callID
-        relayed = []
+        relayed = .none
     }
 }

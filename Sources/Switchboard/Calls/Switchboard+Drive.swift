@@ -87,7 +87,7 @@ extension Switchboard {
                 offer: kind == .offer ? offerExtras(of: call, message) : nil,
                 reason: kind == .end ? reason(of: message, by: side, in: call) : nil
             )
-            frame = signal.frame(around: message?.relayed ?? [])
+            frame = signal.frame(around: message?.relayed ?? .none)
         case .state(let change):
             frame = ServerFrame.call(change, callee: call.session.callee, at: call.place(of: entry))
         }

@@ -6,13 +6,16 @@ extension Switchboard {
     func received(_ frame: [UInt8], from id: SessionID, at now: Moment) {
         guard let session = sessions[id] else { return }
         heard(session, at: now)
+        var scratch: [JSONObject.Member] = []
+        swap(&scratch, &self.scratch)
         let message: ClientMessage
         do throws(ClientMessage.Refusal) {
-            message = try ClientMessage(frame, ringFor: policy.ringFor)
+            message = try ClientMessage(frame, ringFor: policy.ringFor, scratch: scratch)
         } catch {
             refuse(error, from: session, at: now)
             return
         }
+        defer { self.scratch = message.scratch }
         session.bad = 0
         guard isWithinRate(message, from: session, at: now) else { return }
         switch message.request {

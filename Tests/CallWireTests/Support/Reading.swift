@@ -47,7 +47,7 @@ func body(_ body: String, path: CallID? = nil) throws -> SignalMessage {
 }
 
 extension SignalMessage {
-    var relayedText: String { String(decoding: relayed, as: UTF8.self) }
+    var relayedText: String { String(decoding: relayed.bytes, as: UTF8.self) }
     var offer: Offer? { if case .offer(let offer) = content { offer } else { nil } }
 }
 

@@ -16,10 +16,9 @@ RUNTIME = re.compile(
 
 def demangled(names):
     names = list(names)
-    text = subprocess.run(
-        ["swift", "demangle", "--simplified", "--compact"], input="\n".join(names), capture_output=True, text=True, check=True
-    ).stdout
-    return dict(zip(names, text.split("\n")))
+    command = ["swift", "demangle", "--simplified", "--compact"]
+    done = subprocess.run(command, input="\n".join(names), capture_output=True, text=True, check=True)
+    return dict(zip(names, done.stdout.split("\n")))
 
 
 class Profile:
@@ -69,7 +68,8 @@ class Profile:
             if cost / times >= 1:
                 found.append(f"{cost / times:12,.0f} {self.own[name] / times:8,.0f}  {names.get(name, name)[:140]}")
         found += ["", f"{'own':>12}"]
-        return found + [f"{cost / times:12,.0f}  {names[name][:140]}" for name, cost in self.own.most_common(count // 2)]
+        own = self.own.most_common(count // 2)
+        return found + [f"{cost / times:12,.0f}  {names[name][:140]}" for name, cost in own]
 
 
 def allocation_lines(path, times, least=0.01):

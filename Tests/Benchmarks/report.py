@@ -27,8 +27,8 @@ def machine():
 def gist(result):
     if "failed" in result:
         return f"FAILED: {result['failed']}"
-    keys = ["cpu_us_per_message", "allocations_per_message", "rss_bytes_per_session", "cpu_us_per_connect", "cpu_us_per_call",
-            "back_seconds"]
+    keys = ["cpu_us_per_message", "allocations_per_message", "rss_bytes_per_session", "cpu_us_per_connect"]
+    keys += ["cpu_us_per_call", "back_seconds"]
     text = ", ".join(f"{key} {result[key]:g}" for key in keys if key in result)
     faults = ", ".join(f"{key} {result[key]}" for key in FAULTS if result.get(key))
     return f"{text} ({result['took']} s)" + (f" FAULTS: {faults}" if faults else "")
@@ -191,7 +191,8 @@ def targets(medians):
         add(f"one-way p99 at 10,000 msg/s ({name})", p99 / 1000 if p99 is not None else None, 1.0, "ms")
         secure = medians.get("tls-idle", name, "rss_bytes_per_session")
         # The relayed frame's buffer and its ack's; the call's log grows now and then.
-        add(f"allocations per message on the loop ({name})", medians.get("allocations", name, "loop_allocations_per_message"), 2.1, "")
+        heap = medians.get("allocations", name, "loop_allocations_per_message")
+        add(f"allocations per message on the loop ({name})", heap, 2.1, "")
         add(f"an idle TLS session ({name})", secure / 1024 if secure is not None else None, 30, "KiB")
     ack = medians.get("rate-10000", sqlite, "ack_us", "p99")
     add("ack p99 at 10,000 msg/s, SQLite", ack / 1000 if ack is not None else None, 10.0, "ms")

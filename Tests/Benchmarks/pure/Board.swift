@@ -39,9 +39,9 @@ final class Board {
     func wait(_ span: Moment.Span) { now = now + span }
 
     /// Opens the session of a user's device; the callees' sessions have odd numbers.
-    func open(_ side: Side, _ number: Int) throws -> SessionID {
+    func open(_ side: Side, _ number: Int, device: DeviceID? = nil) throws -> SessionID {
         let id = SessionID(rawValue: UInt64(2 * number + (side == .caller ? 0 : 1)))
-        give(.opened(id, try Inputs.who(side, number), device: try Inputs.device(side, number)))
+        give(.opened(id, try Inputs.who(side, number), device: try device ?? Inputs.device(side, number)))
         turn()
         return id
     }

@@ -7,6 +7,13 @@ let switchboardOperations: [Operation] = [
     Operation(name: "relay-candidate", times: 200) { try relay(turnsOf: 1) },
     // As under load.
     Operation(name: "relay-candidate-of-20", times: 200) { try relay(turnsOf: 20) },
+    // As the first, but call, candidate and devices have UUIDs for names.
+    Operation(name: "relay-candidate-uuids", times: 200) {
+        let devices = ["6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6ba7b811-9dad-11d1-80b4-00c04fd430c8"]
+        return try relay(turnsOf: 1, in: Inputs.callUUID, by: try devices.map { try made(DeviceID($0), "a device") }) {
+            Inputs.candidateFrameWithUUIDs($0, $1)
+        }
+    },
     // To a callee whose device has a socket.
     Operation(name: "offer", times: 50) {
         let board = Board()
@@ -28,11 +35,12 @@ let switchboardOperations: [Operation] = [
         let board = Board()
         let (caller, callee) = (try board.open(.caller, 1), try board.open(.callee, 1))
         let calls = (1...20).map { number in
-            Course(
-                offer: Inputs.offer(number, to: 1),
-                answer: Inputs.answer(number),
-                candidates: (1...20).map { Inputs.candidateFrame($0, $0 % 2 == 1 ? .caller : .callee, in: number) },
-                end: Inputs.end(number)
+            let call = Inputs.callName(number)
+            return Course(
+                offer: Inputs.offer(call, to: 1),
+                answer: Inputs.answer(call),
+                candidates: (1...20).map { Inputs.candidateFrame($0, $0 % 2 == 1 ? .caller : .callee, in: call) },
+                end: Inputs.end(call)
             )
         }
         return {
@@ -67,13 +75,20 @@ extension Board {
 }
 
 /// 200 candidates within one call that is under way, both sides in turn.
-private func relay(turnsOf count: Int) throws -> () -> Int {
+private func relay(
+    turnsOf count: Int,
+    in call: String = Inputs.callName(1),
+    by devices: [DeviceID]? = nil,
+    _ candidate: (Int, Side) -> [UInt8] = { Inputs.candidateFrame($0, $1, in: Inputs.callName(1)) }
+) throws -> () -> Int {
     let board = Board()
-    let sides = [try board.open(.caller, 1), try board.open(.callee, 1)]
-    board.step(Inputs.offer(1, to: 1), by: sides[0])
+    let sides = [
+        try board.open(.caller, 1, device: devices?.first), try board.open(.callee, 1, device: devices?.last),
+    ]
+    board.step(Inputs.offer(call, to: 1), by: sides[0])
     board.give(.ponged(sides[1]))
-    board.step(Inputs.answer(1), by: sides[1])
-    let frames = (1...200).map { Inputs.candidateFrame($0, $0 % 2 == 1 ? .caller : .callee, in: 1) }
+    board.step(Inputs.answer(call), by: sides[1])
+    let frames = (1...200).map { candidate($0, $0 % 2 == 1 ? .caller : .callee) }
     return {
         for (index, frame) in frames.enumerated() {
             // Each side may send 50 a second.
@@ -87,7 +102,7 @@ private func relay(turnsOf count: Int) throws -> () -> Int {
 
 /// Each caller offers to the callee of the same number.
 private func begin(_ board: Board, _ callers: [SessionID], done: @escaping () -> Int) -> () -> Int {
-    let offers = callers.indices.map { Inputs.offer($0 + 1, to: $0 + 1) }
+    let offers = callers.indices.map { Inputs.offer(Inputs.callName($0 + 1), to: $0 + 1) }
     return {
         for (caller, offer) in zip(callers, offers) { board.step(offer, by: caller) }
         return done()

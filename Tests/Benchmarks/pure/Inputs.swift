@@ -51,36 +51,44 @@ enum Inputs {
         TokenMark(rawValue: 0x5EED_0000_0000_0000 | UInt64(number) << 1 | (side == .caller ? 0 : 1))
     }
 
-    static func offer(_ number: Int, to callee: Int) -> [UInt8] {
+    /// To the callee of that number.
+    static func offer(_ call: String, to callee: Int) -> [UInt8] {
         bytes(
-            #"{"type":"offer","id":"o","callId":"\#(callName(number))","to":"\#(userName(.callee, callee))","#
+            #"{"type":"offer","id":"o","callId":"\#(call)","to":"\#(userName(.callee, callee))","#
                 + #""sdp":"\#(description)"}"#
         )
     }
 
-    static func answer(_ number: Int) -> [UInt8] {
-        bytes(#"{"type":"answer","id":"a","callId":"\#(callName(number))","sdp":"\#(description)"}"#)
+    static func answer(_ call: String) -> [UInt8] {
+        bytes(#"{"type":"answer","id":"a","callId":"\#(call)","sdp":"\#(description)"}"#)
     }
 
-    static func end(_ number: Int) -> [UInt8] {
-        bytes(#"{"type":"end","id":"e","callId":"\#(callName(number))"}"#)
-    }
+    static func end(_ call: String) -> [UInt8] { bytes(#"{"type":"end","id":"e","callId":"\#(call)"}"#) }
 
     /// The object in a candidate's frame, so long that the frame is as long as the generator's.
     static func candidate(_ number: Int, _ side: Side) -> String {
         let head = #"{"candidate":"candidate:\#(padded(number)) 00001\#(side == .caller ? "c" : "e") 1 udp 2122260223 "#
         let text = head + "192.0.2.1 9 typ host 0123456789ab"
         let tail = #"","sdpMid":"0"}"#
-        let frame = envelope(number, callName(1), text + tail).utf8.count
+        let frame = envelope(signalName(number), callName(1), text + tail).utf8.count
         return text + String(repeating: "x", count: max(0, candidateBytes - frame)) + tail
     }
 
-    static func candidateFrame(_ number: Int, _ side: Side, in call: Int) -> [UInt8] {
-        bytes(envelope(number, callName(call), candidate(number, side)))
+    static func signalName(_ number: Int) -> String { "i" + padded(number) }
+
+    static func candidateFrame(_ number: Int, _ side: Side, in call: String) -> [UInt8] {
+        bytes(envelope(signalName(number), call, candidate(number, side)))
     }
 
-    private static func envelope(_ number: Int, _ call: String, _ candidate: String) -> String {
-        #"{"type":"ice","id":"i\#(padded(number))","callId":"\#(call)","candidate":\#(candidate)}"#
+    /// As a browser may name things: by UUIDs, which are too long for what a `String` holds in place.
+    static func candidateFrameWithUUIDs(_ number: Int, _ side: Side) -> [UInt8] {
+        bytes(envelope("9b1deb4d-3b7d-4bad-9bdd-2b0d7b3\(padded(number))", callUUID, candidate(number, side)))
+    }
+
+    static let callUUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+
+    private static func envelope(_ id: String, _ call: String, _ candidate: String) -> String {
+        #"{"type":"ice","id":"\#(id)","callId":"\#(call)","candidate":\#(candidate)}"#
     }
 
     static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }

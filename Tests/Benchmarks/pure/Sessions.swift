@@ -44,7 +44,7 @@ let sessionOperations: [Operation] = [
         call.take(.signal(Signal(.answer(digest: 8), id: try Inputs.signal("a")), from: .callee, phones[1]))
         for (phone, side) in zip(phones, Side.allCases) { call.take(.signal(Signal(.connected), from: side, phone)) }
         guard call.session.state == .active else { throw Broken("the call") }
-        let ids = try (1...200).map { try Inputs.signal("i" + Inputs.padded($0)) }
+        let ids = try (1...200).map { try Inputs.signal(Inputs.signalName($0)) }
         let before = call.session.log.count
         return {
             for (index, id) in ids.enumerated() {

@@ -4,17 +4,17 @@ import CallWire
 /// Frames read and written, with nothing decided about them.
 let wireOperations: [Operation] = [
     Operation(name: "parse-candidate", times: 200) {
-        let frames = (1...200).map { Inputs.candidateFrame($0, .caller, in: 1) }
+        let frames = (1...200).map { Inputs.candidateFrame($0, .caller, in: Inputs.callName(1)) }
         guard frames.allSatisfy({ $0.count == Inputs.candidateBytes }) else { throw Broken("a candidate's frame") }
         return { parse(frames) }
     },
     Operation(name: "parse-offer", times: 50) {
-        let frames = (1...50).map { Inputs.offer($0, to: 1) }
+        let frames = (1...50).map { Inputs.offer(Inputs.callName($0), to: 1) }
         return { parse(frames) }
     },
     Operation(name: "encode-ack", times: 200) {
         let call = try Inputs.call(1)
-        let ids = try (1...200).map { try Inputs.signal("i" + Inputs.padded($0)) }
+        let ids = try (1...200).map { try Inputs.signal(Inputs.signalName($0)) }
         return {
             var done = 0
             for (index, id) in ids.enumerated() {
@@ -61,7 +61,7 @@ func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: [UI
         place: place,
         from: try Inputs.user(.caller, 1),
         device: try Inputs.device(.caller, 1),
-        id: try Inputs.signal("i" + Inputs.padded(number))
+        id: try Inputs.signal(Inputs.signalName(number))
     )
     return (head, Inputs.bytes(#""candidate":"# + Inputs.candidate(number, .caller)))
 }

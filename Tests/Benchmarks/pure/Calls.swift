@@ -89,6 +89,7 @@ private func relay(
     board.give(.ponged(sides[1]))
     board.step(Inputs.answer(call), by: sides[1])
     let frames = (1...200).map { candidate($0, $0 % 2 == 1 ? .caller : .callee) }
+    let before = board.switchboard.metrics.delivered
     return {
         for (index, frame) in frames.enumerated() {
             // Each side may send 50 a second.
@@ -96,7 +97,7 @@ private func relay(
             board.send(frame, by: sides[index % 2])
             if index % count == count - 1 { board.turn() }
         }
-        return Int(board.switchboard.metrics.signals[.ice] ?? 0)
+        return Int(board.switchboard.metrics.delivered - before)
     }
 }
 

@@ -49,13 +49,9 @@ private func parse(_ frames: [[UInt8]]) -> Int {
 
 /// A candidate of the caller's as it goes on to the callee: what is written around it, and its own members.
 func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: [UInt8]) {
-    let place = LogPlace(
-        callID: try Inputs.call(1),
-        room: "p2p:\(Inputs.userName(.caller, 1))-\(Inputs.userName(.callee, 1))",
-        epoch: 1,
-        seq: UInt64(number) + 5,
-        at: Inputs.start
-    )
+    let room = "p2p:\(Inputs.userName(.caller, 1))-\(Inputs.userName(.callee, 1))"
+    let log = LogHead(LogName(callID: try Inputs.call(1), room: room, epoch: 1))
+    let place = LogPlace(in: log, seq: UInt64(number) + 5, at: Inputs.start)
     let head = RelayedSignal(
         kind: .ice,
         place: place,

@@ -34,6 +34,21 @@ let deques = Target.Dependency.product(name: "DequeModule", package: "swift-coll
 let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
+/// The operations whose instructions and allocations are counted.
+///
+/// For `Tests/Benchmarks/instructions`, which asks for them, and nobody else: the image is built without that folder.
+let benchmarks: [Target] =
+    ProcessInfo.processInfo.environment["RINGLINE_BENCHMARKS"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "pure-benchmarks",
+            dependencies: ["Switchboard", "SocketIO", "CallCore", "CallWire"],
+            path: "Tests/Benchmarks/pure",
+            swiftSettings: house
+        )
+    ]
+
 let package = Package(
     name: "ringline",
     products: [
@@ -106,6 +121,6 @@ let package = Package(
         tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
         tests("ConfigurationTests", ["ringline"]),
         tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
-    ],
+    ] + benchmarks,
     swiftLanguageModes: [.v6]
 )

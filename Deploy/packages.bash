@@ -17,7 +17,7 @@ RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0
 
 # What the tests need on top of all that.
 # shellcheck disable=SC2034
-TEST_PACKAGES=(python3 python3-venv shellcheck coturn)
+TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }

@@ -41,6 +41,7 @@ def build_tools():
     peers = HERE / "peers"
     load = sorted(str(path) for path in (HERE / "load").glob("*.c"))
     subprocess.run([*COMPILE, "-o", BUILT / "load", *load, "-lssl", "-lcrypto"], check=True)
+    subprocess.run([*COMPILE, "-shared", "-fPIC", "-o", BUILT / "allocations.so", HERE / "allocations.c"], check=True)
     subprocess.run([*COMPILE, "-o", BUILT / "relay-epoll", peers / "relay-epoll.c", "-lcrypto"], check=True)
     subprocess.run(
         [*COMPILE, "-o", BUILT / "relay-lws", peers / "relay-lws.c", "-lwebsockets", "-luv", "-lcrypto"], check=True
@@ -78,9 +79,10 @@ def node_is_there():
 class Server:
     """One server on a free port of 127.0.0.1, for as long as the `with` lasts."""
 
-    def __init__(self, name, ringline, *extra):
+    def __init__(self, name, ringline, *extra, counts_allocations=False):
         self.name, self.ringline, self.extra = name, ringline, extra
         self.folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=BUILT))
+        self.allocations = self.folder / "allocations" if counts_allocations else None
         self.secret = self.folder / "secret"
         self.secret.write_text(os.urandom(24).hex())
         self.start()
@@ -104,6 +106,8 @@ class Server:
             data = ":memory:" if name == "ringline-memory" else self.folder / "data"
             command = [self.ringline, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
             command += ["--data", data, "--jwt-secret-file", self.secret, *self.extra]
+        if self.allocations:
+            environment |= {"LD_PRELOAD": str(BUILT / "allocations.so"), "COUNT_ALLOCATIONS_IN": str(self.allocations)}
         self.log = open(BUILT / f"{name}.log", "wb")
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=self.log)
         try:

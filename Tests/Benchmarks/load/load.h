@@ -54,7 +54,7 @@ typedef struct Options {
     bool ringline; // the dialect: Ringline's, or that of the plain relays
     int port;
     long pid;
-    const char *secretFile;
+    const char *secretFile, *allocationsFile;
     int idle, pairs, window, messages, batches, warmup, connects, atOnce, calls;
     double rate, seconds;
 } Options;
@@ -76,6 +76,10 @@ uint64_t nowNs(void);
 uint64_t serverCpuNs(void);
 void serverMemory(uint64_t *rss, uint64_t *pss);
 double machineLoad(void);
+typedef struct Allocations {
+    uint64_t calls, bytes, loopCalls; // of all its threads, and of its first one, which is Ringline's loop
+} Allocations;
+Allocations serverAllocations(void); // since it started; nought without --allocations
 
 // token.c
 void readSecret(const char *file);

@@ -56,6 +56,7 @@ static void readOptions(int argc, char **argv) {
         {"idle", 1, 0, 'i'},  {"pairs", 1, 0, 'n'},    {"window", 1, 0, 'w'},  {"messages", 1, 0, 'm'},
         {"batches", 1, 0, 'b'}, {"warmup", 1, 0, 'u'}, {"connects", 1, 0, 'c'}, {"at-once", 1, 0, 'a'},
         {"rate", 1, 0, 'r'},  {"seconds", 1, 0, 't'},  {"calls", 1, 0, 'C'}, {"tls", 0, 0, 'T'},
+        {"allocations", 1, 0, 'A'},
         {0, 0, 0, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;) {
@@ -76,6 +77,7 @@ static void readOptions(int argc, char **argv) {
         case 'c': options.connects = count(optarg, 1); break;
         case 'a': options.atOnce = count(optarg, 1); break;
         case 'T': options.tls = true; break;
+        case 'A': options.allocationsFile = optarg; break;
         case 'C': options.calls = count(optarg, 1); break;
         case 'r': options.rate = strtod(optarg, NULL); break;
         case 't': options.seconds = strtod(optarg, NULL); break;

@@ -8,6 +8,7 @@
 
 typedef struct Sum {
     uint64_t messages, acks, cpu, elapsed, own;
+    Allocations allocations;
 } Sum;
 
 static uint64_t ownCpuNs(void) {
@@ -28,12 +29,17 @@ static void runBatch(uint32_t batch, void (*send)(Batch *), Sum *sum) {
     oneWay.count = sum->messages ? oneWay.count : 0;
     ackTime.count = sum->messages ? ackTime.count : 0;
     lateness.count = sum->messages ? lateness.count : 0;
+    Allocations before = serverAllocations();
     uint64_t own = ownCpuNs(), cpu = serverCpuNs(), began = nowNs();
     send(&b);
     awaitCandidates(&b, 10);
     sum->elapsed += nowNs() - began;
     sum->cpu += serverCpuNs() - cpu;
     sum->own += ownCpuNs() - own;
+    Allocations after = serverAllocations();
+    sum->allocations.calls += after.calls - before.calls;
+    sum->allocations.bytes += after.bytes - before.bytes;
+    sum->allocations.loopCalls += after.loopCalls - before.loopCalls;
     sum->messages += delivered;
     sum->acks += acked;
     window = 0;
@@ -60,6 +66,10 @@ static void report(Sum sum) {
            "\"cpu_us_per_message\":%.3f,\"generator_cpu_us_per_message\":%.3f",
         options.pairs, (unsigned long long)sum.messages, (unsigned long long)sum.acks, (double)sum.elapsed * 1e-9,
         messages / ((double)sum.elapsed * 1e-9), (double)sum.cpu * 1e-3 / messages, (double)sum.own * 1e-3 / messages);
+    if (options.allocationsFile)
+        printf(",\"allocations_per_message\":%.2f,\"loop_allocations_per_message\":%.2f,\"allocated_bytes_per_message\":%.0f",
+            (double)sum.allocations.calls / messages, (double)sum.allocations.loopCalls / messages,
+            (double)sum.allocations.bytes / messages);
 }
 
 // ---- closed loop

@@ -2,10 +2,15 @@
 #define _GNU_SOURCE
 #include "load.h"
 
+#include "../allocations.h"
+
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 // The process's CPU clock: user and system time of all its threads, also of those that have ended, in nanoseconds.
 // It is the sum of what /proc/PID/task/*/schedstat shows; utime + stime of /proc/PID/stat has 10 ms at best.
@@ -29,6 +34,30 @@ void serverMemory(uint64_t *rss, uint64_t *pss) {
         if (sscanf(line, "Pss: %llu", &kilobytes) == 1) *pss = kilobytes * 1024;
     }
     fclose(file);
+}
+
+static const CountedAllocations *mapAllocations(void) {
+    const CountedAllocations *counted;
+    int file = open(options.allocationsFile, O_RDONLY | O_CLOEXEC);
+    if (file < 0 || lseek(file, 0, SEEK_END) != sizeof *counted) die("nobody counts in %s", options.allocationsFile);
+    counted = mmap(NULL, sizeof *counted, PROT_READ, MAP_SHARED, file, 0);
+    if (counted == MAP_FAILED) die("cannot map %s", options.allocationsFile);
+    close(file);
+    return counted;
+}
+
+Allocations serverAllocations(void) {
+    static const CountedAllocations *counted;
+    Allocations sum = {0};
+    if (!options.allocationsFile) return sum;
+    if (!counted) counted = mapAllocations();
+    for (int i = 0; i < COUNTED_THREADS; i++) {
+        uint64_t calls = counted->by[i].calls;
+        sum.calls += calls;
+        sum.bytes += counted->by[i].bytes;
+        if (counted->by[i].thread == options.pid) sum.loopCalls += calls;
+    }
+    return sum;
 }
 
 double machineLoad(void) {

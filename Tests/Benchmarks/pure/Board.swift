@@ -1,0 +1,87 @@
+import CallCore
+import Switchboard
+
+/// A switchboard, and around it what the gateway does: inputs in, outputs performed, one commit a turn.
+final class Board {
+    let switchboard: Switchboard
+    private(set) var now = Inputs.start
+    private(set) var pushes = 0
+    private var outputs: [Switchboard.Output] = []
+    private var ticket: Ticket?
+
+    init() {
+        switchboard = Switchboard(
+            policy: Policy(),
+            stored: StoredState(),
+            capabilities: Capabilities(),
+            random: Chance(),
+            at: Inputs.start
+        )
+    }
+
+    /// Hands an input in and performs what comes out.
+    func give(_ input: Switchboard.Input) {
+        switchboard.handle(input, at: now, into: &outputs)
+        perform()
+    }
+
+    func send(_ frame: [UInt8], by session: SessionID) { give(.received(session, frame)) }
+
+    /// The end of a turn: the commit, and the report that it is durable.
+    func turn() {
+        switchboard.flush(at: now, into: &outputs)
+        perform()
+        guard let ticket else { return }
+        self.ticket = nil
+        give(.stored(.committed(upTo: ticket)))
+    }
+
+    func wait(_ span: Moment.Span) { now = now + span }
+
+    /// Opens the session of a user's device; the callees' sessions have odd numbers.
+    func open(_ side: Side, _ number: Int, device: DeviceID? = nil) throws -> SessionID {
+        let id = SessionID(rawValue: UInt64(2 * number + (side == .caller ? 0 : 1)))
+        give(.opened(id, try Inputs.who(side, number), device: try device ?? Inputs.device(side, number)))
+        turn()
+        return id
+    }
+
+    private func perform() {
+        // As the gateway does: what is performed may lead to more.
+        var batch: [Switchboard.Output] = []
+        swap(&batch, &outputs)
+        for output in batch {
+            switch output {
+            case .commit(_, let ticket): self.ticket = ticket
+            case .push: pushes += 1
+            case .send, .ping, .close, .reply, .verify, .ask, .cancelPush, .note: break
+            }
+        }
+        batch.removeAll(keepingCapacity: true)
+        if outputs.isEmpty { swap(&batch, &outputs) }
+    }
+}
+
+/// As long as a real one.
+private struct Capabilities: CapabilityIssuer {
+    func capability(
+        call: CallID,
+        epoch: UInt32,
+        user: UserID,
+        peer: UserID,
+        device: DeviceID,
+        until: Moment
+    ) -> String { Self.text }
+
+    private static let text = String(repeating: "x", count: 300)
+}
+
+/// The same numbers in every run (Knuth's MMIX generator).
+private struct Chance: RandomNumberGenerator {
+    private var state: UInt64 = 7
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state
+    }
+}

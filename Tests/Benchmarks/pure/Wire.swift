@@ -1,0 +1,63 @@
+import CallCore
+import CallWire
+
+/// Frames read and written, with nothing decided about them.
+let wireOperations: [Operation] = [
+    Operation(name: "parse-candidate", times: 200) {
+        let frames = (1...200).map { Inputs.candidateFrame($0, .caller, in: Inputs.callName(1)) }
+        guard frames.allSatisfy({ $0.count == Inputs.candidateBytes }) else { throw Broken("a candidate's frame") }
+        return { parse(frames) }
+    },
+    Operation(name: "parse-offer", times: 50) {
+        let frames = (1...50).map { Inputs.offer(Inputs.callName($0), to: 1) }
+        return { parse(frames) }
+    },
+    Operation(name: "encode-ack", times: 200) {
+        let call = try Inputs.call(1)
+        let ids = try (1...200).map { try Inputs.signal(Inputs.signalName($0)) }
+        return {
+            var done = 0
+            for (index, id) in ids.enumerated() {
+                let seq = UInt64(index) + 6
+                let frame = ServerFrame.ack(id: id, callID: call, epoch: 1, seq: seq, outcome: nil)
+                if frame.count > WireLimits.headroom { done += 1 }
+            }
+            return done
+        }
+    },
+    Operation(name: "encode-candidate", times: 200) {
+        let signals = try (1...200).map { try relayed(candidate: $0) }
+        return {
+            var done = 0
+            for signal in signals where signal.head.frame(around: signal.members).count > signal.members.count {
+                done += 1
+            }
+            return done
+        }
+    },
+]
+
+private func parse(_ frames: [[UInt8]]) -> Int {
+    var done = 0
+    for frame in frames {
+        // What is refused shows in the count.
+        guard let message = try? ClientMessage(frame, ringFor: Inputs.ringFor) else { continue }
+        if case .signal = message.request { done += 1 }
+    }
+    return done
+}
+
+/// A candidate of the caller's as it goes on to the callee: what is written around it, and its own members.
+func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: [UInt8]) {
+    let room = "p2p:\(Inputs.userName(.caller, 1))-\(Inputs.userName(.callee, 1))"
+    let log = LogHead(LogName(callID: try Inputs.call(1), room: room, epoch: 1))
+    let place = LogPlace(in: log, seq: UInt64(number) + 5, at: Inputs.start)
+    let head = RelayedSignal(
+        kind: .ice,
+        place: place,
+        from: try Inputs.user(.caller, 1),
+        device: try Inputs.device(.caller, 1),
+        id: try Inputs.signal(Inputs.signalName(number))
+    )
+    return (head, Inputs.bytes(#""candidate":"# + Inputs.candidate(number, .caller)))
+}

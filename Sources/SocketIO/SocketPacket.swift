@@ -74,10 +74,10 @@ public struct SocketPacket: Equatable, Sendable {
     }
 
     /// An event with one argument, an object whose members `body` writes.
-    static func event(_ name: StaticString, _ body: (inout JSONWriter) -> Void) -> SocketPacket {
+    static func event(_ name: String, _ body: (inout JSONWriter) -> Void) -> SocketPacket {
         var json = JSONWriter(capacity: 512)
         json.beginArray()
-        json.plain(String(describing: name))
+        json.plain(name)
         json.beginObject()
         body(&json)
         json.endObject()

@@ -42,7 +42,10 @@ struct PurityTests {
         )
     }
 
-    @Test("runs in apps: it has nothing that iOS knows only from 26 on", arguments: ["CallCore", "CallWire", "CallClient"])
+    @Test(
+        "runs in apps: it has nothing that iOS knows only from 26 on",
+        arguments: ["CallCore", "CallWire", "CallClient"]
+    )
     func runsOnOlderPhones(_ target: String) {
         let files = Repository.sources.filter { $0.target == target }
         #expect(!files.isEmpty)

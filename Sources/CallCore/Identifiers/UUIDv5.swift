@@ -36,13 +36,17 @@ public enum UUIDv5 {
 
     /// Sixteen bytes as text.
     public static func text(_ bytes: [UInt8]) -> String {
-        var result = ""
+        var result: [UInt8] = []
+        result.reserveCapacity(36)
         for (index, byte) in bytes.prefix(16).enumerated() {
-            if index == 4 || index == 6 || index == 8 || index == 10 { result += "-" }
-            result += byte < 16 ? "0" + String(byte, radix: 16) : String(byte, radix: 16)
+            if index == 4 || index == 6 || index == 8 || index == 10 { result.append(UInt8(ascii: "-")) }
+            result.append(hexDigit(byte >> 4))
+            result.append(hexDigit(byte & 15))
         }
-        return result
+        return String(decoding: result, as: UTF8.self)
     }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? value + 0x30 : value + 0x57 }
 }
 
 /// SHA-1 (RFC 3174), which UUIDs of version 5 are made with; for nothing that must be secret.

@@ -50,7 +50,7 @@ public struct JSONObject: Sendable {
     /// `scratch`: Where to keep the members: those of an object that is of no use any more, to spare the memory.
     /// - Throws: ``JSONFault`` when it is not, is nested deeper than ``WireLimits/depth``, or names a field twice.
     public init(_ bytes: [UInt8], scratch: consuming [Member] = []) throws(JSONFault) {
-        try self.init(bytes, in: 0..<bytes.count, scratch: scratch)
+        try self.init(bytes, in: 0..<bytes.count, scratch: consume scratch)
     }
 
     /// Scans the object that stands in a part of a text, as a member's value does.
@@ -59,7 +59,7 @@ public struct JSONObject: Sendable {
         var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
         scanner.skipSpace(text)
         let start = scanner.position
-        members = try scanner.objectMembers(text, into: scratch)
+        members = try scanner.objectMembers(text, into: consume scratch)
         range = start..<scanner.position
         scanner.skipSpace(text)
         guard scanner.position == part.upperBound else { throw .syntax }

@@ -30,7 +30,7 @@ struct JSONScanner {
             _ = try value(text)
             throw .notAnObject
         }
-        var members = scratch
+        var members = consume scratch
         members.removeAll(keepingCapacity: true)
         members.reserveCapacity(12)
         var isEmpty = try open(text, UInt8(ascii: "}"))

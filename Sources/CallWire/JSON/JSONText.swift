@@ -6,12 +6,12 @@ public enum JSONText {
         result.reserveCapacity(inner.count)
         var index = inner.startIndex
         while index < inner.endIndex {
-            let byte = inner[index]
+            // A description has an escape at the end of each line: what stands between two of them is copied at once.
+            let start = index
+            while index < inner.endIndex, inner[index] != UInt8(ascii: "\\") { index += 1 }
+            result.append(contentsOf: inner[start..<index])
+            guard index < inner.endIndex else { break }
             index += 1
-            guard byte == UInt8(ascii: "\\") else {
-                result.append(byte)
-                continue
-            }
             let escape = inner[index]
             index += 1
             switch escape {

@@ -24,17 +24,14 @@ public struct JSONWriter {
     /// A member's name; its value comes next.
     ///
     /// The name is ours and needs no escape.
-    public mutating func name(_ name: StaticString) {
-        comma()
-        bytes.append(UInt8(ascii: "\""))
-        append(name)
-        bytes.append(UInt8(ascii: "\""))
+    public mutating func name(_ name: String) {
+        plain(name)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     /// A member's name that may need escapes.
-    public mutating func name(_ name: String) {
+    public mutating func name(escaping name: String) {
         value(name)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
@@ -108,7 +105,7 @@ public struct JSONWriter {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
     }
 
-    private mutating func append(_ text: StaticString) { bytes.append(contentsOf: String(describing: text).utf8) }
+    private mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
     // MARK: Parts, for frames that are written often
 

@@ -62,7 +62,7 @@ public struct ClientMessage: Sendable {
         scratch: consuming [JSONObject.Member] = []
     ) throws(Refusal) {
         let object: JSONObject
-        do throws(JSONFault) { object = try JSONObject(frame, scratch: scratch) } catch {
+        do throws(JSONFault) { object = try JSONObject(frame, scratch: consume scratch) } catch {
             throw Refusal(error: .json(error), id: nil)
         }
         do throws(WireError) { id = try object.signalID() } catch { throw Refusal(error: error, id: nil) }

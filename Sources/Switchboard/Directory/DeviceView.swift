@@ -61,7 +61,7 @@ enum DeviceView {
         json.endObject()
     }
 
-    private static func token(_ name: StaticString, _ token: String?, into json: inout JSONWriter) {
+    private static func token(_ name: String, _ token: String?, into json: inout JSONWriter) {
         json.name(name)
         if let token { json.value(token) } else { json.null() }
     }

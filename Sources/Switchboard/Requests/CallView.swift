@@ -105,7 +105,7 @@ extension CallRecord {
 }
 
 extension JSONWriter {
-    fileprivate mutating func optional(_ name: StaticString, _ moment: Moment?) {
+    fileprivate mutating func optional(_ name: String, _ moment: Moment?) {
         self.name(name)
         if let moment { value(moment.milliseconds) } else { null() }
     }

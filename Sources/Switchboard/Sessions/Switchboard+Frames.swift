@@ -10,7 +10,7 @@ extension Switchboard {
         swap(&scratch, &self.scratch)
         let message: ClientMessage
         do throws(ClientMessage.Refusal) {
-            message = try ClientMessage(frame, ringFor: policy.ringFor, scratch: scratch)
+            message = try ClientMessage(frame, ringFor: policy.ringFor, scratch: consume scratch)
         } catch {
             refuse(error, from: session, at: now)
             return

@@ -40,7 +40,7 @@ private struct LineHandler: LogHandler {
             json.name("message")
             json.value(event.message.description)
             for (key, value) in all {
-                json.name(key)
+                json.name(escaping: key)
                 json.value(value.description)
             }
             json.endObject()

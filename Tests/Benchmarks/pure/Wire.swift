@@ -29,7 +29,7 @@ let wireOperations: [Operation] = [
         let signals = try (1...200).map { try relayed(candidate: $0) }
         return {
             var done = 0
-            for signal in signals where signal.head.frame(around: signal.members).count > signal.members.count {
+            for signal in signals where signal.head.frame(around: signal.members).count > signal.members.byteCount {
                 done += 1
             }
             return done
@@ -48,7 +48,7 @@ private func parse(_ frames: [[UInt8]]) -> Int {
 }
 
 /// A candidate of the caller's as it goes on to the callee: what is written around it, and its own members.
-func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: [UInt8]) {
+func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: RelayedMembers) {
     let room = "p2p:\(Inputs.userName(.caller, 1))-\(Inputs.userName(.callee, 1))"
     let log = LogHead(LogName(callID: try Inputs.call(1), room: room, epoch: 1))
     let place = LogPlace(in: log, seq: UInt64(number) + 5, at: Inputs.start)
@@ -59,5 +59,6 @@ func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: [UI
         device: try Inputs.device(.caller, 1),
         id: try Inputs.signal(Inputs.signalName(number))
     )
-    return (head, Inputs.bytes(#""candidate":"# + Inputs.candidate(number, .caller)))
+    let sent = try JSONObject(Inputs.bytes(#"{"candidate":"# + Inputs.candidate(number, .caller) + "}"))
+    return (head, RelayedMembers(of: sent, but: []))
 }

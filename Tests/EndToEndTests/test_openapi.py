@@ -18,8 +18,21 @@ DOCUMENTS = ["openapi.yaml", "openapi-admin.yaml"]
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options", "trace"}
 
 
+class Strict(yaml.SafeLoader):
+    """YAML in which nothing stands twice: the second one would silently win."""
+
+    def construct_mapping(self, node, deep=False):
+        names = [self.construct_object(name, deep=True) for name, _ in node.value]
+        assert len(names) == len(set(names)), f"twice, {node.start_mark}: {names}"
+        return super().construct_mapping(node, deep)
+
+
+def load(path) -> dict:
+    return yaml.load(path.read_text(), Strict)
+
+
 def document(name: str = "openapi.yaml") -> dict:
-    return yaml.safe_load((FOLDER / name).read_text())
+    return load(FOLDER / name)
 
 
 def operations(api: dict):

@@ -98,12 +98,20 @@ def names_callee(body: dict) -> bool:
     )
 
 
+def is_lost(name: str) -> bool:
+    """libwebsockets loses the line behind a header whose name is the beginning of one that it knows, and ends the
+    connection at one that is named as a method. A made-up name is such a beginning only while it is short."""
+    return len(name) < 4 or name.upper() in ("PATCH", "DELETE", "POST", "HEAD", "OPTIONS", "CONNECT")
+
+
 @schemathesis.hook
 def before_call(_context, case, _kwargs):
     """Half of the requests with good data are about something that is there: else most would end as 404."""
     meta = case.meta
     if meta is None:
         return
+    for name in [name for name in case.headers or {} if is_lost(name)]:
+        del case.headers[name]
 
     def good(location):
         return not meta.is_negative_at(location)

@@ -33,6 +33,11 @@ extension Server {
         lastSerial = lastSerial == .max ? 1 : lastSerial + 1
         table[slot].serial = lastSerial
         table[slot].exchange = Exchange(head: head, expectedBytes: 0, closes: !isKeptAlive)
+        guard !version.isEmpty else {
+            // To the library a CR or LF ends the line, also one that was written %0D: the version is then never read.
+            let message = "the request line has no version, or its address a line break"
+            return refuse(wsi, slot, .problem(400, code: "bad_request", message: message), length: 0)
+        }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
             return refuse(wsi, slot, .problem(505, code: "http_version", message: "HTTP/1.1 only"), length: 0)
         }

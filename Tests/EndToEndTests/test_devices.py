@@ -133,3 +133,13 @@ def test_devices_survive_a_restart(world):
     world.server.kill()
     world.server.start()
     assert [device["deviceId"] for device in devices(world.rest("10"))] == ["d-1"]
+
+
+def test_a_firebase_token_that_comes_alone_leaves_the_rest_as_it_was(world):
+    """Found by writing the OpenAPI document: it made an iPhone with Firebase an Android without a bundle id."""
+    rest = world.rest("10", device="d-1")
+    rest.put("/api/me/devices", body(voipDeviceToken=VOIP))
+    assert rest.post("/api/me/devices", {"fcm_token": "dGVzdA:APA91b"}).status_code == 200
+    (device,) = devices(rest)
+    assert (device["voipDeviceToken"], device["fcm_token"]) == (VOIP, "dGVzdA:APA91b")
+    assert (device["bundleId"], device["platform"]) == ("com.example.chat", "ios")

@@ -128,3 +128,11 @@ def test_requests_with_bodies_in_one_packet_are_answered_and_nobody_else_waits(w
             assert more, heard
             heard += more
     assert world.rest("11").get("/api/calls").status_code == 200
+
+
+@pytest.mark.parametrize("escape", ["%0d", "%0a", "%0D%0A"])
+def test_a_line_break_in_the_address_is_the_clients_fault(world, escape):
+    """The library ends the request line there; it was answered 505, as if the fault were ours (schemathesis found it)."""
+    answer = talk(world.server.port, f"GET /api/calls?limit=1{escape}X HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 400 ") and b'"bad_request"' in answer
+    alive(world)

@@ -85,6 +85,7 @@ extension EveryTest {
             arguments: [
                 ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
                 ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505), ("GET / HTTP/1.0\r\n\r\n", 200),
+                ("GET /?a=%0d HTTP/1.1\r\nHost: a\r\n\r\n", 400),
             ]
         )
         func host(_ request: String, status: Int) throws {

@@ -5,8 +5,11 @@ import CallWire
 extension Switchboard {
     func register(_ registration: Registration, by who: Who, as id: RequestID, at now: Moment) {
         var device = row(for: registration, by: who, at: now)
-        device.platform = registration.platform
-        device.bundleID = registration.bundleID
+        // A Firebase token may come alone: what the app has said of itself stays, for its pushes' topic is made of it.
+        if !registration.bundleID.isEmpty || device.bundleID.isEmpty {
+            device.platform = registration.platform
+            device.bundleID = registration.bundleID
+        }
         device.seenAt = now
         if let environment = registration.environment { device.environment = environment }
         if let token = registration.voipToken {

@@ -1,0 +1,177 @@
+"""What schemathesis must know of this server: who asks, which calls exist, and what a schema cannot say.
+
+Loaded by `st run` (test_openapi.py), not by pytest. The server is named by `ST_URL`, its key by `ST_SECRET_FILE`.
+"""
+
+import itertools
+import os
+import pathlib
+import string
+import uuid
+
+import jwt
+import requests
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.meta import TestPhase
+
+URL = os.environ["ST_URL"]
+SECRET = pathlib.Path(os.environ["ST_SECRET_FILE"]).read_bytes().removesuffix(b"\n")
+SDP = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
+# So many that none of them is too fast: the rates are each user's own, and tested in test_limits.py.
+USERS = [f"user-{number}" for number in range(24)]
+
+_session = requests.Session()
+_session.trust_env = False
+_turn = itertools.count()
+_calls = itertools.count()
+_tokens: dict[str, str] = {}
+# Whose a call, a device or a block is that a link leads to.
+_owners: dict[str, str] = {}
+
+# Lengths in bytes of UTF-8, which JSON Schema cannot count.
+for _bytes in (32, 64, 4096):
+    schemathesis.openapi.format(
+        f"utf8-{_bytes}",
+        st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=_bytes).filter(
+            lambda text, most=_bytes: len(text.encode()) <= most
+        ),
+    )
+
+
+def token(user: str) -> str:
+    if user not in _tokens:
+        claims = {"sub": user, "exp": 4102444800, "jti": uuid.uuid5(uuid.NAMESPACE_URL, user).hex}
+        _tokens[user] = jwt.encode(claims, SECRET, algorithm="HS256")
+    return _tokens[user]
+
+
+def ring(callee: str) -> str:
+    """A new call that rings this user; its callId."""
+    number = next(_calls)
+    # 30 new calls a minute are a caller's limit.
+    caller = f"caller-{number // 25}"
+    answer = _session.post(
+        f"{URL}/api/calls/signal",
+        json={"callId": f"live-{number}", "action": "offer", "to": callee, "data": {"sdp": SDP}},
+        headers={"Authorization": f"Bearer {token(caller)}"},
+        timeout=5,
+    )
+    assert answer.status_code == 200, answer.text
+    return answer.json()["callId"]
+
+
+@schemathesis.auth(refresh_interval=None)
+class OneOfTheUsers:
+    """The owner of what the path names, else the next user."""
+
+    def get(self, case, _context):
+        for value in (case.path_parameters or {}).values():
+            if value in _owners:
+                return _owners[value]
+        return USERS[next(_turn) % len(USERS)]
+
+    def set(self, case, user, _context):
+        case.headers["Authorization"] = f"Bearer {token(user)}"
+
+
+def asker(case) -> str | None:
+    """Whose token a case carries, if it carries one of ours."""
+    kind, _, text = (case.headers or {}).get("Authorization", "").partition(" ")
+    return next((user for user, known in _tokens.items() if known == text), None) if kind == "Bearer" else None
+
+
+def without_points(value):
+    """A whole number is written without a point; to JSON Schema 5.0 is one as well."""
+    if isinstance(value, dict):
+        return {name: without_points(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [without_points(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def names_callee(body: dict) -> bool:
+    data = body.get("data")
+    return any(body.get(name) is not None for name in ("to", "room")) or (
+        isinstance(data, dict) and data.get("to") is not None
+    )
+
+
+def without_breaks(value):
+    """A line break in an address is refused (test_raw_http.py); what `?token=` may be, no schema can say."""
+    if isinstance(value, dict):
+        return {without_breaks(name): without_breaks(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [without_breaks(part) for part in value]
+    return value.replace("\r", "").replace("\n", "") if isinstance(value, str) else value
+
+
+def is_lost(name: str) -> bool:
+    """libwebsockets loses the line behind a header whose name is the beginning of one that it knows, and ends the
+    connection at one that is named as a method. A made-up name is such a beginning only while it is short."""
+    return len(name) < 4 or name.upper() in ("PATCH", "DELETE", "POST", "HEAD", "OPTIONS", "CONNECT")
+
+
+@schemathesis.hook
+def before_call(_context, case, _kwargs):
+    """Half of the requests with good data are about something that is there: else most would end as 404."""
+    meta = case.meta
+    if meta is None:
+        return
+    for name in [name for name in case.headers or {} if is_lost(name)]:
+        del case.headers[name]
+
+    def good(location):
+        return not meta.is_negative_at(location)
+
+    if case.query and good(ParameterLocation.QUERY):
+        case.query = without_breaks(dict(case.query))
+    if case.query and good(ParameterLocation.QUERY) and isinstance(case.query.get("wait"), int | float):
+        # A poll may wait for 30 s; that it does is tested in test_long_poll.py.
+        case.query["wait"] = min(case.query["wait"], 0.05)
+    body = case.body if isinstance(case.body, dict) and good(ParameterLocation.BODY) else None
+    signal = case.operation.path.startswith("/api/calls/signal") and case.method == "POST"
+    path = case.path_parameters or {}
+    if body is not None:
+        case.body = body = without_points(body)
+    if signal and body is not None and "callId" in path:
+        # A body may not name another call than the path; no schema can say so.
+        body.pop("callId", None)
+    kind = (body.get("action") or body.get("type") or body.get("signalType")) if signal and body is not None else None
+    if kind == "offer" and not names_callee(body):
+        # It would do under the callId of a live call, or under <me>-<peer>.
+        body["to"] = "callee"
+    user = asker(case)
+    if user is None or meta.phase.name == TestPhase.STATEFUL or next(_turn) % 2:
+        return
+    if signal and body is not None:
+        for name in ("from", "epoch", "deviceId", "room" if body.get("to") is not None else "from"):
+            body.pop(name, None)
+        if kind != "offer" and good(ParameterLocation.PATH):
+            body.pop("to", None)
+            body.pop("room", None)
+            if isinstance(body.get("data"), dict):
+                body["data"].pop("to", None)
+            target = path if "callId" in path else body
+            target["callId"] = ring(user)
+    elif "callId" in path and good(ParameterLocation.PATH):
+        path["callId"] = ring(user)
+    elif case.operation.definition.raw.get("operationId") == "fetchCallByQuery" and good(ParameterLocation.QUERY):
+        case.query["callId"] = ring(user)
+
+
+@schemathesis.hook
+def after_call(_context, case, response):
+    """Remembers whose a new thing is, for the links that lead to it."""
+    user = asker(case)
+    if user is None or response.status_code != 200 or case.method not in ("POST", "PUT"):
+        return
+    try:
+        answer = response.json()
+    except ValueError:
+        return
+    if isinstance(answer, dict):
+        for name in ("callId", "id", "user_id"):
+            if isinstance(answer.get(name), str) and set(answer[name]) <= set(string.printable):
+                _owners[answer[name]] = user

@@ -1,0 +1,400 @@
+"""The AsyncAPI document (Deploy/api/asyncapi.yaml) says what is said on a WebSocket, no more and no less.
+
+Its examples are replayed: each frame of a client is sent where it means something, and everything that the server sends
+meanwhile must be a frame that the document knows.
+"""
+
+import copy
+import json
+import re
+
+import pytest
+import samples
+from jsonschema import Draft7Validator
+from phone import Phone
+from raw_socket import BINARY, TEXT, RawSocket
+from ringline_server import ROOT
+from test_openapi import codes_in_sources, load
+
+PATH = ROOT / "Deploy/api/asyncapi.yaml"
+SIGNALS = {"offer", "ringing", "answer", "ice", "connected", "update", "dtmf", "info", "end"}
+DOCUMENT = load(PATH)
+MESSAGES = DOCUMENT["components"]["messages"]
+
+
+def named(side: str, kind: str) -> str:
+    return side + kind[:1].upper() + kind[1:]
+
+
+def errors(side: str, frame: dict) -> list[str]:
+    """What is wrong with a frame by the document."""
+    message = named(side, str(frame.get("type")))
+    if message not in MESSAGES:
+        return [f"no such frame: {frame.get('type')}"]
+    # A reference hides its siblings in draft 7: the schema is put where it points.
+    schema = {"allOf": [MESSAGES[message]["payload"]], "components": DOCUMENT["components"]}
+    return [f"{message}: {error.message[:200]}" for error in Draft7Validator(schema).iter_errors(frame)]
+
+
+def examples(side: str):
+    for key, message in MESSAGES.items():
+        if key.startswith(side):
+            for example in message["examples"]:
+                yield pytest.param(key, example["name"], example["payload"], id=f"{key}-{example['name']}")
+
+
+# The document by itself: AsyncAPI 3.0's rules, as far as this document uses its objects
+
+OBJECTS = {
+    "root": ({"asyncapi", "info", "channels", "operations"}, {"id", "servers", "components", "defaultContentType"}),
+    "info": ({"title", "version"}, {"description", "termsOfService", "contact", "license", "tags", "externalDocs"}),
+    "server": (
+        {"host", "protocol"},
+        {"protocolVersion", "pathname", "description", "title", "summary", "variables", "security", "bindings"},
+    ),
+    "channel": (
+        set(),
+        {"address", "messages", "title", "summary", "description", "servers", "parameters", "tags", "bindings"},
+    ),
+    "operation": (
+        {"action", "channel"},
+        {"title", "summary", "description", "security", "tags", "bindings", "traits", "messages", "reply"},
+    ),
+    "reply": (set(), {"address", "channel", "messages"}),
+    "message": (
+        set(),
+        {"headers", "payload", "correlationId", "contentType", "name", "title", "summary", "description", "examples"},
+    ),
+    "example": ({"payload"}, {"name", "summary", "headers"}),
+    "components": (set(), {"schemas", "messages", "securitySchemes", "servers", "channels", "operations"}),
+}
+
+
+def is_object(kind: str, value: dict, where: str):
+    required, optional = OBJECTS[kind]
+    names = {name for name in value if not name.startswith("x-")}
+    assert required <= names <= required | optional, f"{where}: {sorted(names ^ (names & (required | optional)))}"
+
+
+def references(value):
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name == "$ref":
+                assert len(value) == 1, f"a reference stands alone: {value}"
+                yield part
+            else:
+                yield from references(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from references(part)
+
+
+def test_the_document_is_asyncapi():
+    assert DOCUMENT["asyncapi"] == "3.0.0"
+    is_object("root", DOCUMENT, "root")
+    is_object("info", DOCUMENT["info"], "info")
+    is_object("components", DOCUMENT["components"], "components")
+    for name, server in DOCUMENT["servers"].items():
+        is_object("server", server, name)
+    for name, channel in DOCUMENT["channels"].items():
+        is_object("channel", channel, name)
+    for name, operation in DOCUMENT["operations"].items():
+        is_object("operation", operation, name)
+        assert operation["action"] in ("send", "receive")
+        if "reply" in operation:
+            is_object("reply", operation["reply"], name)
+        for part in (operation, operation.get("reply", {"messages": []})):
+            for reference in part["messages"]:
+                assert reference["$ref"].startswith("#/channels/socket/messages/"), "a channel's own"
+    for name, message in MESSAGES.items():
+        is_object("message", message, name)
+        for example in message["examples"]:
+            is_object("example", example, name)
+    for schema in DOCUMENT["components"]["schemas"].values():
+        Draft7Validator.check_schema(schema)
+    for reference in references(DOCUMENT):
+        found = DOCUMENT
+        for part in reference.removeprefix("#/").split("/"):
+            found = found[part]
+
+
+def test_every_frame_is_taken_or_sent_by_one_operation_and_every_schema_is_used():
+    used = [
+        (operation["action"], reference["$ref"].rsplit("/", 1)[1])
+        for operation in DOCUMENT["operations"].values()
+        for reference in operation["messages"]
+    ]
+    used += [("send", reference) for reference in ("serverAck", "serverError")]
+    assert sorted(name for _, name in used) == sorted(MESSAGES) == sorted(DOCUMENT["channels"]["socket"]["messages"])
+    for action, name in used:
+        assert name.startswith("client" if action == "receive" else "server")
+    pointed = set(references(DOCUMENT))
+    for name in DOCUMENT["components"]["schemas"]:
+        assert f"#/components/schemas/{name}" in pointed, name
+
+
+@pytest.mark.parametrize("key, name, payload", [*examples("client"), *examples("server")])
+def test_every_example_is_as_its_schema_says(key, name, payload):
+    assert errors(key[:6], payload) == []
+
+
+def test_the_schemas_tell_wrong_frames_from_right_ones():
+    """A schema that lets everything through checks nothing: each required member is missed."""
+    for side in ("client", "server"):
+        for parameter in examples(side):
+            key, name, payload = parameter.values
+            assert errors(side, {**payload, "type": "nothing"})
+            required = {
+                word
+                for part in [MESSAGES[key]["payload"]]
+                for schema in [DOCUMENT["components"]["schemas"][part["$ref"].rsplit("/", 1)[1]]]
+                for each in schema.get("allOf", [schema])
+                for word in each.get("required", [])
+            }
+            for word in required:
+                assert errors(side, {other: payload[other] for other in payload if other != word}), (key, word)
+
+
+# Against the sources
+
+
+def test_the_document_has_every_frame_of_the_sources_and_no_other():
+    wire = ROOT / "Sources/CallWire"
+    message = (wire / "Messages/ClientMessage.swift").read_text()
+    kinds = set(re.findall(r'case "(\w+)":', message))
+    signal = (ROOT / "Sources/CallCore/Signals/Signal.swift").read_text()
+    kinds_of_signals = set(re.findall(r"^    case (\w+)$", signal[signal.index("enum SignalKind") :], re.MULTILINE))
+    assert kinds_of_signals == SIGNALS
+    own = set(re.findall(r'json\.type\("(\w+)"\)', (wire / "Encoding/ServerFrame.swift").read_text()))
+    for side, known in (("client", kinds | SIGNALS), ("server", own | SIGNALS)):
+        assert {message["name"] for key, message in MESSAGES.items() if key.startswith(side)} == known
+
+
+def test_the_document_has_every_code_that_an_error_can_carry():
+    http = {"method_not_allowed", "unsupported_media_type", "upgrade_required"}
+    http |= {"bad_request", "bad_handshake", "length_required", "http_version", "websocket_version"}
+    assert set(DOCUMENT["components"]["schemas"]["code"]["enum"]) == set(codes_in_sources()) - http
+
+
+def test_the_document_has_every_close_code_of_the_sources():
+    text = "\n".join(
+        path.read_text()
+        for folder in ("Gateway", "Switchboard", "LibWebSockets")
+        for path in sorted((ROOT / "Sources" / folder).rglob("*.swift"))
+    )
+    sent = set(re.findall(r"\b(?:code: |fail\(wsi, slot, |close\(\w+(?:\.\w+)?, code: )(1\d{3}|4[0-9]{3})\b", text))
+    described = set(DOCUMENT["channels"]["socket"]["x-close-codes"])
+    assert len(sent) >= 8 and sent <= described, sent - described
+    # 1000 is the client's own; 4403 is a Socket.IO session's.
+    assert described - sent <= {"1000", "4403"}
+
+
+# Against the running server
+
+
+class Stage:
+    """Taro (11) and Hanako (10) with their phones, on a server of their own."""
+
+    def __init__(self, world):
+        self.world = world
+        self.phones: list[Phone] = []
+        self.taro = self.phone("11", "iphone-a", name="Taro", rooms=["room:lobby"])
+        self.hanako = self.phone("10", "iphone-h", name="Hanako", rooms=["room:lobby"])
+
+    def phone(self, user: str, device: str, **claims) -> Phone:
+        self.phones.append(self.world.phone(user, device, claims=claims))
+        return self.phones[-1]
+
+    def ring(self):
+        self.taro.ring(self.hanako, "c-1", id="0")
+        self.hanako.expect(type="offer")
+
+    def talk(self):
+        self.ring()
+        self.hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER, id="0")
+        self.taro.expect(type="call", state="answered")
+
+
+def alone(stage: Stage) -> Phone:
+    return stage.taro
+
+
+def called(stage: Stage) -> Phone:
+    stage.ring()
+    return stage.hanako
+
+
+def calling(stage: Stage) -> Phone:
+    stage.ring()
+    return stage.taro
+
+
+def talking(stage: Stage) -> Phone:
+    stage.talk()
+    return stage.taro
+
+
+def present(stage: Stage) -> Phone:
+    for phone in (stage.hanako, stage.taro):
+        phone.ask(type="join", room="p2p:11-10")
+    return stage.taro
+
+
+def together(stage: Stage) -> Phone:
+    """Hanako is in the rooms already."""
+    stage.hanako.ask(type="join", room="p2p:11-10")
+    stage.hanako.ask(type="join", room="room:lobby")
+    return stage.taro
+
+
+# Where each example of a client's frame means something, and who says it.
+PLACES = {
+    "clientOffer": {
+        "begin": alone,
+        "byRoom": alone,
+        "withoutCallId": alone,
+        "anew": talking,
+        "renegotiate": talking,
+    },
+    "clientRinging": {"ringing": called},
+    "clientAnswer": {"answer": called},
+    "clientIce": {"candidate": calling, "end": calling},
+    "clientConnected": {"connected": talking},
+    "clientUpdate": {"hold": talking},
+    "clientDtmf": {"digits": talking},
+    "clientInfo": {"reaction": talking},
+    "clientEnd": {"hangup": talking, "declined": called, "busy": called, "failed": talking},
+    "clientJoin": {"pair": together, "group": together},
+    "clientLeave": {"pair": present},
+    "clientAuth": {"renew": alone},
+    "clientSync": {"seq": called, "epoch": talking, "fence": alone},
+    "clientMessage": {"text": alone},
+    "clientPresence": {"watch": alone},
+}
+
+
+def replay(stage: Stage, key: str, name: str, payload: dict):
+    """Sends one example where it belongs; it must be taken, and relayed as it stands."""
+    sender = PLACES[key][name](stage)
+    other = stage.hanako if sender is stage.taro else stage.taro
+    for phone in stage.phones:
+        phone.fence()
+        phone.inbox.clear()
+    frame = copy.deepcopy(payload)
+    if key == "clientAuth":
+        frame["token"] = stage.world.token("11")
+    sender.send_raw(json.dumps(frame))
+    if "id" in frame:
+        answer = sender.answer_to(frame["id"])
+        assert answer["type"] == "ack", answer
+    sender.fence()
+    assert not [each for each in sender.inbox if each["type"] == "error"], sender.inbox
+    if frame["type"] in SIGNALS | {"message"}:
+        relayed = other.expect(type=frame["type"])
+        # What the server writes itself is its own, and a text has no name to be resent under.
+        left = {"room", "begin", "reason"} | ({"id"} if frame["type"] == "message" else set())
+        own = {name: frame[name] for name in frame if name not in left}
+        assert relayed == relayed | own
+    other.fence()
+    if key == "clientSync" and name != "fence":
+        assert [each for each in sender.heard if each.get("callId") == "c-1"]
+    if key in ("clientJoin", "clientLeave"):
+        assert other.expect(type="peer")["present"] == (key == "clientJoin")
+    if key == "clientPresence":
+        assert sender.expect(type="presence")["online"]
+
+
+def more(stage: Stage):
+    """What the examples do not bring about by themselves: refusals, a second device, crossing and waiting calls."""
+    tablet = stage.phone("10", "ipad-h")
+    stage.ring()
+    stage.taro.refused(type="dtmf", callId="c-1", digits="x", id="6")
+    stage.taro.send_raw("{")
+    stage.taro.expect(type="error", code="invalid_json")
+    stage.taro.refused(type="auth", token="x", id="11")
+    stage.taro.refused(type="nothing", id="n")
+    stage.hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    tablet.expect(type="call", state="ended", reason="answered_elsewhere")
+    tablet.refused(type="answer", callId="c-1", sdp=samples.VIDEO_ANSWER)
+    stage.hanako.ask(type="ringing", callId="c-1")
+    stage.taro.ask(type="connected", callId="c-1")
+    stage.hanako.expect(type="call", state="active")
+    third = stage.phone("12", "pixel-j", name="Jiro")
+    third.ring("10", "c-2")
+    stage.hanako.expect(type="offer", waiting=True)
+    third.ask(type="end", callId="c-2")
+    stage.taro.ask(type="end", callId="c-1")
+    stage.taro.refused(type="ice", callId="c-1", candidate=None, id="3")
+    # Two who call each other at once, with the smaller name second: the first gives way.
+    stage.hanako.ring("11", "c-4")
+    assert stage.taro.ring("10", "c-3")["seq"]
+    stage.hanako.expect(type="call", callId="c-4", reason="glare", replacedBy="c-3")
+    stage.hanako.ring("11", "c-5")
+    stage.taro.ask(type="presence", userId="10")
+    for phone in stage.phones:
+        phone.fence()
+
+
+@pytest.mark.timeout(180)
+def test_the_examples_are_replayed_and_every_frame_that_comes_is_known(make_server, make_world):
+    heard: list[dict] = []
+    places = {key: set(names) for key, names in PLACES.items()}
+    written: dict[str, set] = {}
+    for parameter in examples("client"):
+        key, name, _ = parameter.values
+        written.setdefault(key, set()).add(name)
+    assert places == written, "each example has its place"
+
+    def perform(what):
+        server = make_server("--stun-url", "stun:stun.example.com:3478")
+        world = make_world(server)
+        stage = Stage(world)
+        what(stage)
+        for phone in stage.phones:
+            heard.extend(phone.heard)
+        world.close()
+        server.kill()
+
+    for parameter in examples("client"):
+        perform(lambda stage, parameter=parameter: replay(stage, *parameter.values))
+    perform(more)
+
+    assert [wrong for frame in heard for wrong in errors("server", frame)] == []
+    assert {named("server", frame["type"]) for frame in heard} == {key for key in MESSAGES if key.startswith("server")}
+    # The examples were taken from runs as these: for each there is a frame of just its members.
+    seen = {members(frame) for frame in heard}
+    missing = [parameter.id for parameter in examples("server") if members(parameter.values[2]) not in seen]
+    assert missing == []
+
+
+def members(frame: dict) -> tuple:
+    """What tells one shape of a frame from another: its members, and what it says of state and reason."""
+    return (frame["type"], frame.get("state"), frame.get("reason"), *sorted(frame))
+
+
+def test_the_close_codes_are_sent_for_what_the_document_says(make_server, make_world):
+    world = make_world(make_server())
+    closes = DOCUMENT["channels"]["socket"]["x-close-codes"]
+
+    def raw(opcode, payload):
+        socket = RawSocket(world.server.port, world.token("11"))
+        socket.frame(opcode, payload)
+        return str(socket.close_code())
+
+    assert raw(BINARY, b"{}") == "1003" and "binary" in closes["1003"].lower()
+    assert raw(TEXT, b'{"type":"\xff"}') == "1007" and "UTF-8" in closes["1007"]
+    assert raw(TEXT, b'"' + b"x" * 70_000 + b'"') == "1009" and "64 KiB" in closes["1009"]
+    phone = world.phone("11", "d-1")
+    world.phone("11", "d-1")
+    assert phone.close_code() == 4409 and "same device" in closes["4409"]
+    phone = world.phone("12")
+    for _ in range(10):
+        phone.send_raw("{")
+    assert phone.close_code() == 4400 and "Ten" in closes["4400"]
+    phone = Phone(world.server.ws_url, welcome=False, subprotocols=["ringline.v1", "bearer.x"])
+    assert phone.close_code() == 4401 and "token" in closes["4401"]
+    crowd = [world.phone("13", f"d-{number}") for number in range(16)]
+    late = Phone(world.server.ws_url, world.token("13"), device="d-16", welcome=False)
+    assert late.close_code() == 4429 and "17th" in closes["4429"]
+    world.server.terminate()
+    assert crowd[0].close_code() == 1001 and "shuts down" in closes["1001"]

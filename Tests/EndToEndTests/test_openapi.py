@@ -1,0 +1,300 @@
+"""The OpenAPI documents (Deploy/api) say what the server does, no more and no less."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import samples
+import yaml
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+from ringline_server import ROOT
+
+FOLDER = ROOT / "Deploy/api"
+DOCUMENTS = ["openapi.yaml", "openapi-admin.yaml"]
+METHODS = {"get", "put", "post", "delete", "patch", "head", "options", "trace"}
+
+
+class Strict(yaml.SafeLoader):
+    """YAML in which nothing stands twice: the second one would silently win."""
+
+    def construct_mapping(self, node, deep=False):
+        names = [self.construct_object(name, deep=True) for name, _ in node.value]
+        assert len(names) == len(set(names)), f"twice, {node.start_mark}: {names}"
+        return super().construct_mapping(node, deep)
+
+
+def load(path) -> dict:
+    return yaml.load(path.read_text(), Strict)
+
+
+def document(name: str = "openapi.yaml") -> dict:
+    return load(FOLDER / name)
+
+
+def operations(api: dict):
+    for path, item in api["paths"].items():
+        for method in METHODS & set(item):
+            yield method.upper(), path, item[method]
+
+
+def resolved(api: dict, node: dict) -> dict:
+    while "$ref" in node:
+        found = api
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            found = found[part]
+        node = found
+    return node
+
+
+def check(api: dict, schema: dict, value, what: str):
+    whole = schema | {"components": api["components"]}
+    errors = [error.message[:300] for error in Draft202012Validator(whole).iter_errors(value)]
+    assert not errors, f"{what}: {errors}"
+
+
+def responses(api: dict):
+    """Every described response: (method, path, status, response)."""
+    for method, path, operation in operations(api):
+        for status, response in operation["responses"].items():
+            yield method, path, status, resolved(api, response)
+
+
+# The documents by themselves
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_document_is_openapi(name):
+    validate(document(name))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_example_is_as_its_schema_says(name):
+    api = document(name)
+    count = 0
+    for method, path, operation in operations(api):
+        parts = [(status, response) for m, p, status, response in responses(api) if (m, p) == (method, path)]
+        if "requestBody" in operation:
+            parts.append(("body", operation["requestBody"]))
+        for what, part in parts:
+            for media in part.get("content", {}).values():
+                examples = [example["value"] for example in media.get("examples", {}).values()]
+                examples += [media["example"]] if "example" in media else []
+                assert examples, f"{method} {path} {what}: no example"
+                for example in examples:
+                    check(api, media["schema"], example, f"{method} {path} {what}")
+                    count += 1
+    assert count > 3
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_everything_that_is_described_is_used(name):
+    api = document(name)
+    text = json.dumps(api)
+    # What any path may answer before it is looked at: said in prose, for OpenAPI has no place for it.
+    anywhere = {"MethodNotAllowed", "VersionNotSupported", "Problem500"}
+    for kind in ("schemas", "responses", "parameters", "headers"):
+        for part in api["components"].get(kind, {}):
+            assert f'"#/components/{kind}/{part}"' in text or part in anywhere, f"{kind}/{part}"
+
+
+# Against the sources
+
+
+def routes_in_sources() -> set[tuple[str, str]]:
+    """What Route.swift knows, `{}` for a part that is anything."""
+    text = (ROOT / "Sources/Gateway/Route.swift").read_text()
+    table = text[text.index("private static func routes") : text.index("default: []")]
+    found = set()
+    for case in re.split(r"\bcase \(", table)[1:]:
+        size, second = re.match(r'(\d), "([\w-]+)"\)', case).groups()
+        parts = ["{}"] * int(size)
+        parts[1] = second
+        for index, word in re.findall(r'parts\[(\d)\] == "([\w-]+)"', case):
+            parts[int(index)] = word
+        for method in re.findall(r'\("([A-Z]+)", \.', case):
+            found.add((method, "/" + "/".join(parts)))
+    assert len(found) >= 18, found
+    return found | {("GET", "/ws")}
+
+
+def test_the_document_has_every_route_of_the_server_and_no_other():
+    described = {(method, re.sub(r"\{\w+\}", "{}", path)) for method, path, _ in operations(document())}
+    assert described == routes_in_sources()
+
+
+def test_the_admin_document_has_every_page_of_the_admin_listener():
+    text = (ROOT / "Sources/Gateway/Gateway+Admin.swift").read_text()
+    described = {path for _, path, _ in operations(document("openapi-admin.yaml"))}
+    assert described == set(re.findall(r'case "(/\w+)"', text))
+
+
+def codes_in_sources() -> dict[str, int]:
+    """Every code with its status: those of the protocol, and those that the HTTP layer writes."""
+    text = (ROOT / "Sources/CallWire/WireCode.swift").read_text()
+    listed = text[: text.index("public var status")]
+    raw = {case: value or case for case, value in re.findall(r'^ +case (\w+)(?: = "(\w+)")?$', listed, re.MULTILINE)}
+    table = text[text.index("public var status") : text.index("public var title")]
+    codes = {}
+    for cases, status in re.findall(r"case ([^:]+): (\d+)", table):
+        for case in re.findall(r"\.(\w+)", cases):
+            codes[raw[case]] = int(status)
+    assert set(codes) == set(raw.values())
+    for path in sorted((ROOT / "Sources/LibWebSockets").glob("*.swift")):
+        for status, code in re.findall(r'\.problem\(\s*(\d+),\s*code: "(\w+)"', path.read_text()):
+            assert codes.setdefault(code, int(status)) == int(status), code
+    return codes
+
+
+def test_the_document_has_every_code_of_the_server_with_its_status_and_no_other():
+    api = document()
+    schemas = api["components"]["schemas"]
+    assert sorted(schemas["Code"]["enum"]) == sorted(codes_in_sources())
+    described = {}
+    for name, schema in schemas.items():
+        if re.fullmatch(r"Problem\d+", name):
+            narrowed = schema["allOf"][1]["properties"]
+            assert narrowed["status"]["const"] == int(name.removeprefix("Problem"))
+            for code in narrowed["code"].get("enum", [narrowed["code"].get("const")]):
+                described[code] = narrowed["status"]["const"]
+    assert described == codes_in_sources()
+
+
+# Against the running server
+
+
+def relay_options(folder) -> list[str]:
+    secret = folder / "turn-secret"
+    secret.write_text("north\n")
+    return ["--turn-secret-file", secret, "--turn-url", "turn:turn.example.com:3478?transport=udp"]
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_schemathesis_finds_no_failure_over_the_whole_document(make_server, tmp_path, name):
+    server = make_server(*relay_options(tmp_path))
+    here = os.path.dirname(__file__)
+    environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")} | {
+        "ST_URL": server.url,
+        "ST_SECRET_FILE": str(server.data / "development-jwt-secret"),
+        "SCHEMATHESIS_HOOKS": "schemathesis_hooks",
+        "PYTHONPATH": here,
+        "NO_COLOR": "1",
+    }
+    url = server.admin_url if "admin" in name else server.url
+    command = [os.path.join(os.path.dirname(sys.executable), "st"), "--config-file", f"{here}/schemathesis.toml", "run"]
+    run = subprocess.run(
+        [*command, str(FOLDER / name), "--url", url],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert run.returncode == 0, run.stdout[-20000:] + run.stderr[-2000:]
+    count = len(list(operations(document(name))))
+    assert f"Selected: {count}/{count}" in run.stdout and f"Tested: {count}" in run.stdout, run.stdout[-3000:]
+    cases = int(re.search(r"(\d+) generated, \1 passed", run.stdout).group(1))
+    assert cases > (5 if "admin" in name else 100) * count, "so few cases test nothing"
+
+
+def test_the_examples_have_the_members_that_the_server_sends(make_server, make_world, tmp_path):
+    """The examples were taken from a run: what the server sends otherwise since then is missing, or too much, there."""
+    world = make_world(make_server(*relay_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"))
+    api = document()
+    taro, hanako = world.rest("11", name="Taro"), world.rest("10", device="iphone-h")
+    seen = set()
+
+    def story(rest, method: str, path: str, described: str, example=None, **options):
+        answer = rest.request(method, path, **options)
+        assert answer.status_code == 200, answer.text
+        response = resolved(api, api["paths"][described][method.lower()]["responses"]["200"])
+        media = response["content"]["application/json"]
+        check(api, media["schema"], answer.json(), f"{method} {path}")
+        shown = media["examples"][example]["value"] if example else media["example"]
+        assert members(answer.json()) == members(shown), f"{method} {path}"
+        seen.add((method, described))
+
+    def members(value):
+        if isinstance(value, list):
+            return members(value[0]) if value else []
+        return set(value) if isinstance(value, dict) else set()
+
+    signal, one = "/api/calls/signal", "/api/calls/signal/{callId}"
+    body = api["paths"][signal]["post"]["requestBody"]["content"]["application/json"]["examples"]
+    phone = api["paths"]["/api/me/devices"]["put"]["requestBody"]["content"]["application/json"]["examples"]
+    story(hanako, "PUT", "/api/me/devices", "/api/me/devices", json=phone["iphone"]["value"])
+    unnamed = world.rest("10")
+    story(unnamed, "POST", "/api/me/devices", "/api/me/devices", json=phone["android"]["value"])
+    story(taro, "POST", signal, signal, "begun", json=body["offer"]["value"])
+    story(taro, "POST", signal, signal, "begun", json=body["ice"]["value"])
+    story(hanako, "GET", f"{signal}?callId=c-1", signal, "object")
+    story(hanako, "GET", f"{signal}/c-1?since=2&format=array", one, "array")
+    for kind, rest in (("ringing", hanako), ("answer", hanako), ("connected", taro), ("update", taro)):
+        story(rest, "POST", f"{signal}/c-1", one, "begun", json=body[kind]["value"])
+    story(taro, "POST", "/api/calls", "/api/calls", json={"callee_id": "10"})
+    story(hanako, "GET", "/api/calls/c-1", "/api/calls/{callId}")
+    story(taro, "DELETE", f"{signal}/c-1", one)
+    story(taro, "GET", "/api/calls", "/api/calls")
+    story(hanako, "GET", "/api/calls/c-1/timeline", "/api/calls/{callId}/timeline")
+    story(hanako, "GET", "/api/me/devices", "/api/me/devices")
+    story(hanako, "DELETE", "/api/me/devices/iphone-h", "/api/me/devices/{deviceId}")
+    story(taro, "GET", "/api/turn-cred", "/api/turn-cred")
+    story(taro, "POST", "/api/blocks", "/api/blocks", json={"blocked_user_id": 12})
+    story(taro, "GET", "/api/blocks", "/api/blocks")
+    story(taro, "DELETE", "/api/blocks/12", "/api/blocks/{userId}")
+    story(taro, "PUT", "/api/me/dnd", "/api/me/dnd", json={"until": 1795288407661})
+    assert seen == {(method, path) for method, path, _ in operations(api)} - {("GET", "/ws")}
+
+
+def test_every_request_body_that_is_an_example_is_taken(world):
+    """As a whole call, in the order of the document."""
+    api = document()
+    examples = {
+        path: api["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
+        for path in ("/api/calls/signal", "/api/calls/signal/{callId}")
+    }
+    taro, hanako = world.rest("11"), world.rest("10")
+    for name, example in examples["/api/calls/signal"].items():
+        rest = hanako if name in ("ringing", "answer") else taro
+        answer = rest.post("/api/calls/signal", example["value"])
+        assert answer.status_code == 200, f"{name}: {answer.text}"
+    for name, example in examples["/api/calls/signal/{callId}"].items():
+        rest = taro if name == "offer" else hanako
+        answer = rest.post("/api/calls/signal/c-2", example["value"])
+        assert answer.status_code == 200, f"{name}: {answer.text}"
+    assert hanako.log("c-2")["reason"] == "declined"
+
+
+def test_what_a_push_hands_out_is_good_for_what_the_document_says(push_world):
+    """The capability (`Ring`) stands in the security of exactly those operations that take it."""
+    world, apns = push_world
+    token = "ab" * 32
+    world.rest("10").put(
+        "/api/me/devices", {"platform": "ios", "bundleId": "com.example.chat", "voipDeviceToken": token}
+    )
+    api = document()
+    asked = sorted((each for each in operations(api) if each[1] != "/ws"), key=lambda each: each[:2])
+    for number, (method, path, operation) in enumerate(asked):
+        call = f"c-{number}"
+        world.rest(f"caller-{number}").signal("offer", call, sdp=samples.OFFER, to="10")
+        payload = apns.wait_for_push(token, after=number)["payload"]
+        assert payload["callId"] == call
+        ring = {"Authorization": f"Ring {payload['act']}"}
+        address = path.replace("{callId}", call).replace("{deviceId}", "x").replace("{userId}", "x")
+        if path == "/api/calls/signal" and method == "GET":
+            address += f"?callId={call}"
+        bodies = {
+            "/api/calls/signal": {"action": "ringing", "callId": call},
+            "/api/calls/signal/{callId}": {"action": "ringing"},
+            "/api/calls": {"callee_id": "10"},
+            "/api/blocks": {"userId": "12"},
+            "/api/me/dnd": {"until": None},
+            "/api/me/devices": {"fcm_token": "x"},
+        }
+        body = {"json": bodies[path]} if method in ("POST", "PUT") else {}
+        answer = world.rest(token="none").request(method, address, headers=ring, **body)
+        assert answer.status_code == (200 if {"ring": []} in operation.get("security", []) else 403), (method, path)

@@ -205,6 +205,10 @@ def targets(medians):
                 first = sizes[1] if "idle" in prefix else sizes[0]
                 small, large = medians.get(f"{prefix}{first}", name, key), medians.get(f"{prefix}{sizes[-1]}", name, key)
                 add(f"{what} at {sizes[-1]:,} sessions, to {first:,} ({name})", large / small if small and large else None, 1.2, "×")
+                # What the kernel and the caches do to anybody who serves so many sockets.
+                few, many = medians.get(f"{prefix}{first}", "epoll", key), medians.get(f"{prefix}{sizes[-1]}", "epoll", key)
+                if key == message and small and large and few and many:
+                    add(f"… beside the limit's own growth ({name})", large / small / (many / few), 1.2, "×")
     live = sorted(int(s.split("-")[1]) for s in medians.scenarios if s.startswith("live-"))
     if len(live) > 1:
         for name in (memory, sqlite):

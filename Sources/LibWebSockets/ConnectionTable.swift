@@ -112,10 +112,14 @@ struct Connection {
 
 /// All connections, by slot; a slot's generation tells its tenants apart.
 struct ConnectionTable {
+    /// Which of several loops this is the table of.
+    private let loop: Int
     private(set) var rows: ContiguousArray<Connection> = []
     private var free: [Int] = []
     private var lastGeneration: UInt32 = 0
     private(set) var count = 0
+
+    init(loop: Int) { self.loop = loop }
 
     mutating func insert(peer: PeerAddress, listener: Int, isTLS: Bool) -> ConnectionID {
         lastGeneration = lastGeneration == .max ? 1 : lastGeneration + 1
@@ -127,28 +131,34 @@ struct ConnectionTable {
         count += 1
         guard let slot = free.popLast() else {
             rows.append(row)
-            return ConnectionID(slot: rows.count - 1, generation: lastGeneration)
+            return ConnectionID(slot: rows.count - 1, generation: lastGeneration, loop: loop)
         }
         rows[slot] = row
-        return ConnectionID(slot: slot, generation: lastGeneration)
+        return ConnectionID(slot: slot, generation: lastGeneration, loop: loop)
     }
 
     /// The slot of a connection that still exists.
     @inline(__always)
     func slot(of id: ConnectionID) -> Int? {
         let slot = id.slot
-        guard slot < rows.count, rows[slot].generation == id.generation else { return nil }
+        guard id.loop == loop, slot < rows.count, rows[slot].generation == id.generation else { return nil }
         return slot
     }
 
     /// The slot whose current exchange this is.
     func slot(of exchange: ExchangeID) -> Int? {
         let slot = exchange.slot
-        guard slot < rows.count, exchange.serial != 0, rows[slot].serial == exchange.serial else { return nil }
+        guard exchange.loop == loop, slot < rows.count, exchange.serial != 0, rows[slot].serial == exchange.serial
+        else { return nil }
         return slot
     }
 
-    func id(of slot: Int) -> ConnectionID { ConnectionID(slot: slot, generation: rows[slot].generation) }
+    func id(of slot: Int) -> ConnectionID {
+        ConnectionID(slot: slot, generation: rows[slot].generation, loop: loop)
+    }
+
+    /// The exchange that is going on in a slot.
+    func exchange(of slot: Int) -> ExchangeID { ExchangeID(slot: slot, serial: rows[slot].serial, loop: loop) }
 
     mutating func remove(_ slot: Int) {
         rows[slot] = Connection()

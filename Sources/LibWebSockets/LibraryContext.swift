@@ -92,7 +92,10 @@ final class LibraryContext {
         }
         LibraryLog.send(to: configuration.log)
         _ = LibraryLog.takeLastError()
-        (context, descriptorLimit) = DescriptorLimit.library(wanting: configuration.maxConnections) { limit in
+        (context, descriptorLimit) = DescriptorLimit.library(
+            wanting: configuration.maxConnections,
+            loops: configuration.loops
+        ) { limit in
             info.fd_limit_per_thread = UInt32(limit)
             return lws_create_context(&info)
         }
@@ -119,6 +122,12 @@ final class LibraryContext {
             destroy()
             throw .library(LibraryLog.takeLastError())
         }
+    }
+
+    /// As ``destroy()``, no two at a time: the library closes the descriptor of its event pipe twice, and the second time it
+    /// may by then be another context's.
+    func destroyAlone() {
+        Self.creation.withLock { _ in destroy() }
     }
 
     /// Closes every connection, lets libuv finish its handles, and frees the context.

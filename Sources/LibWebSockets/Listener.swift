@@ -9,13 +9,23 @@ final class Listener {
     let isTLS: Bool
     var watch: UnsafeMutablePointer<uv_poll_t>?
 
-    init(host: String, port: Int, id: Int, isTLS: Bool) throws(ServerError) {
+    /// Who else may listen on the port.
+    enum Sharing {
+        /// Nobody.
+        case alone
+        /// Those that join later; but nobody may be there before.
+        case opening
+        /// It joins those that are there.
+        case joining
+    }
+
+    init(host: String, port: Int, id: Int, isTLS: Bool, sharing: Sharing) throws(ServerError) {
         self.id = id
         self.isTLS = isTLS
         do throws(ServerError) {
-            (descriptor, self.port) = try Self.listen(host: host, port: port)
+            (descriptor, self.port) = try Self.listen(host: host, port: port, sharing)
         } catch .cannotListen(_, _, "IPv6 is switched off") where host == "::" {
-            (descriptor, self.port) = try Self.listen(host: "0.0.0.0", port: port)
+            (descriptor, self.port) = try Self.listen(host: "0.0.0.0", port: port, sharing)
         }
     }
 
@@ -23,7 +33,11 @@ final class Listener {
         Glibc.close(descriptor)
     }
 
-    private static func listen(host: String, port: Int) throws(ServerError) -> (Int32, Int) {
+    private static func listen(
+        host: String,
+        port: Int,
+        _ sharing: Sharing
+    ) throws(ServerError) -> (Int32, Int) {
         var hints = addrinfo()
         hints.ai_flags = AI_NUMERICHOST | AI_PASSIVE | AI_NUMERICSERV
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -41,6 +55,7 @@ final class Listener {
         // An accepted socket inherits TCP_NODELAY, which saves a call for each.
         set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
         set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        if sharing == .joining { set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
         if family == AF_INET6 { set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 0) }
         guard descriptor >= 0, bind(descriptor, found.pointee.ai_addr, found.pointee.ai_addrlen) == 0,
             Glibc.listen(descriptor, 4_096) == 0
@@ -55,6 +70,8 @@ final class Listener {
                 reason: noIPv6 ? "IPv6 is switched off" : String(cString: strerror(code))
             )
         }
+        // Only now: had it been set before, a second server on the port would share it instead of being told that it is taken.
+        if sharing == .opening { set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
         return (descriptor, boundPort(of: descriptor))
     }
 

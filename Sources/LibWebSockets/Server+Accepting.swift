@@ -15,7 +15,7 @@ extension Server {
     public func addListener(host: String, port: Int, id: Int) throws(ServerError) -> Int {
         checkThread()
         precondition((1...255).contains(id), "a listener's id is 1–255")
-        let listener = try Listener(host: host, port: port, id: id, isTLS: false)
+        let listener = try Listener(host: host, port: port, id: id, isTLS: false, sharing: .alone)
         listeners.append(listener)
         watch(listener)
         return listener.port
@@ -59,7 +59,7 @@ extension Server {
                 if errno == EMFILE || errno == ENFILE { refuseOne(on: listener) }
                 return
             }
-            guard table.count < maxConnections else {
+            guard table.count < maxConnections, allowance?.take() ?? true else {
                 Glibc.close(descriptor)
                 continue
             }
@@ -69,6 +69,7 @@ extension Server {
 
     private func adopt(_ descriptor: Int32, from peer: PeerAddress, by listener: Listener) {
         guard let host = listener.isTLS ? library?.secureHost : library?.plainHost else {
+            allowance?.giveBack()
             Glibc.close(descriptor)
             return
         }
@@ -77,10 +78,16 @@ extension Server {
         let wsi = clws_adopt(host, descriptor, id.opaque)
         guard let slot = table.slot(of: id) else { return }
         guard let wsi else {
-            table.remove(slot)
+            forget(slot)
             return
         }
         table[slot].wsi = wsi
+    }
+
+    /// A connection is gone, and there is room for another.
+    func forget(_ slot: Int) {
+        table.remove(slot)
+        allowance?.giveBack()
     }
 
     /// Without a free descriptor a waiting connection cannot even be refused, and the loop would spin on it.

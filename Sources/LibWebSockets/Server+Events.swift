@@ -33,7 +33,7 @@ extension Server {
         case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP: retire(slot, id)
         case LWS_CALLBACK_WSI_DESTROY:
             retire(slot, id)
-            table.remove(slot)
+            forget(slot)
         default: break
         }
         return 0
@@ -44,7 +44,7 @@ extension Server {
     func retire(_ slot: Int, _ id: ConnectionID) {
         let row = table[slot]
         guard row.phase != .closed || row.wasOpened else { return }
-        let awaited = row.phase == .pending ? ExchangeID(slot: slot, serial: row.serial) : nil
+        let awaited = row.phase == .pending ? table.exchange(of: slot) : nil
         table[slot].phase = .closed
         table[slot].wasOpened = false
         table[slot].serial = 0

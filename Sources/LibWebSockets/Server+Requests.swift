@@ -70,7 +70,7 @@ extension Server {
     private func awaitBody(_ wsi: OpaquePointer, _ slot: Int, _ headers: HeaderReader, length: Int) -> Int32 {
         table[slot].exchange?.expectedBytes = length
         table[slot].phase = .body
-        bodyDeadlines.add(ExchangeID(slot: slot, serial: table[slot].serial), at: loopMilliseconds)
+        bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
         startDeadlines()
         PipelinedBody.isNext = true
         guard headers.has(WSI_TOKEN_HTTP_EXPECT) else { return 0 }
@@ -101,7 +101,7 @@ extension Server {
         delegate?.requested(
             exchange.head,
             body: exchange.body,
-            exchange: ExchangeID(slot: slot, serial: table[slot].serial)
+            exchange: table.exchange(of: slot)
         )
         guard table.slot(of: id) == slot, table[slot].phase == .pending else { return -1 }
         table[slot].isDelivering = false
@@ -148,7 +148,7 @@ extension Server {
         // Closed with unread bytes the kernel would send a reset, and the peer lose the response: so they are read.
         table[slot].phase = .lingering
         PipelinedBody.isNext = true
-        bodyDeadlines.add(ExchangeID(slot: slot, serial: table[slot].serial), at: loopMilliseconds)
+        bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
         startDeadlines()
         return 0
     }

@@ -13,8 +13,14 @@ public final class Server: @unchecked Sendable {
 
     /// The port of the configured listener, as the system gave it.
     public let port: Int
-    /// Sockets at the moment, HTTP and WebSocket together.
+    /// How many loops there may be on one port: as many as the ids have numbers for.
+    public static let mostLoops = 16
+    /// Which of the loops on its port this is, from 0; ``ConnectionID/loop`` of its connections.
+    public let loop: Int
+    /// Sockets at the moment, HTTP and WebSocket together, on this loop.
     public var connectionCount: Int { table.count }
+    /// The same for all loops on its port; any thread may ask.
+    public var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
 
     let configuration: ServerConfiguration
     /// Held until ``run()`` has returned.
@@ -23,9 +29,11 @@ public final class Server: @unchecked Sendable {
     let handles: LoopHandles
     var library: LibraryContext?
     let peerWatch = PeerWatch()
-    var table = ConnectionTable()
+    var table: ConnectionTable
     var listeners: [Listener] = []
     var maxConnections = 0
+    /// What the loops may have together, if there are several.
+    let allowance: ConnectionAllowance?
     /// A descriptor to give up for a moment when all others are taken: to accept a connection and close it.
     var spareDescriptor = Int32(-1)
     var lastSerial: UInt32 = 0
@@ -47,9 +55,46 @@ public final class Server: @unchecked Sendable {
     ///   - configuration: What and where.
     ///   - delegate: Held strongly until ``run()`` has returned.
     /// - Throws: ``ServerError``, a sentence each.
-    public init(configuration: ServerConfiguration, delegate: any ServerDelegate) throws(ServerError) {
+    public convenience init(
+        configuration: ServerConfiguration,
+        delegate: any ServerDelegate
+    ) throws(ServerError) {
+        precondition((1...Self.mostLoops).contains(configuration.loops), "there are 1–16 loops")
+        let allowance = configuration.loops == 1 ? nil : ConnectionAllowance()
+        try self.init(configuration, delegate, loop: 0, allowance: allowance)
+    }
+
+    /// One more loop on the port of the first, for a thread of its own: the kernel spreads new connections over them.
+    ///
+    /// The first must have been made with ``ServerConfiguration/loops`` above 1, and listens on, but is not run yet.
+    ///
+    /// - Parameters:
+    ///   - first: Loop 0.
+    ///   - loop: Which this is, from 1 to one less than there are.
+    ///   - delegate: Held strongly until ``run()`` has returned.
+    /// - Throws: ``ServerError``.
+    public convenience init(
+        beside first: Server,
+        loop: Int,
+        delegate: any ServerDelegate
+    ) throws(ServerError) {
+        precondition(first.loop == 0 && (1..<first.configuration.loops).contains(loop), "a loop that was announced")
+        var configuration = first.configuration
+        configuration.port = first.port
+        try self.init(configuration, delegate, loop: loop, allowance: first.allowance)
+    }
+
+    private init(
+        _ configuration: ServerConfiguration,
+        _ delegate: any ServerDelegate,
+        loop: Int,
+        allowance: ConnectionAllowance?
+    ) throws(ServerError) {
         self.configuration = configuration
         self.delegate = delegate
+        self.loop = loop
+        self.allowance = allowance
+        table = ConnectionTable(loop: loop)
         bodyDeadlines = DeadlineQueue(seconds: configuration.bodyTimeoutSeconds)
         responseDeadlines = DeadlineQueue(seconds: configuration.responseTimeoutSeconds)
         closeDeadlines = DeadlineQueue(seconds: configuration.closeTimeoutSeconds)
@@ -61,7 +106,8 @@ public final class Server: @unchecked Sendable {
             host: configuration.host,
             port: configuration.port,
             id: 0,
-            isTLS: configuration.tls != nil
+            isTLS: configuration.tls != nil,
+            sharing: configuration.loops == 1 ? .alone : loop == 0 ? .opening : .joining
         )
         port = listener.port
         listeners = [listener]
@@ -70,8 +116,9 @@ public final class Server: @unchecked Sendable {
         self.library = library
         maxConnections = min(
             configuration.maxConnections ?? Int.max,
-            library.descriptorLimit - DescriptorLimit.margin
+            library.descriptorLimit - DescriptorLimit.reserve(loops: configuration.loops)
         )
+        allowance?.set(limit: maxConnections)
         spareDescriptor = open("/dev/null", O_RDONLY | O_CLOEXEC)
         handles.start(owner: owner, peerWatch: peerWatch.descriptor)
         watch(listener)
@@ -139,7 +186,7 @@ public final class Server: @unchecked Sendable {
         mailbox.close()
         stopListening()
         handles.close()
-        library.destroy()
+        library.destroyAlone()
         self.library = nil
         handles.free()
         peerWatch.close()

@@ -18,6 +18,10 @@ public struct ServerConfiguration: Sendable {
     public var host = "::"
     /// The TCP port; 0 (default) lets the system choose, see ``Server/port``.
     public var port = 0
+    /// How many loops are to share the port (SO_REUSEPORT), 1 to ``Server/mostLoops``; see ``Server/init(beside:loop:delegate:)``.
+    ///
+    /// Default 1: nobody else can listen on it.
+    public var loops = 1
     /// Certificate and key; nil (default) is plain HTTP.
     public var tls: TLS?
     /// The paths at which a WebSocket upgrade is admitted; elsewhere it gets 404.

@@ -38,6 +38,12 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         server = try Server(configuration: configuration, delegate: self)
     }
 
+    /// One more loop on the port of another, which is to be told of both.
+    init(beside first: TestServer, loop: Int, _ set: (TestServer) -> Void = { _ in }) throws {
+        set(self)
+        server = try Server(beside: first.server, loop: loop, delegate: self)
+    }
+
     var port: Int { server.port }
 
     /// Runs it for as long as `body` takes.

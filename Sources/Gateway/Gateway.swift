@@ -14,7 +14,7 @@ public import Switchboard
 /// It is unchecked `Sendable`: the methods that any thread may call only post to the loop; all else is confined to it.
 public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
-    let bouncer: any Bouncer
+    let door: Doorkeeper
     let log: Logger
     /// Set once by ``open(store:push:capabilities:relay:)``, before the loop runs.
     private(set) var server: Server?
@@ -44,7 +44,10 @@ public final class Gateway: @unchecked Sendable {
     /// A gateway that is not yet open.
     public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: Logger) {
         self.configuration = configuration
-        self.bouncer = configuration.trustsRegister ? TrustingBouncer(strict: bouncer) : bouncer
+        door = Doorkeeper(
+            configuration,
+            bouncer: configuration.trustsRegister ? TrustingBouncer(strict: bouncer) : bouncer
+        )
         self.log = log
     }
 
@@ -228,9 +231,7 @@ public final class Gateway: @unchecked Sendable {
             server.close(ConnectionID(rawValue: session.rawValue), code: code, reason: reason, discardingQueue: isLost)
         case .reply(let request, let reply): respond(reply, to: ExchangeID(rawValue: request.rawValue))
         case .verify(let session, let id, let token):
-            let result = Result { () throws(WireError) in
-                try bouncer.admit(token, atSeconds: Int64(Server.wallClockMilliseconds() / 1_000))
-            }
+            let result = Result { () throws(WireError) in try door.admit(token) }
             inbox.append(.verified(session, id: id, result))
         case .commit(let changes, let ticket):
             if store?.commit(changes, as: ticket) == true {

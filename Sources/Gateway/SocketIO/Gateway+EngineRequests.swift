@@ -8,30 +8,22 @@ import Switchboard
 extension Gateway {
     // MARK: Polling
 
-    func requestedSocketIO(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
-        if let origin = head.origin { origins[exchange] = origin }
-        do throws(EngineRefusal) {
-            let version = try version(of: head, transport: "polling")
-            // Answers as scripts are for browsers of another time.
-            guard head.parameter("j") == nil, head.method == "GET" || head.method == "POST" else {
-                throw .badRequest
+    func take(_ knock: EngineKnock, posted body: [UInt8]?, _ exchange: ExchangeID) {
+        switch knock {
+        case .known(let sid):
+            guard let engine = engines.bySID[sid] else {
+                refuse(exchange, .sessionUnknown)
+                return
             }
-            if let sid = head.parameter("sid") {
-                guard let engine = engines.bySID[sid] else { throw .sessionUnknown }
-                hand(head.method == "GET" ? nil : body, exchange, to: engine)
-            } else {
-                guard head.method == "GET" else { throw .badHandshakeMethod }
-                guard let (credential, who, device) = credential(head) else { throw .badRequest }
-                guard mayBegin(credential) else {
-                    server?.respond(exchange, with: unavailable(for: origins.removeValue(forKey: exchange)))
-                    return
-                }
-                let engine = makeEngine(version, isSocket: false, credential, who, device)
-                handle(.began, engine)
-                hand(nil, exchange, to: engine)
+            hand(body, exchange, to: engine)
+        case .new(let version, let credential, let who, let device):
+            guard mayBegin(credential) else {
+                server?.respond(exchange, with: unavailable(for: origins.removeValue(forKey: exchange)))
+                return
             }
-        } catch {
-            refuse(exchange, error)
+            let engine = makeEngine(version, isSocket: false, credential, who, device)
+            handle(.began, engine)
+            hand(nil, exchange, to: engine)
         }
     }
 
@@ -44,15 +36,6 @@ extension Gateway {
         }
     }
 
-    private func version(of head: RequestHead, transport: String) throws(EngineRefusal) -> EngineVersion {
-        guard let version = EngineVersion(parameter: head.parameter("EIO")) else { throw .unsupportedVersion }
-        switch head.parameter("transport") {
-        case transport: return version
-        case "polling", "websocket": throw .badRequest
-        default: throw .transportUnknown
-        }
-    }
-
     /// Whether one session more is too many: of clients that have not said who they are there may be some only.
     private func mayBegin(_ credential: SocketSession.Credential) -> Bool {
         if isDraining { return false }
@@ -61,14 +44,14 @@ extension Gateway {
     }
 
     private func unavailable(for origin: String?) -> HTTPResponse {
-        response(to: WireError(isDraining ? .draining : .rateLimited, "no further sessions just now"), for: origin)
+        door.unavailable(isDraining: isDraining, for: origin)
     }
 
     /// Answers one of Engine.IO's requests.
     func answer(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
         let exchange = ExchangeID(rawValue: request)
         engines.byRequest[exchange] = nil
-        let headers = commonHeaders(for: origins.removeValue(forKey: exchange))
+        let headers = Doorkeeper.commonHeaders(for: origins.removeValue(forKey: exchange))
         server?.respond(
             exchange,
             with: HTTPResponse(status: status, contentType: type, headers: headers, body: body)
@@ -81,24 +64,17 @@ extension Gateway {
 
     // MARK: WebSockets
 
-    func admitSocketIO(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
-        do throws(EngineRefusal) {
-            let version = try version(of: upgrade, transport: "websocket")
-            if let sid = upgrade.parameter("sid") {
-                guard let engine = engines.bySID[sid] else { throw .sessionUnknown }
-                guard engine.connection == nil else { throw .badRequest }
-                engines.admitted[connection] = .upgrade(engine)
-            } else {
-                guard let (credential, who, device) = credential(upgrade) else { throw .badRequest }
-                guard mayBegin(credential) else { return .refuse(unavailable(for: nil)) }
-                engines.admitted[connection] = .new(version, credential, who, device)
-            }
-            return .accept(subprotocol: nil)
-        } catch {
-            return .refuse(
-                HTTPResponse(status: error.status, contentType: "application/json", body: error.body)
-            )
+    func admit(_ knock: EngineKnock, as connection: ConnectionID) -> UpgradeDecision {
+        switch knock {
+        case .known(let sid):
+            guard let engine = engines.bySID[sid] else { return .refuse(door.response(to: .sessionUnknown, for: nil)) }
+            guard engine.connection == nil else { return .refuse(door.response(to: .badRequest, for: nil)) }
+            engines.admitted[connection] = .upgrade(engine)
+        case .new(let version, let credential, let who, let device):
+            guard mayBegin(credential) else { return .refuse(unavailable(for: nil)) }
+            engines.admitted[connection] = .new(version, credential, who, device)
         }
+        return .accept(subprotocol: nil)
     }
 
     /// Whether a connection that has opened is a Socket.IO session's.

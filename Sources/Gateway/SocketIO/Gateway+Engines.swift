@@ -47,7 +47,7 @@ extension Gateway {
 
     private func verify(_ token: String, for engine: Engine) {
         do throws(WireError) {
-            let who = try bouncer.admit(token, atSeconds: Int64(Server.wallClockMilliseconds() / 1_000))
+            let who = try door.admit(token)
             engine.who = who
             handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), engine)
         } catch {
@@ -100,19 +100,6 @@ extension Gateway {
     }
 
     // MARK: New ones
-
-    /// What a handshake says of who it is; `nil` when it names a device that cannot be.
-    func credential(_ head: RequestHead) -> (SocketSession.Credential, Who?, DeviceID?)? {
-        let device: DeviceID?
-        do throws(WireError) { device = try head.device() } catch { return nil }
-        guard head.authorization != nil || head.parameter("token") != nil else { return (.none, nil, device) }
-        do throws(WireError) {
-            let who = try admit(authorization: bearer(of: head))
-            return (.valid(.init(user: who.user, isInteger: who.userIsInteger)), who, device)
-        } catch {
-            return (.refused(error), nil, device)
-        }
-    }
 
     func makeEngine(
         _ version: EngineVersion,

@@ -1,0 +1,57 @@
+import CallCore
+import CallWire
+import LibWebSockets
+import SocketIO
+import Switchboard
+
+extension Doorkeeper {
+    /// What becomes of a request, as far as it can be said without knowing the calls.
+    enum Request: Sendable {
+        case answered(HTTPResponse)
+        case asks(Who, Switchboard.Request, origin: String?)
+        /// One of Engine.IO's: a poll, or a post with its body.
+        case engine(EngineKnock, posted: [UInt8]?, origin: String?)
+    }
+
+    /// - Parameter now: What a push's capability is held against.
+    func look(at head: RequestHead, body: [UInt8], now: Moment) -> Request {
+        guard isAllowed(origin: head.origin, host: head.host) else {
+            return .answered(response(to: WireError(.forbidden, "this Origin may not ask"), for: nil))
+        }
+        if head.method == "OPTIONS" { return .answered(preflight(head)) }
+        if Gateway.socketIOPaths.contains(head.path) {
+            do throws(EngineRefusal) {
+                let knock = try knock(head, transport: "polling")
+                return .engine(knock, posted: head.method == "GET" ? nil : body, origin: head.origin)
+            } catch {
+                return .answered(response(to: error, for: head.origin))
+            }
+        }
+        do throws(RoutingFault) {
+            let route = try Route(method: head.method, path: head.path)
+            let who: Who
+            do throws(WireError) { who = try admit(request: head.bearer, now: now) } catch {
+                throw RoutingFault.wire(error)
+            }
+            do throws(WireError) {
+                return .asks(who, try route.request(head, body: body, ringFor: ringFor), origin: head.origin)
+            } catch { throw RoutingFault.wire(error) }
+        } catch {
+            return .answered(response(to: error, for: head.origin))
+        }
+    }
+
+    /// Whom a request's `Authorization` stands for: a token's bearer, or a phone that a push has just woken.
+    private func admit(request authorization: String?, now: Moment) throws(WireError) -> Who {
+        let words = authorization?.split(separator: " ", maxSplits: 1) ?? []
+        guard words.count == 2, words[0].lowercased() == "ring" else { return try admit(authorization: authorization) }
+        return try bouncer.admit(capability: String(words[1]), atMilliseconds: now.milliseconds)
+    }
+}
+
+/// Why a request came to nothing before anybody looked at it.
+enum RoutingFault: Error {
+    case wire(WireError)
+    case methodNotAllowed([String])
+    case upgradeRequired
+}

@@ -1,0 +1,69 @@
+import CallWire
+import LibWebSockets
+import SocketIO
+import Switchboard
+
+extension Doorkeeper {
+    func response(to error: WireError, for origin: String?) -> HTTPResponse {
+        response(to: .wire(error), for: origin)
+    }
+
+    func response(to fault: RoutingFault, for origin: String?) -> HTTPResponse {
+        var headers = Self.commonHeaders(for: origin)
+        let reply: Reply
+        switch fault {
+        case .wire(let error):
+            reply = Reply(error)
+            if error.code == .unauthenticated { headers.append(.init("WWW-Authenticate", "Bearer")) }
+            if error.code == .tokenExpired {
+                headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#))
+            }
+        case .upgradeRequired:
+            reply = Reply(WireError(.upgradeRequired, "this is a WebSocket's path: Upgrade: websocket is missing"))
+            // RFC 9110, section 7.8: whoever sends Upgrade says so in Connection.
+            headers += [.init("Upgrade", "websocket"), .init("Connection", "Upgrade")]
+        case .methodNotAllowed(let allowed):
+            reply = Reply(WireError(.methodNotAllowed, "allowed here: \(allowed.joined(separator: ", "))"))
+            headers.append(.init("Allow", allowed.joined(separator: ", ")))
+        }
+        return HTTPResponse(
+            status: reply.status,
+            contentType: "application/problem+json",
+            headers: headers,
+            body: reply.body
+        )
+    }
+
+    /// A refusal in Engine.IO's words.
+    func response(to refusal: EngineRefusal, for origin: String?) -> HTTPResponse {
+        HTTPResponse(
+            status: refusal.status,
+            contentType: "application/json",
+            headers: Self.commonHeaders(for: origin),
+            body: refusal.body
+        )
+    }
+
+    /// No further Socket.IO session.
+    func unavailable(isDraining: Bool, for origin: String?) -> HTTPResponse {
+        response(to: WireError(isDraining ? .draining : .rateLimited, "no further sessions just now"), for: origin)
+    }
+
+    static func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {
+        // What is answered is one user's: no cache on the way may keep it.
+        var headers = [HTTPResponse.Header("Cache-Control", "no-store")]
+        if let origin {
+            headers.append(.init("Access-Control-Allow-Origin", origin))
+            headers.append(.init("Vary", "Origin"))
+        }
+        return headers
+    }
+
+    func preflight(_ head: RequestHead) -> HTTPResponse {
+        var headers = Self.commonHeaders(for: head.origin)
+        headers.append(.init("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS"))
+        headers.append(.init("Access-Control-Allow-Headers", "Authorization, Content-Type"))
+        headers.append(.init("Access-Control-Max-Age", "600"))
+        return HTTPResponse(status: 204, headers: headers)
+    }
+}

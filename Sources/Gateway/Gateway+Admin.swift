@@ -22,7 +22,7 @@ extension Gateway {
             let page = MetricsPage(
                 switchboard.metrics,
                 calls: switchboard.countCalls(),
-                connections: server.connectionCount
+                connections: server.connectionCountOfAllLoops
             )
             return HTTPResponse(
                 status: 200,

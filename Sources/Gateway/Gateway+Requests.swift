@@ -17,7 +17,7 @@ extension Gateway {
     /// Does what a request that was looked at is about.
     func take(_ request: Doorkeeper.Request, _ exchange: ExchangeID) {
         switch request {
-        case .answered(let response): server?.respond(exchange, with: response)
+        case .answered(let response): respond(exchange, with: response)
         case .asks(let who, let request, let origin):
             if let origin { origins[exchange] = origin }
             feed(.requested(RequestID(rawValue: exchange.rawValue), who, request))
@@ -40,7 +40,7 @@ extension Gateway {
     func respond(_ reply: Reply, to exchange: ExchangeID) {
         var headers = Doorkeeper.commonHeaders(for: origins.removeValue(forKey: exchange))
         if let seconds = reply.retryAfterSeconds { headers.append(.init("Retry-After", String(seconds))) }
-        server?.respond(
+        respond(
             exchange,
             with: HTTPResponse(
                 status: reply.status,

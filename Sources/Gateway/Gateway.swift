@@ -29,6 +29,8 @@ public final class Gateway: @unchecked Sendable {
     var engines = EngineTable()
     /// The memory of the message at hand, reused.
     var received: [UInt8] = []
+    /// The loops besides this one, in their order.
+    var links: [LoopLink] = []
     private var inbox = Deque<Switchboard.Input>()
     private var outputs: [Switchboard.Output] = []
     private var isBusy = false
@@ -66,6 +68,7 @@ public final class Gateway: @unchecked Sendable {
         if let admin = configuration.admin {
             _ = try server.addListener(host: admin.host, port: admin.port, id: Self.adminListener).asAdminPort(of: self)
         }
+        try listen(beside: server)
         let stored = try store.open(at: now)
         if stored.crashes > 0 { log.notice("the last run did not end in good order; going on with what was committed") }
         self.server = server
@@ -79,6 +82,7 @@ public final class Gateway: @unchecked Sendable {
             random: SystemRandomNumberGenerator(),
             at: now
         )
+        try startLoops()
     }
 
     static let adminListener = 1
@@ -92,7 +96,13 @@ public final class Gateway: @unchecked Sendable {
         guard let server else { return }
         server.post { [self] in turn() }
         server.run()
+        endLoops()
         store?.close()
+    }
+
+    /// Runs something on the loop thread, from any thread.
+    func post(_ body: @escaping @Sendable (Gateway) -> Void) {
+        server?.post { [self] in body(self) }
     }
 
     /// Takes a report of the store, from any thread.
@@ -112,6 +122,7 @@ public final class Gateway: @unchecked Sendable {
             log.notice("shutting down")
             drainBy = Moment(milliseconds: clock.now().milliseconds + configuration.drainMilliseconds)
             server?.stopListening()
+            drainLinks()
             feed(.drain)
             drainEngines()
         }
@@ -161,6 +172,7 @@ public final class Gateway: @unchecked Sendable {
             perform()
             isBusy = false
         } while !inbox.isEmpty
+        flushLinks()
         setTimer()
     }
 
@@ -178,7 +190,7 @@ public final class Gateway: @unchecked Sendable {
         guard let switchboard, let server else { return }
         var next = [switchboard.deadline, engines.nextCheck, commitDue].compactMap { $0 }.min()
         if let drainBy {
-            if server.connectionCount == 0 || clock.now() >= drainBy {
+            if isDeserted || clock.now() >= drainBy {
                 server.stop()
                 return
             }
@@ -192,6 +204,7 @@ public final class Gateway: @unchecked Sendable {
 
     func timerDue() {
         timerAt = nil
+        if isDraining { countLinks() }
         checkEngines()
         feed(.deadlineReached)
     }
@@ -214,21 +227,21 @@ public final class Gateway: @unchecked Sendable {
                 return
             }
             let connection = ConnectionID(rawValue: session.rawValue)
-            if server.send(frame, to: connection) == .overflow {
-                server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
+            if send(frame, to: connection, server) == .overflow {
+                close(connection, code: 4408, reason: "too slow", discardingQueue: true)
             }
         case .ping(let session):
             if let engine = engine(session) {
                 handle(.ping, engine)
                 return
             }
-            server.ping(ConnectionID(rawValue: session.rawValue))
+            ping(ConnectionID(rawValue: session.rawValue))
         case .close(let session, let code, let reason, let isLost):
             if let engine = engine(session) {
                 handle(.dismissed(code: code, reason: reason), engine)
                 return
             }
-            server.close(ConnectionID(rawValue: session.rawValue), code: code, reason: reason, discardingQueue: isLost)
+            close(ConnectionID(rawValue: session.rawValue), code: code, reason: reason, discardingQueue: isLost)
         case .reply(let request, let reply): respond(reply, to: ExchangeID(rawValue: request.rawValue))
         case .verify(let session, let id, let token):
             let result = Result { () throws(WireError) in try door.admit(token) }

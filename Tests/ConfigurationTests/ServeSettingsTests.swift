@@ -80,9 +80,11 @@ struct ServeSettingsTests {
         let settings = try settings([
             "admin-listen": "none", "data": ":memory:", "ring-timeout": "20", "probe-timeout": "0.5",
             "disconnect-grace": "3", "busy-policy": "busy", "apns-environment": "sandbox", "max-connections": "7",
+            "loops": "4",
             "stun-url": "stun:a:1,stun:b:2", "jwt-require-expiry": "false", "log-format": "json", "allow-origin": "*",
         ])
         #expect(settings.admin == nil && settings.isInMemory && !settings.jwtRequireExpiry && settings.logsJSON)
+        #expect(settings.loops == 4)
         #expect(settings.policy.ringFor == .seconds(20))
         #expect(settings.policy.probeFor == .milliseconds(500))
         #expect(settings.policy.grace == .seconds(3))
@@ -135,7 +137,7 @@ struct ServeSettingsTests {
         "with a wrong value are refused by name",
         arguments: [
             "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
-            "apns-environment", "max-connections", "jwt-require-expiry", "stun-url", "turn-url", "turn-ttl",
+            "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url", "turn-ttl",
             "log-level", "log-format",
         ]
     )
@@ -147,6 +149,9 @@ struct ServeSettingsTests {
 
     @Test("count connections from 1", arguments: ["0", "-1", "1.5", ""])
     func connections(_ text: String) { #expect(complaint { _ = try settings(["max-connections": text]) } != nil) }
+
+    @Test("allow 1 to 16 loops", arguments: ["0", "17", "-1", "1.5", ""])
+    func loops(_ text: String) { #expect(complaint { _ = try settings(["loops": text]) } != nil) }
 }
 
 @Suite("A token's --ttl")

@@ -15,7 +15,11 @@ final class Engine {
     /// Whose token was verified last.
     var who: Who?
     /// Its WebSocket, once it has one.
-    var connection: ConnectionID?
+    var connection: ConnectionID? {
+        didSet { board?.note(session.sid, hasSocket: connection != nil) }
+    }
+    /// Where other loops look it up, if there are any.
+    fileprivate(set) var board: EngineBoard?
     /// Whether the switchboard was told of it.
     var isJoined = false
     /// Under which its place in logs is remembered.
@@ -32,6 +36,8 @@ final class Engine {
 
 /// Every Engine.IO session, by all that leads to it.
 struct EngineTable {
+    /// What other loops know of these, if there are any.
+    var board: EngineBoard?
     private(set) var bySID: [String: Engine] = [:]
     private(set) var byID: [SessionID: Engine] = [:]
     var byConnection: [ConnectionID: Engine] = [:]
@@ -69,12 +75,18 @@ struct EngineTable {
     mutating func insert(_ engine: Engine, at now: Moment) {
         bySID[engine.session.sid] = engine
         byID[engine.id] = engine
+        if let board {
+            engine.board = board
+            board.note(engine.session.sid, hasSocket: engine.connection != nil)
+            board.note(strangers: strangers)
+        }
         checks.append((now + Self.checkEvery, engine.session.sid))
     }
 
     mutating func join(_ engine: Engine) {
         engine.isJoined = true
         joined += 1
+        board?.note(strangers: strangers)
     }
 
     mutating func remove(_ engine: Engine) {
@@ -82,6 +94,11 @@ struct EngineTable {
         byID[engine.id] = nil
         if let connection = engine.connection { byConnection[connection] = nil }
         if engine.isJoined { joined -= 1 }
+        if let board {
+            engine.board = nil
+            board.remove(engine.session.sid)
+            board.note(strangers: strangers)
+        }
     }
 
     /// When the next one is to be looked at.

@@ -18,7 +18,7 @@ extension Gateway {
             hand(body, exchange, to: engine)
         case .new(let version, let credential, let who, let device):
             guard mayBegin(credential) else {
-                server?.respond(exchange, with: unavailable(for: origins.removeValue(forKey: exchange)))
+                respond(exchange, with: unavailable(for: origins.removeValue(forKey: exchange)))
                 return
             }
             let engine = makeEngine(version, isSocket: false, credential, who, device)
@@ -52,7 +52,7 @@ extension Gateway {
         let exchange = ExchangeID(rawValue: request)
         engines.byRequest[exchange] = nil
         let headers = Doorkeeper.commonHeaders(for: origins.removeValue(forKey: exchange))
-        server?.respond(
+        respond(
             exchange,
             with: HTTPResponse(status: status, contentType: type, headers: headers, body: body)
         )
@@ -84,7 +84,7 @@ extension Gateway {
         switch admitted {
         case .upgrade(let polling):
             guard polling.session.standing != .over, polling.connection == nil else {
-                server?.close(connection, code: 1000, reason: "its session is over, or has another WebSocket")
+                close(connection, code: 1000, reason: "its session is over, or has another WebSocket")
                 return true
             }
             engine = polling

@@ -21,14 +21,15 @@ extension Gateway {
         case .accept(let request): answer(request, Array("ok".utf8), type: "text/html")
         case .refuse(let request, let refusal): refuse(ExchangeID(rawValue: request), refusal)
         case .send(let frame):
-            guard let connection = engine.connection, server?.send(frame, to: connection) == .overflow else { return }
+            guard let connection = engine.connection, let server, send(frame, to: connection, server) == .overflow
+            else { return }
             handle(.dismissed(code: 4408, reason: "too slow"), engine)
-        case .pingSocket: if let connection = engine.connection { server?.ping(connection) }
+        case .pingSocket: if let connection = engine.connection { ping(connection) }
         case .closeSocket(let code, let reason):
             guard let connection = engine.connection else { return }
             engine.connection = nil
             engines.byConnection[connection] = nil
-            server?.close(connection, code: code, reason: reason, discardingQueue: code == 4408)
+            close(connection, code: code, reason: reason, discardingQueue: code == 4408)
         case .verify(let token): verify(token, for: engine)
         case .join(let identity, let device, let isTrusted): join(engine, identity, device, isTrusted: isTrusted)
         case .received(let frame): feed(.received(engine.id, frame))

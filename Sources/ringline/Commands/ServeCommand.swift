@@ -45,6 +45,7 @@ struct ServeCommand: ParsableCommand {
     @Option(help: Self.help("socketio-trust-register")) var socketioTrustRegister: String?
     @Flag(help: "Short for --socketio-trust-register true.") var trustRegister = false
     @Option(help: Self.help("max-connections")) var maxConnections: String?
+    @Option(help: Self.help("loops")) var loops: String?
     @Option(help: Self.help("log-level")) var logLevel: String?
     @Option(help: Self.help("log-format")) var logFormat: String?
 
@@ -67,7 +68,7 @@ struct ServeCommand: ParsableCommand {
             "probe-timeout": probeTimeout,
             "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy,
             "socketio-trust-register": socketioTrustRegister ?? (trustRegister ? "true" : nil),
-            "max-connections": maxConnections,
+            "max-connections": maxConnections, "loops": loops,
             "log-level": logLevel, "log-format": logFormat,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }

@@ -22,6 +22,7 @@ struct ServeSettings {
     let allowedOrigins: Set<String>
     let trustsRegister: Bool
     let maxConnections: Int?
+    let loops: Int
     let policy: Policy
     let logLevel: String
     let logsJSON: Bool
@@ -65,6 +66,7 @@ struct ServeSettings {
         allowedOrigins = Set(try source.values("allow-origin"))
         trustsRegister = try source.flag("socketio-trust-register")
         maxConnections = try Self.count("max-connections", source)
+        loops = try Self.loops(source)
         logLevel = try source.choice(
             "log-level",
             of: ["trace", "debug", "info", "notice", "warning", "error", "critical"]
@@ -142,6 +144,16 @@ struct ServeSettings {
         case (let certificate?, let key?): return .init(certificatePath: certificate, keyPath: key)
         default: throw Complaint("--tls-cert and --tls-key must be given together")
         }
+    }
+
+    private static func loops(_ source: SettingsSource) throws(Complaint) -> Int {
+        let text = try source.value("loops") ?? ""
+        guard let count = Int(text), (1...Server.mostLoops).contains(count) else {
+            throw Complaint(
+                "\(source.origin(of: "loops")): must be a whole number from 1 to \(Server.mostLoops), not '\(text)'"
+            )
+        }
+        return count
     }
 
     private static func count(_ name: String, _ source: SettingsSource) throws(Complaint) -> Int? {

@@ -184,6 +184,13 @@ struct Setting: Sendable {
             meaning: "Sockets at a time; without it as many as descriptors allow."
         ),
         Setting(
+            name: "loops",
+            placeholder: "COUNT",
+            fallback: "1",
+            meaning:
+                "Event loops over which connections are spread, 1 to 16: with more, TLS and framing use more cores."
+        ),
+        Setting(
             name: "log-level",
             placeholder: "LEVEL",
             fallback: "info",

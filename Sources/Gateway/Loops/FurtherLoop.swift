@@ -1,0 +1,159 @@
+import CallCore
+import LibWebSockets
+import Synchronization
+
+/// A loop besides the owner's: its sockets, their TLS and framing, and whoever comes in there.
+///
+/// Calls and sessions are the owner's. What happens here goes there as one batch a turn, and what the owner decides comes back
+/// as one batch a turn of its own, so that order holds for each connection and a busy loop wakes the other once for much.
+///
+/// @unchecked: everything is confined to its thread but what the owner calls, which says so.
+final class FurtherLoop: ServerDelegate, @unchecked Sendable {
+    /// Takes a batch of news to the owner's thread.
+    typealias Delivery = @Sendable (_ news: [LoopNews], _ loop: Int, _ taken: @escaping @Sendable () -> Void) -> Void
+
+    private enum Admitted {
+        case session(Admission)
+        case engine(EngineKnock)
+    }
+
+    private let door: Doorkeeper
+    private let board: EngineBoard
+    private let deliver: Delivery
+    private var server: Server?
+    private var clock = SteadyClock()
+    private var admitted: [ConnectionID: Admitted] = [:]
+    private var news: [LoopNews] = []
+    private var newsBytes = 0
+    private let valve = Valve(limit: LoopLimits.news)
+    /// Of orders that were handed over and not carried out yet.
+    private let ordered = Atomic<Int>(0)
+
+    init(door: Doorkeeper, board: EngineBoard, deliver: @escaping Delivery) {
+        self.door = door
+        self.board = board
+        self.deliver = deliver
+    }
+
+    // MARK: The owner's
+
+    /// Makes the socket; before the loop runs.
+    func listen(beside first: Server, loop: Int) throws(ServerError) {
+        server = try Server(beside: first, loop: loop, delegate: self)
+    }
+
+    /// Serves on a thread of its own; `nil` if the system gives none.
+    func start() -> LoopThread? {
+        guard let server else { return nil }
+        return LoopThread(name: "loop \(server.loop)") { server.run() }
+    }
+
+    /// Ends it, whatever it waits for.
+    func stop() {
+        valve.openForGood()
+        server?.stop()
+    }
+
+    /// Bytes of orders that it has not carried out yet.
+    var orderedBytes: Int { ordered.load(ordering: .relaxed) }
+
+    /// Has it carry out orders.
+    func carryOut(_ orders: [LoopOrder], bytes: Int) {
+        ordered.wrappingAdd(bytes, ordering: .relaxed)
+        server?.post { [self] in
+            for order in orders { carryOut(order) }
+            ordered.wrappingSubtract(bytes, ordering: .relaxed)
+        }
+    }
+
+    // MARK: Its own
+
+    private func carryOut(_ order: LoopOrder) {
+        guard let server else { return }
+        switch order {
+        case .send(let frame, let connection):
+            // A copy, for the library writes a header into the array that another loop may be writing to the same moment.
+            if server.send(Self.ownCopy(of: frame), to: connection) == .overflow {
+                server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
+            }
+        case .ping(let connection): server.ping(connection)
+        case .close(let connection, let code, let reason, let discardingQueue):
+            server.close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
+        case .respond(let exchange, let response): server.respond(exchange, with: response)
+        case .stopListening: server.stopListening()
+        case .count: tell(.counted(server.connectionCount))
+        }
+    }
+
+    private static func ownCopy(of frame: [UInt8]) -> [UInt8] {
+        var copy: [UInt8] = []
+        copy.reserveCapacity(frame.count)
+        copy.append(contentsOf: repeatElement(0, count: Server.headroom))
+        // The headroom is not even read.
+        copy.append(contentsOf: frame.dropFirst(Server.headroom))
+        return copy
+    }
+
+    private func tell(_ new: LoopNews, bytes: Int = 0) {
+        news.append(new)
+        newsBytes += bytes + LoopLimits.overhead
+    }
+
+    // MARK: ServerDelegate
+
+    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
+        switch door.look(at: upgrade) {
+        case .decided(let decision): return decision
+        case .session(let admission, let subprotocol):
+            admitted[connection] = .session(admission)
+            return .accept(subprotocol: subprotocol)
+        case .engine(let knock):
+            if let refusal = board.refusal(of: knock, by: door) { return .refuse(refusal) }
+            admitted[connection] = .engine(knock)
+            return .accept(subprotocol: nil)
+        }
+    }
+
+    func opened(_ connection: ConnectionID) {
+        switch admitted.removeValue(forKey: connection) {
+        case .session(let admission)?: tell(.opened(connection, admission))
+        case .engine(let knock)?: tell(.openedEngine(connection, knock))
+        case nil: break
+        }
+    }
+
+    func received(_ message: RawSpan, on connection: ConnectionID) {
+        let bytes = message.withUnsafeBytes { Array($0) }
+        tell(.received(connection, bytes), bytes: bytes.count)
+    }
+
+    func receivedPong(on connection: ConnectionID) { tell(.ponged(connection)) }
+
+    func closed(_ connection: ConnectionID, code: UInt16?) {
+        admitted[connection] = nil
+        tell(.closed(connection))
+    }
+
+    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
+        let request = door.look(at: head, body: body, now: clock.now())
+        if case .answered(let response) = request {
+            server?.respond(exchange, with: response)
+        } else {
+            tell(.requested(exchange, request), bytes: body.count)
+        }
+    }
+
+    func abandoned(_ exchange: ExchangeID) { tell(.abandoned(exchange)) }
+
+    /// Everything of this turn goes to the owner together.
+    func loopTurned() {
+        guard !news.isEmpty, let server else { return }
+        var batch: [LoopNews] = []
+        batch.reserveCapacity(news.count)
+        swap(&batch, &news)
+        let bytes = newsBytes
+        newsBytes = 0
+        valve.enter(bytes)
+        deliver(batch, server.loop) { [valve] in valve.leave(bytes) }
+    }
+}

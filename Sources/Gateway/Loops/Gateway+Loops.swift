@@ -1,0 +1,130 @@
+import CallCore
+import LibWebSockets
+import SocketIO
+import Switchboard
+
+/// Connections of further loops: what happens there comes here, and what is decided here goes there.
+extension Gateway {
+    /// Makes the loops besides this one, as the configuration has it.
+    func listen(beside server: Server) throws(ServerError) {
+        guard configuration.server.loops > 1 else { return }
+        let board = EngineBoard()
+        engines.board = board
+        for loop in 1..<configuration.server.loops {
+            let further = FurtherLoop(door: door, board: board) { [weak self] news, loop, taken in
+                self?.post { gateway in
+                    gateway.take(news, from: loop)
+                    taken()
+                }
+            }
+            try further.listen(beside: server, loop: loop)
+            links.append(LoopLink(further))
+        }
+    }
+
+    /// Has the further loops serve.
+    func startLoops() throws(ServerError) {
+        for link in links {
+            link.thread = link.loop.start()
+            guard link.thread != nil else {
+                endLoops()
+                throw .library("the system gives no thread for a loop")
+            }
+        }
+    }
+
+    /// Ends the further loops, and waits for that.
+    func endLoops() {
+        for link in links { link.loop.stop() }
+        for link in links {
+            link.thread?.join()
+            link.thread = nil
+        }
+    }
+
+    /// Takes what happened on a further loop.
+    private func take(_ news: [LoopNews], from loop: Int) {
+        for new in news {
+            switch new {
+            case .opened(let connection, let admission):
+                feed(.opened(SessionID(rawValue: connection.rawValue), admission.who, device: admission.device))
+            case .openedEngine(let connection, let knock): opened(connection, knock)
+            case .received(let connection, let bytes):
+                if let engine = engines.byConnection[connection] {
+                    handle(.socketReceived(bytes), engine)
+                } else {
+                    feed(.received(SessionID(rawValue: connection.rawValue), bytes))
+                }
+            case .ponged(let connection): receivedPong(on: connection)
+            case .closed(let connection): closed(connection, code: nil)
+            case .requested(let exchange, let request): take(request, exchange)
+            case .abandoned(let exchange): abandoned(exchange)
+            case .counted(let count): links[loop - 1].connections = count
+            }
+        }
+    }
+
+    /// A WebSocket for a Socket.IO session: what the board said may no longer hold.
+    private func opened(_ connection: ConnectionID, _ knock: EngineKnock) {
+        switch admit(knock, as: connection) {
+        case .accept: _ = openedSocketIO(connection)
+        case .refuse, .acceptThenClose:
+            close(connection, code: isDraining ? 1001 : 1000, reason: "its session is over, or has another WebSocket")
+        }
+    }
+
+    // MARK: Out
+
+    @inline(__always)
+    func send(_ frame: [UInt8], to connection: ConnectionID, _ server: Server) -> SendOutcome {
+        if connection.loop == 0 { return server.send(frame, to: connection) }
+        return links[connection.loop - 1].send(frame, to: connection)
+    }
+
+    func ping(_ connection: ConnectionID) {
+        if connection.loop == 0 {
+            server?.ping(connection)
+        } else {
+            links[connection.loop - 1].order(.ping(connection))
+        }
+    }
+
+    func close(_ connection: ConnectionID, code: UInt16, reason: String, discardingQueue: Bool = false) {
+        if connection.loop == 0 {
+            server?.close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
+        } else {
+            links[connection.loop - 1].order(
+                .close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
+            )
+        }
+    }
+
+    func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
+        if exchange.loop == 0 {
+            server?.respond(exchange, with: response)
+        } else {
+            links[exchange.loop - 1].order(.respond(exchange, response), bytes: response.body.count)
+        }
+    }
+
+    /// What this turn has for the further loops goes there.
+    func flushLinks() {
+        for link in links { link.flush() }
+    }
+
+    // MARK: The end
+
+    /// Whether nobody is connected any more, on any loop.
+    var isDeserted: Bool { server?.connectionCount == 0 && links.allSatisfy { $0.connections == 0 } }
+
+    /// Has the further loops take nobody in any more, and say who is left.
+    func drainLinks() {
+        engines.board?.drain()
+        for link in links { link.order(.stopListening) }
+        countLinks()
+    }
+
+    func countLinks() {
+        for link in links where link.connections != 0 { link.order(.count) }
+    }
+}

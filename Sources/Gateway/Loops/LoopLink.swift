@@ -1,0 +1,38 @@
+import LibWebSockets
+
+/// The owner's end of a further loop; on the owner's thread only.
+final class LoopLink {
+    let loop: FurtherLoop
+    var thread: LoopThread?
+    /// Connections when it was last asked; `nil` before.
+    var connections: Int?
+
+    private var orders: [LoopOrder] = []
+    private var bytes = 0
+
+    init(_ loop: FurtherLoop) { self.loop = loop }
+
+    /// Has it sent at the end of the owner's turn.
+    ///
+    /// - Returns: `overflow` if the loop has too much to do already.
+    func send(_ frame: [UInt8], to connection: ConnectionID) -> SendOutcome {
+        guard bytes + frame.count + loop.orderedBytes <= LoopLimits.orders else { return .overflow }
+        order(.send(frame, connection), bytes: frame.count)
+        return .queued
+    }
+
+    func order(_ order: LoopOrder, bytes more: Int = 0) {
+        orders.append(order)
+        bytes += more + LoopLimits.overhead
+    }
+
+    /// The owner's turn is over.
+    func flush() {
+        guard !orders.isEmpty else { return }
+        var batch: [LoopOrder] = []
+        batch.reserveCapacity(orders.count)
+        swap(&batch, &orders)
+        loop.carryOut(batch, bytes: bytes)
+        bytes = 0
+    }
+}

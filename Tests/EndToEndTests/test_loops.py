@@ -1,0 +1,275 @@
+"""Several loops (`--loops 2`): connections are spread over them, calls have one owner, and nobody can tell."""
+
+import pathlib
+import threading
+import time
+
+import httpx
+import pytest
+import samples
+from phone import Phone, signals
+from raw_socket import RawSocket
+from rest import Rest
+from test_admin import eventually, families, total
+from test_command_line import certificate, one_clear_line, serve  # noqa: F401 - a fixture
+from test_durability import ices
+from test_socketio import Raw, get, joined, post
+
+LOOPS = ("--loops", 2)
+
+
+@pytest.fixture
+def world(make_server, make_world):
+    return make_world(make_server(*LOOPS))
+
+
+def worked(server) -> dict[str, int]:
+    """How often each loop's thread was put on a processor."""
+    found = {}
+    for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        if task.name == str(server.pid) or name.startswith("loop "):
+            found["owner" if task.name == str(server.pid) else name] = int((task / "schedstat").read_text().split()[2])
+    return found
+
+
+def sessions(server) -> int:
+    return int(families(server)["ringline_sessions"].samples[0].value)
+
+
+def open_phones(world, pairs: int) -> list[tuple[Phone, Phone]]:
+    # The kernel spreads them by a hash of their ports: of 2 × 20 all on one of two loops is a matter of 10⁻¹².
+    return [(world.phone(f"a{pair}", "p"), world.phone(f"b{pair}", "p")) for pair in range(pairs)]
+
+
+def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
+    # A thread names itself, when it runs for the first time.
+    eventually(lambda: sorted(worked(world.server)) == ["loop 1", "owner"])
+    before = worked(world.server)
+    pairs, each = open_phones(world, 100), 20
+    for number, (caller, callee) in enumerate(pairs):
+        caller.send(type="offer", callId=f"c-{number}", to=callee.user, sdp=samples.OFFER)
+    for number, (caller, callee) in enumerate(pairs):
+        callee.expect(type="offer", callId=f"c-{number}")
+        callee.send(type="answer", callId=f"c-{number}", sdp=samples.ANSWER)
+    # All at once: the loops are to have many of each other's messages on the way.
+    for candidate in range(each):
+        for number, pair in enumerate(pairs):
+            for phone in pair:
+                phone.send(type="ice", callId=f"c-{number}", candidate=samples.candidate(candidate))
+    expected = [samples.candidate(candidate) for candidate in range(each)]
+    for pair in pairs:
+        for phone in pair:
+            for _ in range(each + 1):
+                phone.expect(type="ack")
+    for number, pair in enumerate(pairs):
+        for phone in pair:
+            phone.fence()
+            heard = signals(phone.heard, f"c-{number}")
+            assert [message["candidate"] for message in heard if message["type"] == "ice"] == expected
+            seen = [message["seq"] for message in heard]
+            assert seen == sorted(set(seen)), "a receiver's seq only grows"
+            assert not [message for message in phone.heard if message["type"] == "error"]
+            acks = [message["seq"] for message in phone.heard if message["type"] == "ack" and "seq" in message]
+            assert len(acks) == each + 1 and acks == sorted(acks)
+    after = worked(world.server)
+    assert all(after[name] > before[name] + 50 for name in before), f"{before} {after}"
+    assert total(world.server, "connections") >= 200
+
+
+def test_requests_and_sessions_meet_whatever_loop_they_are_on(world):
+    pairs = open_phones(world, 10)
+    for number, (caller, callee) in enumerate(pairs):
+        # A connection for each request: the first is on one loop, the next on the other.
+        posted = Rest(world.server.url, world.token(caller.user))
+        assert posted.signal("offer", f"c-{number}", sdp=samples.OFFER, to=callee.user).status_code == 200
+        posted.close()
+        callee.expect(type="offer", callId=f"c-{number}")
+        waiting = Rest(world.server.url, world.token(caller.user))
+        since, answers = waiting.log(f"c-{number}")["next"], []
+        poll = threading.Thread(
+            target=lambda: answers.append(waiting.log(f"c-{number}", since=since, wait=20)["signals"])
+        )
+        poll.start()
+        callee.ask(type="answer", callId=f"c-{number}", sdp=samples.ANSWER)
+        poll.join(10)
+        waiting.close()
+        assert answers[0][0]["type"] == "answer"
+
+
+def test_whoever_may_not_come_in_is_refused_on_every_loop(world):
+    for _ in range(20):
+        assert RawSocket(world.server.port, "a.b.c").status == 401
+        assert RawSocket(world.server.port, world.token("11"), headers=["Origin: https://evil.example"]).status == 403
+        assert httpx.get(f"{world.server.url}/api/me/devices", trust_env=False).status_code == 401
+        assert httpx.get(f"{world.server.url}/nowhere", trust_env=False).status_code == 404
+    assert total(world.server, "sessions_opened") == 0
+
+
+def test_an_abandoned_long_poll_is_forgotten(world):
+    world.phone("11").ring("10", "c-1")
+    cursor = world.rest("10").log("c-1")["next"]
+    for _ in range(20):
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.get(
+                f"{world.server.url}/api/calls/signal/c-1",
+                params={"since": cursor, "wait": 20},
+                headers={"Authorization": f"Bearer {world.token('10')}"},
+                trust_env=False,
+                timeout=0.05,
+            )
+    eventually(lambda: total(world.server, "connections") <= 3)
+
+
+def test_a_reader_that_stops_reading_is_closed_wherever_it_is(world):
+    stuck = [RawSocket(world.server.port, world.token("10"), path=f"/ws?device=d{n}", receive_buffer=4096) for n in range(12)]
+    large = "x" * 16000
+    for user in range(12):
+        caller = world.phone(f"c{user}")
+        for call in range(2):
+            caller.ring("10", f"c{user}-{call}")
+            for _ in range(28):
+                caller.ask(type="info", callId=f"c{user}-{call}", data=large)
+    eventually(lambda: sessions(world.server) == 12, 10)
+    for each in stuck:
+        each.socket.close()
+
+
+def test_one_socketio_session_may_use_any_loop(world):
+    for user in range(11, 21):
+        sid = joined(world, user)
+        raw = RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&sid={sid}")
+        assert raw.status == 101
+        # A second one while the first is there is refused, on its own loop or on the other.
+        for _ in range(6):
+            assert RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&sid={sid}").status == 400
+        raw.frame(0x1, b"2probe")
+        assert raw.read_until(0x1) == b"3probe"
+        raw.frame(0x1, b"5")
+        raw.frame(0x1, b'420["is-online",{"userId":%d}]' % user)
+        while not (text := raw.read_until(0x1)).startswith(b"430"):
+            pass
+        assert b'"online":true' in text
+        raw.socket.close()
+
+
+def test_an_upgrade_of_no_socketio_session_is_refused_with_its_status(world):
+    for _ in range(20):
+        refused = RawSocket(world.server.port, path="/socket.io/?EIO=4&transport=websocket&sid=nobody")
+        assert refused.status == 400 and "application/json" in refused.head
+        assert get(world, sid="nobody").json()["code"] == 1
+        assert post(world, "nobody", "40").status_code == 400
+
+
+def test_socketio_and_websocket_call_each_other(world):
+    for user in range(11, 21):
+        app, phone = Raw(world, user=user), world.phone(f"b{user}")
+        assert app.hear().startswith("0")
+        app.say("40")
+        assert app.hear().startswith("40")
+        phone.ring(str(user), f"c-{user}")
+        while f"c-{user}" not in app.hear():
+            pass
+        app.socket.close()
+
+
+def test_all_are_told_when_it_ends(world):
+    phones = [world.phone(f"u{number}") for number in range(40)]
+    stuck = [RawSocket(world.server.port, world.token(f"s{n}"), receive_buffer=4096) for n in range(10)]
+    began = time.monotonic()
+    world.server.terminate()
+    assert [phone.close_code() for phone in phones] == [1001] * 40
+    for each in stuck:
+        each.socket.close()
+    assert world.server.exit_code(10) == 0
+    assert time.monotonic() - began < 5
+
+
+def test_nobody_there_and_it_ends_at_once(world):
+    began = time.monotonic()
+    world.server.terminate()
+    assert world.server.exit_code(10) == 0
+    assert time.monotonic() - began < 3
+
+
+def test_a_waiting_long_poll_does_not_hold_it_up(world):
+    world.phone("11").ring("10", "c-1")
+    cursor = world.rest("10").log("c-1")["next"]
+    statuses = []
+
+    def poll():
+        with Rest(world.server.url, world.token("10"), allow_5xx=True).http as client:
+            try:
+                answer = client.get("/api/calls/signal/c-1", params={"since": cursor, "wait": 30})
+                statuses.append(answer.status_code)
+            except httpx.TransportError as error:
+                statuses.append(error)
+
+    polls = [threading.Thread(target=poll) for _ in range(10)]
+    for each in polls:
+        each.start()
+    eventually(lambda: total(world.server, "connections") >= 11)
+    world.server.terminate()
+    assert world.server.exit_code(10) == 0
+    for each in polls:
+        each.join(5)
+    assert len(statuses) == 10 and all(not isinstance(status, int) or status in (200, 503) for status in statuses)
+
+
+def test_what_was_acked_is_there_after_kill_9(world):
+    for life in range(5):
+        phones = open_phones(world, 10)
+        acked: dict[str, list[int]] = {}
+        for number, (caller, callee) in enumerate(phones):
+            call_id = f"c-{life}-{number}"
+            caller.ring(callee, call_id)
+            for candidate in range(40):
+                caller.send(type="ice", callId=call_id, candidate=samples.candidate(candidate))
+        for number, (caller, _) in enumerate(phones):
+            # Some are acked by now, others are on their way.
+            for _ in range(4 * number):
+                caller.wait(lambda message: message["type"] == "ack")
+        world.server.kill()
+        for number, (caller, _) in enumerate(phones):
+            try:
+                caller.close_code(3)
+            except AssertionError:
+                pass
+            acked[f"c-{life}-{number}"] = [m["seq"] for m in caller.heard if m["type"] == "ack" and "seq" in m]
+        world.server.start()
+        for number in range(10):
+            kept = [signal["seq"] for signal in world.rest(f"b{number}").log(f"c-{life}-{number}")["signals"]]
+            assert set(acked[f"c-{life}-{number}"]) <= set(kept)
+            ice = [signal["candidate"] for signal in ices(world.rest(f"b{number}"), f"c-{life}-{number}")]
+            assert ice == [samples.candidate(candidate) for candidate in range(len(ice))], "the first ones, in order"
+
+
+@pytest.mark.parametrize("options", [(), LOOPS])
+def test_a_second_server_is_told_that_the_port_is_taken(world, tmp_path, options):
+    result = serve(tmp_path / "other", "--listen", f"127.0.0.1:{world.server.port}", *options)
+    one_clear_line(result, "taken", str(world.server.port))
+
+
+def test_its_limit_of_connections_holds_for_all_loops(make_server, make_world):
+    world = make_world(make_server(*LOOPS, "--max-connections", 30))
+    sockets = [RawSocket(world.server.port, world.token(f"u{number}")) for number in range(29)]
+    for _ in range(20):
+        with pytest.raises((AssertionError, OSError)):
+            for number in range(2):
+                sockets.append(RawSocket(world.server.port, world.token(f"v{number}")))
+    assert 29 <= len(sockets) <= 30
+    sockets[0].socket.close()
+    eventually(lambda: sessions(world.server) < len(sockets))
+    world.phone("11")
+
+
+def test_tls_is_served_on_every_loop(make_server, certificate):  # noqa: F811
+    server = make_server(*LOOPS, "--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
+    for _ in range(20):
+        assert httpx.get(server.url, verify=False, trust_env=False).status_code == 404
+    assert all(times > 5 for times in worked(server).values()), worked(server)
+
+
+@pytest.mark.parametrize("count", ["0", "17", "two"])
+def test_there_are_1_to_16_loops(tmp_path, count):
+    one_clear_line(serve(tmp_path, "--loops", count), "--loops", "1 to 16")

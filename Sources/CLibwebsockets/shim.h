@@ -18,6 +18,15 @@ static inline int clws_harden_tls(void *context) {
     return SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
 }
 
+/// The length of the keys of TLS session tickets, and reading and setting them: macros over `SSL_CTX_ctrl`, as above.
+enum { CLWS_TICKET_KEYS = 80 };
+static inline int clws_get_ticket_keys(void *context, void *keys) {
+    return SSL_CTX_get_tlsext_ticket_keys((SSL_CTX *)context, keys, CLWS_TICKET_KEYS) == 1;
+}
+static inline int clws_set_ticket_keys(void *context, void *keys) {
+    return SSL_CTX_set_tlsext_ticket_keys((SSL_CTX *)context, keys, CLWS_TICKET_KEYS) == 1;
+}
+
 /// Adopts an accepted socket with our own number in it from the first callback on: the type is an or of enum cases, the
 /// descriptor a union, and neither is imported well.
 static inline struct lws *clws_adopt(struct lws_vhost *vhost, int fd, void *opaque) {

@@ -12,7 +12,8 @@ extension Server {
         _ count: Int
     ) -> Int32 {
         if reason == LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS {
-            return user.map { clws_harden_tls($0) == 1 ? 0 : -1 } ?? 0
+            guard let user else { return 0 }
+            return clws_harden_tls(user) == 1 && ticketKeys?.share(with: user) ?? true ? 0 : -1
         }
         guard let id = ConnectionID(opaque: lws_get_opaque_user_data(wsi)), let slot = table.slot(of: id) else {
             return 0

@@ -34,6 +34,8 @@ public final class Server: @unchecked Sendable {
     var maxConnections = 0
     /// What the loops may have together, if there are several.
     let allowance: ConnectionAllowance?
+    /// What they take each other's TLS sessions up with, if there are several.
+    let ticketKeys: TicketKeys?
     /// A descriptor to give up for a moment when all others are taken: to accept a connection and close it.
     var spareDescriptor = Int32(-1)
     var lastSerial: UInt32 = 0
@@ -60,8 +62,14 @@ public final class Server: @unchecked Sendable {
         delegate: any ServerDelegate
     ) throws(ServerError) {
         precondition((1...Self.mostLoops).contains(configuration.loops), "there are 1–16 loops")
-        let allowance = configuration.loops == 1 ? nil : ConnectionAllowance()
-        try self.init(configuration, delegate, loop: 0, allowance: allowance)
+        let areSeveral = configuration.loops > 1
+        try self.init(
+            configuration,
+            delegate,
+            loop: 0,
+            allowance: areSeveral ? ConnectionAllowance() : nil,
+            ticketKeys: areSeveral ? TicketKeys() : nil
+        )
     }
 
     /// One more loop on the port of the first, for a thread of its own: the kernel spreads new connections over them.
@@ -81,19 +89,21 @@ public final class Server: @unchecked Sendable {
         precondition(first.loop == 0 && (1..<first.configuration.loops).contains(loop), "a loop that was announced")
         var configuration = first.configuration
         configuration.port = first.port
-        try self.init(configuration, delegate, loop: loop, allowance: first.allowance)
+        try self.init(configuration, delegate, loop: loop, allowance: first.allowance, ticketKeys: first.ticketKeys)
     }
 
     private init(
         _ configuration: ServerConfiguration,
         _ delegate: any ServerDelegate,
         loop: Int,
-        allowance: ConnectionAllowance?
+        allowance: ConnectionAllowance?,
+        ticketKeys: TicketKeys?
     ) throws(ServerError) {
         self.configuration = configuration
         self.delegate = delegate
         self.loop = loop
         self.allowance = allowance
+        self.ticketKeys = ticketKeys
         table = ConnectionTable(loop: loop)
         bodyDeadlines = DeadlineQueue(seconds: configuration.bodyTimeoutSeconds)
         responseDeadlines = DeadlineQueue(seconds: configuration.responseTimeoutSeconds)

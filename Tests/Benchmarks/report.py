@@ -89,11 +89,12 @@ def cost_tables(medians):
         return []
     idle = next((r.get("idle") for r in medians.results if r["scenario"] == "throughput-idle" and "idle" in r), 0)
     head = ["relay", *(title.format(idle=f"{idle:,}") for title, _, _ in columns)]
-    figures = [[NAMES[s][0], *(number(medians.get(c, s, key)) for _, c, key in columns)] for s in medians.servers]
+    measured = [s for s in medians.servers if any(medians.get(c, s, key) is not None for _, c, key in columns)]
+    figures = [[NAMES[s][0], *(number(medians.get(c, s, key)) for _, c, key in columns)] for s in measured]
     lines = table(head, figures)
     if "epoll" in medians.servers:
         ratios = [
-            [NAMES[s][0], *(number(medians.ratio(c, s, "epoll", key), 2) for _, c, key in columns)] for s in medians.servers
+            [NAMES[s][0], *(number(medians.ratio(c, s, "epoll", key), 2) for _, c, key in columns)] for s in measured
         ]
         lines += ["As ratios to the limit:", "", *table(head, ratios)]
     return lines
@@ -104,6 +105,8 @@ def latency_table(medians):
         return []
     rows = []
     for s in medians.servers:
+        if medians.get("rate-10000", s, "one_way_us", "p50") is None:
+            continue
         values = [medians.get("rate-10000", s, *path) for path in (
             ("one_way_us", "p50"), ("one_way_us", "p99"), ("one_way_us", "max"), ("generator_late_us", "p99"),
             ("ack_us", "p50"), ("ack_us", "p99"))]
@@ -124,8 +127,19 @@ def tls_table(medians):
     if not {"tls-idle", "tls-churn"} & set(medians.scenarios):
         return []
     rows = [[NAMES[s][0], number(medians.get("tls-idle", s, "rss_bytes_per_session")),
-             number(medians.get("tls-churn", s, "cpu_us_per_connect"))] for s in medians.servers if s.startswith("ringline")]
+             number(medians.get("tls-churn", s, "cpu_us_per_connect"))] for s in medians.servers
+            if medians.get("tls-idle", s, "rss_bytes_per_session") or medians.get("tls-churn", s, "cpu_us_per_connect")]
     return table(["TLS 1.3, P-256", "bytes / idle session", "CPU µs / connect"], rows)
+
+
+def loops_table(medians):
+    columns = [("TLS storm: s", "loops-tls", "seconds", 2), ("connects / s", "loops-tls", "connects_per_second", 0),
+               ("CPU µs / connect", "loops-tls", "cpu_us_per_connect", 0),
+               ("throughput: messages / s", "loops-throughput", "messages_per_second", 0),
+               ("CPU µs / message", "loops-throughput", "cpu_us_per_message", 1)]
+    rows = [[NAMES[s][0], *(number(medians.get(c, s, key), digits) for _, c, key, digits in columns)] for s in medians.servers
+            if any(medians.get(c, s, key) is not None for _, c, key, _ in columns)]
+    return table(["one loop, and two", *(title for title, *_ in columns)], rows) if rows else []
 
 
 def storm_table(medians):
@@ -241,7 +255,7 @@ def markdown(record):
     ]
     if load > 1:
         lines += [f"**The machine was not quiet: its load was {load:.1f} at the start. Ratios may hold, figures and latencies do not.**", ""]
-    lines += cost_tables(medians) + latency_table(medians) + allocation_table(medians) + tls_table(medians) + storm_table(medians) + growth_table(medians) + live_table(medians)
+    lines += cost_tables(medians) + latency_table(medians) + allocation_table(medians) + tls_table(medians) + loops_table(medians) + storm_table(medians) + growth_table(medians) + live_table(medians)
     rows = [[what, f"{number(value, 2)} {unit}".strip(), f"≤ {limit:g} {unit}".strip(), "met" if value <= limit else "**missed**"]
             for what, value, limit, unit in targets(medians)]
     if rows:

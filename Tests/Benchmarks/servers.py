@@ -27,6 +27,9 @@ NAMES = {
     "node-ws": ("a plain Node `ws` relay", "plain"),
     "ringline-memory": ("Ringline, `--data :memory:`", "ringline"),
     "ringline-sqlite": ("Ringline, SQLite", "ringline"),
+    # In the scenarios `loops-…` only, and where --servers asks for them.
+    "ringline-memory-2": ("Ringline, `--data :memory:`, 2 loops", "ringline"),
+    "ringline-sqlite-2": ("Ringline, SQLite, 2 loops", "ringline"),
 }
 
 
@@ -103,9 +106,10 @@ class Server:
         else:
             # The environment of whoever runs this is not to configure the server that is measured.
             environment = {key: value for key, value in environment.items() if not key.startswith("RINGLINE_")}
-            data = ":memory:" if name == "ringline-memory" else self.folder / "data"
+            data = ":memory:" if name.startswith("ringline-memory") else self.folder / "data"
             command = [self.ringline, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
             command += ["--data", data, "--jwt-secret-file", self.secret, *self.extra]
+            command += ["--loops", "2"] if name.endswith("-2") else []
         if self.allocations:
             environment |= {"LD_PRELOAD": str(BUILT / "allocations.so"), "COUNT_ALLOCATIONS_IN": str(self.allocations)}
         self.log = open(BUILT / f"{name}.log", "wb")

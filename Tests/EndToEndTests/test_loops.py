@@ -1,6 +1,8 @@
 """Several loops (`--loops 2`): connections are spread over them, calls have one owner, and nobody can tell."""
 
 import pathlib
+import socket
+import ssl
 import threading
 import time
 
@@ -268,6 +270,28 @@ def test_tls_is_served_on_every_loop(make_server, certificate):  # noqa: F811
     for _ in range(20):
         assert httpx.get(server.url, verify=False, trust_env=False).status_code == 404
     assert all(times > 5 for times in worked(server).values()), worked(server)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_tls_session_is_taken_up_on_every_loop(make_server, certificate, version):  # noqa: F811
+    server = make_server(*LOOPS, "--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+
+    def connect(session=None) -> ssl.SSLSocket:
+        plain = socket.create_connection(("127.0.0.1", server.port), 8)
+        secure = context.wrap_socket(plain, session=session)
+        # In version 1.3 the tickets come after the handshake, at the latest with the first answer.
+        secure.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert secure.recv(4096).startswith(b"HTTP/1.1 404")
+        return secure
+
+    first = connect()
+    again = [connect(first.session) for _ in range(20)]
+    assert all(each.session_reused for each in again)
+    for each in [first, *again]:
+        each.close()
 
 
 @pytest.mark.parametrize("count", ["0", "17", "two"])

@@ -135,10 +135,15 @@ def tls_table(medians):
 def loops_table(medians):
     columns = [("TLS storm: s", "loops-tls", "seconds", 2), ("connects / s", "loops-tls", "connects_per_second", 0),
                ("CPU µs / connect", "loops-tls", "cpu_us_per_connect", 0),
+               ("… of the busiest thread", "loops-tls", "busiest_thread_us_per_connect", 0),
+               ("… of the generator", "loops-tls", "generator_cpu_us_per_connect", 0),
                ("throughput: messages / s", "loops-throughput", "messages_per_second", 0),
-               ("CPU µs / message", "loops-throughput", "cpu_us_per_message", 1)]
+               ("CPU µs / message", "loops-throughput", "cpu_us_per_message", 1),
+               ("… of the busiest thread", "loops-throughput", "busiest_thread_us_per_message", 1),
+               ("… of the generator", "loops-throughput", "generator_cpu_us_per_message", 1)]
     rows = [[NAMES[s][0], *(number(medians.get(c, s, key), digits) for _, c, key, digits in columns)] for s in medians.servers
             if any(medians.get(c, s, key) is not None for _, c, key, _ in columns)]
+    # The generator needs a core for itself; what a thread has to do tells what more cores would bring.
     return table(["one loop, and two", *(title for title, *_ in columns)], rows) if rows else []
 
 

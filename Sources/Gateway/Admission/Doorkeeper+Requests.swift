@@ -13,7 +13,7 @@ extension Doorkeeper {
         case engine(EngineKnock, posted: [UInt8]?, origin: String?)
     }
 
-    /// - Parameter now: What a push's capability is held against.
+    /// Looks at a request that came to one of the loops; `now` is what a push's capability is held against.
     func look(at head: RequestHead, body: [UInt8], now: Moment) -> Request {
         guard isAllowed(origin: head.origin, host: head.host) else {
             return .answered(response(to: WireError(.forbidden, "this Origin may not ask"), for: nil))

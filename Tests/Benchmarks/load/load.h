@@ -74,6 +74,9 @@ uint64_t nowNs(void);
 
 // server.c -- the server, seen from outside
 uint64_t serverCpuNs(void);
+uint64_t ownCpuNs(void);
+void watchThreads(void);
+uint64_t busiestThreadNs(void);
 void serverMemory(uint64_t *rss, uint64_t *pss);
 double machineLoad(void);
 typedef struct Allocations {

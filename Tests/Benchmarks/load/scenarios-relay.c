@@ -7,15 +7,9 @@
 #include <time.h>
 
 typedef struct Sum {
-    uint64_t messages, acks, cpu, elapsed, own;
+    uint64_t messages, acks, cpu, busiest, elapsed, own;
     Allocations allocations;
 } Sum;
-
-static uint64_t ownCpuNs(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 // One batch: new users in new calls, so that neither a limit on a session nor one on a call's log is in the way. Only
 // the candidates are measured.
@@ -30,11 +24,13 @@ static void runBatch(uint32_t batch, void (*send)(Batch *), Sum *sum) {
     ackTime.count = sum->messages ? ackTime.count : 0;
     lateness.count = sum->messages ? lateness.count : 0;
     Allocations before = serverAllocations();
+    watchThreads();
     uint64_t own = ownCpuNs(), cpu = serverCpuNs(), began = nowNs();
     send(&b);
     awaitCandidates(&b, 10);
     sum->elapsed += nowNs() - began;
     sum->cpu += serverCpuNs() - cpu;
+    sum->busiest += busiestThreadNs();
     sum->own += ownCpuNs() - own;
     Allocations after = serverAllocations();
     sum->allocations.calls += after.calls - before.calls;
@@ -63,9 +59,10 @@ static Sum runBatches(void (*send)(Batch *)) {
 static void report(Sum sum) {
     double messages = sum.messages ? (double)sum.messages : 1;
     printf(",\"pairs\":%d,\"messages\":%llu,\"acks\":%llu,\"seconds\":%.3f,\"messages_per_second\":%.0f,"
-           "\"cpu_us_per_message\":%.3f,\"generator_cpu_us_per_message\":%.3f",
+           "\"cpu_us_per_message\":%.3f,\"busiest_thread_us_per_message\":%.3f,\"generator_cpu_us_per_message\":%.3f",
         options.pairs, (unsigned long long)sum.messages, (unsigned long long)sum.acks, (double)sum.elapsed * 1e-9,
-        messages / ((double)sum.elapsed * 1e-9), (double)sum.cpu * 1e-3 / messages, (double)sum.own * 1e-3 / messages);
+        messages / ((double)sum.elapsed * 1e-9), (double)sum.cpu * 1e-3 / messages, (double)sum.busiest * 1e-3 / messages,
+        (double)sum.own * 1e-3 / messages);
     if (options.allocationsFile)
         printf(",\"allocations_per_message\":%.2f,\"loop_allocations_per_message\":%.2f,\"allocated_bytes_per_message\":%.0f",
             (double)sum.allocations.calls / messages, (double)sum.allocations.loopCalls / messages,

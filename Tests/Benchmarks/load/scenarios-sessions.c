@@ -72,13 +72,17 @@ void churnScenario(void) {
     Connection *idle = openIdle((uint32_t)options.idle);
     churn(300, 1);
     turnFor(0.3);
-    uint64_t cpu = serverCpuNs(), began = nowNs();
+    watchThreads();
+    uint64_t own = ownCpuNs(), cpu = serverCpuNs(), began = nowNs();
     churn((uint32_t)options.connects, 2);
     double took = (double)(nowNs() - began) * 1e-9;
+    own = ownCpuNs() - own;
     turnFor(0.1); // what the last closes left to be done
     cpu = serverCpuNs() - cpu;
-    printf(",\"connects\":%d,\"seconds\":%.3f,\"connects_per_second\":%.0f,\"cpu_us_per_connect\":%.2f", options.connects,
-        took, options.connects / took, (double)cpu * 1e-3 / options.connects);
+    printf(",\"connects\":%d,\"seconds\":%.3f,\"connects_per_second\":%.0f,\"cpu_us_per_connect\":%.2f"
+           ",\"busiest_thread_us_per_connect\":%.2f,\"generator_cpu_us_per_connect\":%.2f",
+        options.connects, took, options.connects / took, (double)cpu * 1e-3 / options.connects,
+        (double)busiestThreadNs() * 1e-3 / options.connects, (double)own * 1e-3 / options.connects);
     countIdle(idle, (uint32_t)options.idle);
 }
 

@@ -4,6 +4,7 @@
 
 #include "../allocations.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,53 @@ uint64_t serverCpuNs(void) {
         die("the server %ld has gone", options.pid);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
+uint64_t ownCpuNs(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+enum { MOST_THREADS = 64 };
+static struct {
+    long id;
+    uint64_t ns;
+} threads[MOST_THREADS];
+static int threadCount;
+
+static uint64_t threadNs(const char *id) {
+    char path[320];
+    unsigned long long ns = 0;
+    snprintf(path, sizeof path, "/proc/%ld/task/%s/schedstat", options.pid, id);
+    FILE *file = fopen(path, "r");
+    if (!file) return 0;
+    if (fscanf(file, "%llu", &ns) != 1) ns = 0;
+    fclose(file);
+    return ns;
+}
+
+static uint64_t lookAtThreads(int isBeginning) {
+    char path[64];
+    uint64_t busiest = 0;
+    snprintf(path, sizeof path, "/proc/%ld/task", options.pid);
+    DIR *folder = opendir(path);
+    if (!folder) die("cannot read %s", path);
+    if (isBeginning) threadCount = 0;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (entry->d_name[0] == '.') continue;
+        uint64_t ns = threadNs(entry->d_name), before = 0;
+        long id = atol(entry->d_name);
+        for (int i = 0; i < threadCount && !isBeginning; i++) if (threads[i].id == id) before = threads[i].ns;
+        if (isBeginning && threadCount < MOST_THREADS) threads[threadCount].id = id, threads[threadCount++].ns = ns;
+        if (ns - before > busiest) busiest = ns - before;
+    }
+    closedir(folder);
+    return busiest;
+}
+
+// What the server's busiest thread has worked since `watchThreads`: with a core for each it is what takes the longest.
+void watchThreads(void) { lookAtThreads(1); }
+uint64_t busiestThreadNs(void) { return lookAtThreads(0); }
 
 void serverMemory(uint64_t *rss, uint64_t *pss) {
     char path[64], line[256];

@@ -117,6 +117,7 @@ let package = Package(
         tests("ContractTests", ["SQLiteStore", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),
         tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
         tests("LibWebSocketsTests", ["LibWebSockets"]),
+        tests("GatewayTests", ["Gateway", "LibWebSockets", "Switchboard", "CallCore", "CallWire"]),
         tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
         tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
         tests("ConfigurationTests", ["ringline"]),

@@ -89,12 +89,14 @@ def test_requests_and_sessions_meet_whatever_loop_they_are_on(world):
         callee.expect(type="offer", callId=f"c-{number}")
         waiting = Rest(world.server.url, world.token(caller.user))
         since, answers = waiting.log(f"c-{number}")["next"], []
-        poll = threading.Thread(
-            target=lambda: answers.append(waiting.log(f"c-{number}", since=since, wait=20)["signals"])
-        )
-        poll.start()
+
+        def poll(rest=waiting, call_id=f"c-{number}", since=since, answers=answers):
+            answers.append(rest.log(call_id, since=since, wait=20)["signals"])
+
+        polling = threading.Thread(target=poll)
+        polling.start()
         callee.ask(type="answer", callId=f"c-{number}", sdp=samples.ANSWER)
-        poll.join(10)
+        polling.join(10)
         waiting.close()
         assert answers[0][0]["type"] == "answer"
 
@@ -124,7 +126,8 @@ def test_an_abandoned_long_poll_is_forgotten(world):
 
 
 def test_a_reader_that_stops_reading_is_closed_wherever_it_is(world):
-    stuck = [RawSocket(world.server.port, world.token("10"), path=f"/ws?device=d{n}", receive_buffer=4096) for n in range(12)]
+    port, token = world.server.port, world.token("10")
+    stuck = [RawSocket(port, token, path=f"/ws?device=d{n}", receive_buffer=4096) for n in range(12)]
     large = "x" * 16000
     for user in range(12):
         caller = world.phone(f"c{user}")

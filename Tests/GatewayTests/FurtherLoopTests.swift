@@ -1,0 +1,226 @@
+import CallCore
+import CallWire
+import Foundation
+import LibWebSockets
+import Switchboard
+import Testing
+
+@testable import Gateway
+
+@Suite("What is on its way between two loops", .serialized)
+struct FurtherLoopTests {
+    @Test("waits at a full valve, and goes on when something was taken")
+    func valve() {
+        let valve = Valve(limit: 100)
+        let passed = Locked(0)
+        valve.enter(60)
+        // The limit is looked at before, so that one that is larger than all of it gets through too.
+        valve.enter(60)
+        let thread = Thread {
+            valve.enter(1)
+            passed.withLock { $0 = 1 }
+        }
+        thread.start()
+        #expect(!becomesTrue(within: 0.1) { passed.withLock { $0 == 1 } })
+        valve.leave(60)
+        #expect(becomesTrue { passed.withLock { $0 == 1 } })
+    }
+
+    @Test("waits no more once the other side has stopped")
+    func openForGood() {
+        let valve = Valve(limit: 1)
+        let passed = Locked(0)
+        valve.enter(1)
+        for _ in 0..<4 {
+            Thread {
+                valve.enter(1)
+                passed.withLock { $0 += 1 }
+            }.start()
+        }
+        valve.openForGood()
+        #expect(becomesTrue { passed.withLock { $0 == 4 } })
+    }
+
+    @Test("is refused when the loop has too much to do, and its peer is to be closed")
+    func orders() throws {
+        let world = try LoopWorld()
+        let link = LoopLink(world.loop)
+        let frame = [UInt8](repeating: 0, count: 1 << 20)
+        let connection = ConnectionID(rawValue: 1 << 32 | 1 << 24)
+        // The loop does not run: nothing is taken.
+        for number in 0..<63 {
+            #expect(link.send(frame, to: connection) == .queued, "frame \(number)")
+            link.flush()
+        }
+        #expect(link.send(frame, to: connection) == .overflow)
+        let thread = try #require(world.loop.start())
+        #expect(becomesTrue { world.loop.orderedBytes == 0 })
+        #expect(link.send(frame, to: connection) == .queued)
+        world.loop.stop()
+        thread.join()
+    }
+
+    @Test("stops a loop's reading while the owner does not take it, and is whole and in order in the end")
+    func news() throws {
+        let world = try LoopWorld()
+        let thread = try #require(world.loop.start())
+        let sender = try Sender(port: world.port)
+        let messages = 600
+        let sent = Locked(0)
+        Thread {
+            for number in 0..<messages {
+                sender.send(number)
+                sent.withLock { $0 += 1 }
+            }
+        }.start()
+        // Nobody takes anything: 36 MB do not fit into what a loop may have read and the kernel's buffers.
+        #expect(becomesTrue { world.heldBytes >= LoopLimits.news - 70_000 })
+        #expect(!becomesTrue(within: 2) { sent.withLock { $0 == messages } })
+        #expect(world.heldBytes < LoopLimits.news + (1 << 22))
+        world.takeAll()
+        #expect(becomesTrue { world.numbers.count == messages })
+        #expect(world.numbers == Array(0..<messages))
+        world.loop.stop()
+        thread.join()
+    }
+}
+
+/// A further loop beside a first one that never runs, and what it tells.
+private final class LoopWorld: @unchecked Sendable {
+    private struct Told {
+        var numbers: [Int] = []
+        var held: [@Sendable () -> Void] = []
+        var heldBytes = 0
+        var takes = false
+    }
+
+    private struct Anybody: Bouncer {
+        func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
+            guard let user = UserID("11") else { throw WireError(.unauthenticated, "") }
+            return Who(user: user, mark: TokenMark(rawValue: 1))
+        }
+        func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who {
+            try admit("", atSeconds: 0)
+        }
+    }
+
+    private final class Nobody: ServerDelegate {
+        func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
+            .refuse(HTTPResponse(status: 503))
+        }
+        func opened(_ connection: ConnectionID) {}
+        func received(_ message: RawSpan, on connection: ConnectionID) {}
+        func receivedPong(on connection: ConnectionID) {}
+        func closed(_ connection: ConnectionID, code: UInt16?) {}
+        func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {}
+        func abandoned(_ exchange: ExchangeID) {}
+    }
+
+    let loop: FurtherLoop
+    let port: Int
+    private let first: Server
+    private let told: Locked<Told>
+
+    init() throws {
+        var configuration = GatewayConfiguration()
+        configuration.server.host = "127.0.0.1"
+        configuration.server.loops = 2
+        first = try Server(configuration: configuration.server, delegate: Nobody())
+        port = first.port
+        let told = Locked(Told())
+        self.told = told
+        loop = FurtherLoop(door: Doorkeeper(configuration, bouncer: Anybody()), board: EngineBoard()) {
+            news,
+            _,
+            taken in
+            let takes = told.withLock { told in
+                for case .received(_, let bytes) in news {
+                    told.heldBytes += bytes.count
+                    told.numbers.append(Int(String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self)) ?? -1)
+                }
+                if !told.takes { told.held.append(taken) }
+                return told.takes
+            }
+            if takes { taken() }
+        }
+        try loop.listen(beside: first, loop: 1)
+        // Every connection is to come to the loop that runs.
+        first.stopListening()
+    }
+
+    var heldBytes: Int { told.withLock { $0.heldBytes } }
+    var numbers: [Int] { told.withLock { $0.numbers } }
+
+    func takeAll() {
+        let held = told.withLock { told in
+            told.takes = true
+            return told.held
+        }
+        for taken in held { taken() }
+    }
+}
+
+/// A WebSocket client of one blocking socket.
+private final class Sender: Sendable {
+    private let descriptor: Int32
+
+    init(port: Int) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let connected = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(connected == 0)
+        write(
+            Array(
+                """
+                GET /ws?token=t HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n
+                """.utf8
+            )
+        )
+        var answer = [UInt8](repeating: 0, count: 4_096)
+        let count = recv(descriptor, &answer, answer.count, 0)
+        try #require(String(decoding: answer.prefix(max(0, count)), as: UTF8.self).hasPrefix("HTTP/1.1 101"))
+    }
+
+    deinit { close(descriptor) }
+
+    /// A number, and blanks: 60,000 bytes.
+    func send(_ number: Int) {
+        var frame = Self.blank
+        for (index, byte) in "\(number)".utf8.enumerated() { frame[8 + index] = byte }
+        write(frame)
+    }
+
+    /// A final text frame, masked with zeros.
+    private static let blank =
+        [0x81, 0x80 | 126, UInt8(60_000 >> 8), UInt8(60_000 & 255), 0, 0, 0, 0]
+        + [UInt8](repeating: 0x20, count: 60_000)
+
+    private func write(_ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress.map { $0 + sent }, bytes.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return }
+            sent += count
+        }
+    }
+}
+
+/// Waits for a condition.
+private func becomesTrue(within seconds: Double = 10, _ condition: () -> Bool) -> Bool {
+    let end = Server.monotonicMilliseconds() + UInt64(seconds * 1_000)
+    while Server.monotonicMilliseconds() < end {
+        if condition() { return true }
+        usleep(1_000)
+    }
+    return condition()
+}

@@ -7,81 +7,83 @@ import Testing
 
 @testable import Gateway
 
-@Suite("What is on its way between two loops", .serialized)
-struct FurtherLoopTests {
-    @Test("waits at a full valve, and goes on when something was taken")
-    func valve() {
-        let valve = Valve(limit: 100)
-        let passed = Locked(0)
-        valve.enter(60)
-        // The limit is looked at before, so that one that is larger than all of it gets through too.
-        valve.enter(60)
-        let thread = Thread {
-            valve.enter(1)
-            passed.withLock { $0 = 1 }
-        }
-        thread.start()
-        #expect(!becomesTrue(within: 0.1) { passed.withLock { $0 == 1 } })
-        valve.leave(60)
-        #expect(becomesTrue { passed.withLock { $0 == 1 } })
-    }
-
-    @Test("waits no more once the other side has stopped")
-    func openForGood() {
-        let valve = Valve(limit: 1)
-        let passed = Locked(0)
-        valve.enter(1)
-        for _ in 0..<4 {
-            Thread {
+extension EveryTest {
+    @Suite("What is on its way between two loops")
+    struct FurtherLoopTests {
+        @Test("waits at a full valve, and goes on when something was taken")
+        func valve() {
+            let valve = Valve(limit: 100)
+            let passed = Locked(0)
+            valve.enter(60)
+            // The limit is looked at before, so that one that is larger than all of it gets through too.
+            valve.enter(60)
+            let thread = Thread {
                 valve.enter(1)
-                passed.withLock { $0 += 1 }
-            }.start()
-        }
-        valve.openForGood()
-        #expect(becomesTrue { passed.withLock { $0 == 4 } })
-    }
-
-    @Test("is refused when the loop has too much to do, and its peer is to be closed")
-    func orders() throws {
-        let world = try LoopWorld()
-        let link = LoopLink(world.loop)
-        let frame = [UInt8](repeating: 0, count: 1 << 20)
-        let connection = ConnectionID(rawValue: 1 << 32 | 1 << 24)
-        // The loop does not run: nothing is taken.
-        for number in 0..<63 {
-            #expect(link.send(frame, to: connection) == .queued, "frame \(number)")
-            link.flush()
-        }
-        #expect(link.send(frame, to: connection) == .overflow)
-        let thread = try #require(world.loop.start())
-        #expect(becomesTrue { world.loop.orderedBytes == 0 })
-        #expect(link.send(frame, to: connection) == .queued)
-        world.loop.stop()
-        thread.join()
-    }
-
-    @Test("stops a loop's reading while the owner does not take it, and is whole and in order in the end")
-    func news() throws {
-        let world = try LoopWorld()
-        let thread = try #require(world.loop.start())
-        let sender = try Sender(port: world.port)
-        let messages = 600
-        let sent = Locked(0)
-        Thread {
-            for number in 0..<messages {
-                sender.send(number)
-                sent.withLock { $0 += 1 }
+                passed.withLock { $0 = 1 }
             }
-        }.start()
-        // Nobody takes anything: 36 MB do not fit into what a loop may have read and the kernel's buffers.
-        #expect(becomesTrue { world.heldBytes >= LoopLimits.news - 70_000 })
-        #expect(!becomesTrue(within: 2) { sent.withLock { $0 == messages } })
-        #expect(world.heldBytes < LoopLimits.news + (1 << 22))
-        world.takeAll()
-        #expect(becomesTrue { world.numbers.count == messages })
-        #expect(world.numbers == Array(0..<messages))
-        world.loop.stop()
-        thread.join()
+            thread.start()
+            #expect(!becomesTrue(within: 0.1) { passed.withLock { $0 == 1 } })
+            valve.leave(60)
+            #expect(becomesTrue { passed.withLock { $0 == 1 } })
+        }
+
+        @Test("waits no more once the other side has stopped")
+        func openForGood() {
+            let valve = Valve(limit: 1)
+            let passed = Locked(0)
+            valve.enter(1)
+            for _ in 0..<4 {
+                Thread {
+                    valve.enter(1)
+                    passed.withLock { $0 += 1 }
+                }.start()
+            }
+            valve.openForGood()
+            #expect(becomesTrue { passed.withLock { $0 == 4 } })
+        }
+
+        @Test("is refused when the loop has too much to do, and its peer is to be closed")
+        func orders() throws {
+            let world = try LoopWorld()
+            let link = LoopLink(world.loop)
+            let frame = [UInt8](repeating: 0, count: 1 << 20)
+            let connection = ConnectionID(rawValue: 1 << 32 | 1 << 24)
+            // The loop does not run: nothing is taken.
+            for number in 0..<63 {
+                #expect(link.send(frame, to: connection) == .queued, "frame \(number)")
+                link.flush()
+            }
+            #expect(link.send(frame, to: connection) == .overflow)
+            let thread = try #require(world.loop.start())
+            #expect(becomesTrue { world.loop.orderedBytes == 0 })
+            #expect(link.send(frame, to: connection) == .queued)
+            world.loop.stop()
+            thread.join()
+        }
+
+        @Test("stops a loop's reading while the owner does not take it, and is whole and in order in the end")
+        func news() throws {
+            let world = try LoopWorld()
+            let thread = try #require(world.loop.start())
+            let sender = try Sender(port: world.port)
+            let messages = 600
+            let sent = Locked(0)
+            Thread {
+                for number in 0..<messages {
+                    sender.send(number)
+                    sent.withLock { $0 += 1 }
+                }
+            }.start()
+            // Nobody takes anything: 36 MB do not fit into what a loop may have read and the kernel's buffers.
+            #expect(becomesTrue { world.heldBytes >= LoopLimits.news - 70_000 })
+            #expect(!becomesTrue(within: 2) { sent.withLock { $0 == messages } })
+            #expect(world.heldBytes < LoopLimits.news + (1 << 22))
+            world.takeAll()
+            #expect(becomesTrue { world.numbers.count == messages })
+            #expect(world.numbers == Array(0..<messages))
+            world.loop.stop()
+            thread.join()
+        }
     }
 }
 

@@ -120,16 +120,5 @@ extension EveryTest {
                 if there > 1 { #expect(try TestServer(beside: first, loop: 1).port == port) }
             }
         }
-
-        @Test("have one limit together")
-        func limit() throws {
-            try run(2, { $0.maxConnections = 10 }) { loops in
-                let peers = (0..<10).map { _ in Peer(port: loops[0].port) }
-                for peer in peers { #expect(peer.upgrade()?.status == 101) }
-                for _ in 0..<20 { #expect(Peer(port: loops[0].port).isEnded()) }
-                peers[0].close()
-                #expect(wait { Peer(port: loops[0].port).upgrade()?.status == 101 })
-            }
-        }
     }
 }

@@ -166,9 +166,11 @@ public final class Gateway: @unchecked Sendable {
             // What handing over has led to is part of this turn.
             emptyInbox()
             turnEngines()
-            guard commitDue.map({ $0 <= clock.now() }) ?? false else { continue }
+            guard switchboard.hasChanges else { continue }
+            let now = clock.now()
+            if let commitDue, commitDue > now { continue }
             isBusy = true
-            switchboard.flush(at: clock.now(), into: &outputs)
+            switchboard.flush(at: now, into: &outputs)
             perform()
             isBusy = false
         } while !inbox.isEmpty
@@ -176,19 +178,21 @@ public final class Gateway: @unchecked Sendable {
         setTimer()
     }
 
-    /// When to commit what has changed; `nil` when nothing has.
+    /// When to commit what has changed; `nil` = at once, or when something has.
     ///
     /// At once where it is quiet. Otherwise commits keep a distance, so that one `fsync`, and one waking of the store's
     /// thread and of this one, pays for all that came in between; whoever waits for an ack waits as long.
     private var commitDue: Moment? {
-        guard let switchboard, switchboard.hasChanges else { return nil }
-        guard let lastCommit, !isDraining else { return clock.now() }
+        guard let switchboard, let lastCommit, switchboard.hasChanges, !isDraining else { return nil }
         return lastCommit + .milliseconds(configuration.commitSpacingMilliseconds)
     }
 
     private func setTimer() {
         guard let switchboard, let server else { return }
-        var next = [switchboard.deadline, engines.nextCheck, commitDue].compactMap { $0 }.min()
+        // No array of them: this is done after every turn.
+        var next = switchboard.deadline
+        if let check = engines.nextCheck { next = next.map { min($0, check) } ?? check }
+        if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
         if let drainBy {
             if isDeserted || clock.now() >= drainBy {
                 server.stop()

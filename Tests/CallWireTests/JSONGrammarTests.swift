@@ -5,6 +5,24 @@ import Testing
 /// Every value stands as a member of an object, as JSONTestSuite's stand in arrays.
 @Suite("JSON text")
 struct JSONGrammarTests {
+    @Test("takes every character of a string for what it is, wherever it stands")
+    func everyPlace() {
+        var wrong: [String] = []
+        for length in 0..<26 {
+            for place in 0...length {
+                for byte in UInt8(0)..<0x80 {
+                    var text = Array(#"{"k":""#.utf8) + Array(repeating: UInt8(ascii: "x"), count: length)
+                    text.insert(byte, at: 6 + place)
+                    text += Array(#""}"#.utf8)
+                    let mustEscape = byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+                    // A backslash before the closing quote, and before an x, is no better.
+                    if (fault(text) == nil) == mustEscape { wrong.append("byte \(byte) at \(place) of \(length)") }
+                }
+            }
+        }
+        #expect(wrong == [])
+    }
+
     @Test(
         "of every valid kind is taken",
         arguments: [

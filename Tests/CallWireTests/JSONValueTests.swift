@@ -126,7 +126,7 @@ struct JSONWriterTests {
             json.rawMembers(bytes(#""r":1,"s":2"#)[...])
             json.name("c" as String)
             json.value(true)
-            json.name("d\"")
+            json.name(escaping: "d\"")
             json.raw(bytes("[1]"))
             json.endObject()
         }

@@ -137,11 +137,8 @@ struct JSONScanner {
         var isPlain = true
         // An SDP is long: everything but a quote, a backslash or a control character is passed in one stride.
         while true {
-            let rest = text.extracting(place..<end)
-            for index in rest.indices {
-                guard Self.isOrdinary(rest[index]) else { break }
-                place += 1
-            }
+            while place + 8 <= end, Self.areOrdinary(text.extracting(place..<place + 8)) { place += 8 }
+            while place < end, Self.isOrdinary(text[place]) { place += 1 }
             guard place < end else { throw .syntax }
             let byte = text[place]
             place += 1
@@ -171,6 +168,21 @@ struct JSONScanner {
     @inline(__always)
     static func isOrdinary(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+
+    /// Whether eight bytes stand for themselves, all at once; one before which a zero or a smaller byte stands may be
+    /// doubted in vain.
+    @inline(__always)
+    private static func areOrdinary(_ eight: Span<UInt8>) -> Bool {
+        var word: UInt64 = 0
+        for index in 0..<8 { word |= UInt64(eight[index]) << UInt64(8 * index) }
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        // A byte's highest bit is set where the byte less the bound falls below zero (Mycroft's test).
+        let control = (word &- ones &* 0x20) & ~word
+        let quote = word ^ ones &* 0x22
+        let backslash = word ^ ones &* 0x5C
+        let found = control | (quote &- ones) & ~quote | (backslash &- ones) & ~backslash
+        return found & (ones &* 0x80) == 0
     }
 
     private mutating func number(_ text: Span<UInt8>) throws(JSONFault) {

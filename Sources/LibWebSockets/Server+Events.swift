@@ -29,7 +29,7 @@ extension Server {
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: return upgradeAsked(wsi, slot, id, bytes)
         case LWS_CALLBACK_ESTABLISHED: return established(wsi, slot, id)
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
-            return peerCloses(slot, UnsafeRawBufferPointer(start: bytes, count: count))
+            return peerCloses(wsi, slot, UnsafeRawBufferPointer(start: bytes, count: count))
         case LWS_CALLBACK_WS_SERVER_DROP_PROTOCOL: libraryCloses(wsi, slot, id)
         case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP: retire(slot, id)
         case LWS_CALLBACK_WSI_DESTROY:

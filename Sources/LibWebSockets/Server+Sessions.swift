@@ -211,6 +211,8 @@ extension Server {
 
     /// Ends a session whose peer broke a rule.
     private func fail(_ wsi: OpaquePointer, _ slot: Int, _ code: UInt16, _ reason: String) -> Int32 {
+        // What earlier frames of this turn have for an answer.
+        sendOut(slot)
         table[slot].closeCode = code
         setCloseReason(wsi, code, Array(reason.utf8))
         retire(slot, table.id(of: slot))
@@ -232,7 +234,13 @@ extension Server {
         retire(slot, id)
     }
 
-    func peerCloses(_ slot: Int, _ payload: UnsafeRawBufferPointer) -> Int32 {
+    /// The peer closes: what is queued in this turn goes out, then the library returns its close frame.
+    func peerCloses(_ wsi: OpaquePointer, _ slot: Int, _ payload: UnsafeRawBufferPointer) -> Int32 {
+        if payload.count == 1 { return fail(wsi, slot, 1002, "a code has two bytes") }
+        if payload.count > 2, !isUTF8(UnsafeRawBufferPointer(rebasing: payload[2...])) {
+            return fail(wsi, slot, 1007, "invalid UTF-8")
+        }
+        sendOut(slot)
         table[slot].closeCode = payload.count >= 2 ? UInt16(payload[0]) << 8 | UInt16(payload[1]) : 1005
         retire(slot, table.id(of: slot))
         return 0

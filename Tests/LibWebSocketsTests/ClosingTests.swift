@@ -17,6 +17,43 @@ extension EveryTest {
             }
         }
 
+        @Test("by the peer comes after what its last frames, in the same packet, had for an answer")
+        func behindFrames() throws {
+            try TestServer.run(
+                { _ in },
+                { $0.onMessage = { server, text, id in _ = server.send(frame("to " + text), to: id) } },
+                { test in
+                    let endings: [(frame: [UInt8], code: Int)] = [
+                        (Peer.frame(8, [0x03, 0xE8]), 1000), (Peer.frame(1, [0xFF]), 1007),
+                    ]
+                    for ending in endings {
+                        let peer = Peer(port: test.port)
+                        peer.upgrade()
+                        peer.send(Peer.frame(1, Array("a".utf8)) + Peer.frame(1, Array("b".utf8)) + ending.frame)
+                        #expect(peer.readFrame()?.text == "to a")
+                        #expect(peer.readFrame()?.text == "to b")
+                        #expect(peer.readFrame()?.code == ending.code)
+                    }
+                }
+            )
+        }
+
+        @Test(
+            "by the peer in a way that RFC 6455 forbids is answered with what is wrong about it",
+            arguments: [([0x03], 1002), ([0x03, 0xE8, 0xFF, 0xFE], 1007), ([0x03, 0xE8, 0xC3], 1007)]
+                as [([UInt8], Int)]
+        )
+        func forbidden(_ payload: [UInt8], _ code: Int) throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.upgrade()
+                peer.send(Peer.frame(8, payload))
+                #expect(peer.readFrame()?.code == code)
+                #expect(peer.isEnded())
+                #expect(test.hears("closed \(code)"))
+            }
+        }
+
         @Test("by a broken connection has no code")
         func broken() throws {
             try TestServer.run { test in

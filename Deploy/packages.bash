@@ -24,6 +24,8 @@ TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind)
 DEPLOYMENT_PACKAGES=(python3 python3-venv shellcheck systemd libpcre2-8-0 libcrypt1 zlib1g)
 # shellcheck disable=SC2034
 IMAGE_PACKAGES=(buildah podman runc debootstrap)
+# shellcheck disable=SC2034
+ENGINE_PACKAGES=(docker.io docker-compose)
 
 # What Tests/fresh needs to make a pristine Debian, with a network of its own.
 # shellcheck disable=SC2034

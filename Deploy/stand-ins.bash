@@ -86,3 +86,27 @@ build_image() {
     [ -z "$mirror" ] || mounts+=(-v "$mirror:$mirror:ro")
     bud "${mounts[@]}" "$@" >"$images/build.log" 2>&1 || { tail -n 40 "$images/build.log" >&2; return 1; }
 }
+
+# docker_of_our_own -- a docker engine for as long as the test runs, with storage of its own and the images that podman has.
+# It leaves the machine's packet filter alone, so containers reach nothing outside: what must be built from the network is
+# built with the host's.
+docker_of_our_own() {
+    local socket=$images/docker/socket
+    mkdir -p "$images/docker"
+    dockerd --iptables=false --bridge=none --storage-driver=overlay2 --data-root "$images/docker/data" \
+        --exec-root "$images/docker/exec" --pidfile "$images/docker/pid" --host "unix://$socket" \
+        --default-ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" >"$images/docker/log" 2>&1 &
+    dockerd=$!
+    trap 'kill "$dockerd" 2>/dev/null; wait "$dockerd" 2>/dev/null' EXIT
+    export DOCKER_HOST=unix://$socket
+    for _ in $(seq 100); do
+        if docker info >/dev/null 2>&1; then break; fi
+        sleep 0.2
+    done
+    local image
+    for image in docker.io/library/debian:bookworm-slim localhost/ringline:test; do
+        podman save -q --format docker-archive "$image" | docker load -q || { tail "$images/docker/log"; return 1; }
+    done
+    docker tag localhost/ringline:test ringline:latest &&
+        DOCKER_BUILDKIT=0 docker build -q --network host -t ringline-coturn Deploy/coturn
+}

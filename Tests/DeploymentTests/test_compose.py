@@ -29,7 +29,8 @@ def run(*command, **environment) -> str:
 def up():
     """What `Deploy/up` printed."""
     yield run("./up", *OPTIONS, TURN_HOST="127.0.0.1", NOFILE="20000")
-    subprocess.run([*COMPOSE, "-p", "ringline", "-f", "compose.yaml", "down", "-v"], cwd=DEPLOY, timeout=60, capture_output=True)
+    down = [*COMPOSE, "-p", "ringline", "-f", "compose.yaml", "down", "-v"]
+    subprocess.run(down, cwd=DEPLOY, timeout=60, capture_output=True)
 
 
 @pytest.mark.timeout(1500)

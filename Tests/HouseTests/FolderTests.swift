@@ -50,7 +50,10 @@ struct FolderTests {
 
     @Test("has scripts that can be run as they are")
     func executable() {
-        for script in ["Deploy/run", "Deploy/test", "Deploy/up", "Tests/run", "Tests/newcomer", "Tests/fresh", ".ci/run"] {
+        let scripts = [
+            "Deploy/run", "Deploy/test", "Deploy/up", "Tests/run", "Tests/newcomer", "Tests/fresh", ".ci/run",
+        ]
+        for script in scripts {
             #expect(
                 FileManager.default.isExecutableFile(atPath: Repository.root.appending(path: script).path),
                 "\(script)"

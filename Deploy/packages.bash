@@ -29,7 +29,7 @@ ENGINE_PACKAGES=(docker.io docker-compose)
 
 # What Tests/fresh needs to make a pristine Debian, with a network of its own.
 # shellcheck disable=SC2034
-FRESH_PACKAGES=(git debootstrap slirp4netns iproute2 util-linux)
+FRESH_PACKAGES=(git debootstrap slirp4netns iproute2 util-linux procps)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }

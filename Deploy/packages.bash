@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The Debian 12 packages that Ringline needs, in one place. Sourced by Deploy/run and Tests/run; the Dockerfile names
-# the same RUN_PACKAGES in its last stage. `install_missing NAME…` installs only what is not there.
+# The Debian 12 packages that Ringline needs, in one place. Sourced by Deploy/run, Deploy/test and Tests/run; the Dockerfile
+# names the same RUN_PACKAGES in its runtime stage. `install_missing NAME…` installs only what is not there.
 
 # What a Swift toolchain needs on a bare Debian 12 before it can build anything, and fetch its packages.
 # shellcheck disable=SC2034 # used by whoever sources this
@@ -18,6 +18,18 @@ RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0
 # What the tests need on top of all that.
 # shellcheck disable=SC2034
 TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind)
+
+# What Deploy/test needs: systemd-analyze, what nginx is linked with; and to build images where there is no docker engine.
+# shellcheck disable=SC2034
+DEPLOYMENT_PACKAGES=(python3 python3-venv shellcheck systemd libpcre2-8-0 libcrypt1 zlib1g)
+# shellcheck disable=SC2034
+IMAGE_PACKAGES=(buildah podman runc debootstrap)
+# shellcheck disable=SC2034
+ENGINE_PACKAGES=(docker.io docker-compose)
+
+# What Tests/fresh needs to make a pristine Debian, with a network of its own.
+# shellcheck disable=SC2034
+FRESH_PACKAGES=(git debootstrap slirp4netns iproute2 util-linux procps)
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
@@ -44,4 +56,17 @@ install_missing() {
 
 need_swift() {
     command -v swift >/dev/null || die "no swift on PATH: install the Swift 6.3 toolchain, https://www.swift.org/install/linux"
+}
+
+# prepare_python FOLDER REQUIREMENTS -- makes a virtual environment, unless it is there.
+prepare_python() {
+    local venv=$1 requirements=$2 stamp want
+    stamp=$venv/stamp
+    want=$(python3 --version; cat "$requirements")
+    if [ ! -x "$venv/bin/python" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
+        rm -rf "$venv"
+        python3 -m venv "$venv" && "$venv/bin/python" -m pip install -q --disable-pip-version-check -r "$requirements" ||
+            return 1
+        printf '%s\n' "$want" >"$stamp"
+    fi
 }

@@ -50,7 +50,10 @@ struct FolderTests {
 
     @Test("has scripts that can be run as they are")
     func executable() {
-        for script in ["Deploy/run", "Tests/run", ".ci/run"] {
+        let scripts = [
+            "Deploy/run", "Deploy/test", "Deploy/up", "Tests/run", "Tests/newcomer", "Tests/fresh", ".ci/run",
+        ]
+        for script in scripts {
             #expect(
                 FileManager.default.isExecutableFile(atPath: Repository.root.appending(path: script).path),
                 "\(script)"
@@ -62,8 +65,9 @@ struct FolderTests {
     func imagePackages() throws {
         let list = try #require(Repository.text(of: "Deploy/packages.bash").firstMatch(of: /RUN_PACKAGES=\(([^)]*)\)/))
         let dockerfile = Repository.text(of: "Deploy/Dockerfile")
-        let last = try #require(dockerfile.ranges(of: "\nFROM ").last)
-        let words = Set(dockerfile[last.upperBound...].split { $0.isWhitespace || $0 == "\\" })
+        let stages = dockerfile.split(separator: "\nFROM ")
+        let runtime = try #require(stages.first { $0.prefix { !$0.isNewline }.hasSuffix(" AS runtime") })
+        let words = Set(runtime.split { $0.isWhitespace || $0 == "\\" })
         expectNone(
             Set(list.1.split { $0.isWhitespace }).subtracting(words).map(String.init).sorted(),
             "not in the image"

@@ -1,0 +1,112 @@
+# shellcheck shell=bash
+# Images without a registry. Sourced by Deploy/test where no docker engine answers: buildah and podman, with stand-ins for
+# the two public base images, made of Debian's own packages and the Swift toolchain of this machine. What they show: every
+# package name, path, stage, user and check in the Dockerfile holds. What they cannot: that the public tags hold the same.
+# Needs root.
+
+images=${RINGLINE_IMAGE_STATE:-/var/cache/ringline-images}
+
+# engine_of_our_own -- storage and settings that touch nothing of the machine's own podman.
+engine_of_our_own() {
+    mkdir -p "$images"
+    cat >"$images/storage.conf" <<TEXT
+[storage]
+driver = "overlay"
+graphroot = "$images/storage"
+runroot = "$images/run"
+TEXT
+    # Limits that this process may hand on; podman's own default is refused where CAP_SYS_RESOURCE is missing.
+    cat >"$images/containers.conf" <<TEXT
+[containers]
+default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=4096:4096"]
+[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[engine.runtimes]
+runc = ["$(command -v runc)"]
+TEXT
+    export CONTAINERS_STORAGE_CONF=$images/storage.conf CONTAINERS_CONF=$images/containers.conf
+}
+
+bud() { buildah bud --isolation chroot --pull-never --format docker --layers "$@"; }
+
+# package_mirror -- the folder that git takes for https://github.com, if there is one.
+package_mirror() {
+    git config --get-regexp '^url\..*\.insteadof$' 2>/dev/null |
+        awk '$2 == "https://github.com/" && /^url\.\// { sub(/^url\./, "", $1); sub(/\/?\.insteadof$/, "", $1); print $1; exit }'
+}
+
+toolchain() { dirname "$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")"; }
+
+# debian_stand_in -- debian:bookworm-slim: minbase, less documents and caches.
+debian_stand_in() {
+    ! podman image exists docker.io/library/debian:bookworm-slim || return 0
+    say "stand-in for debian:bookworm-slim"
+    local root=$images/slim
+    rm -rf "$root"
+    debootstrap --variant=minbase bookworm "$root" >"$images/debootstrap.log" 2>&1 || return 1
+    # shellcheck disable=SC2016 # the words are apt's
+    apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' | sort -u |
+        awk '{ all[$1 " " $2] = all[$1 " " $2] " " $3 } END { for (each in all) print "deb " each all[each] }' \
+            >"$root/etc/apt/sources.list"
+    rm -rf "$root"/var/cache/apt/* "$root"/var/lib/apt/lists/* "$root"/usr/share/{doc,man,locale,info}/* "$root"/var/log/*.log
+    printf 'path-exclude /usr/share/%s/*\n' doc man locale info >"$root/etc/dpkg/dpkg.cfg.d/docker"
+    printf '%s\n' 'Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";' \
+        'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };' >"$root/etc/apt/apt.conf.d/docker-clean"
+    tar -C "$root" --numeric-owner -cf - . |
+        podman import -q --change 'CMD ["bash"]' - docker.io/library/debian:bookworm-slim >/dev/null || return 1
+    rm -rf "$root"
+}
+
+# swift_stand_in -- swift:6.3-bookworm: the public image's packages; the toolchain itself is mounted when it builds.
+swift_stand_in() {
+    ! podman image exists docker.io/library/swift:6.3-bookworm || return 0
+    say "stand-in for swift:6.3-bookworm"
+    local mirror
+    mirror=$(package_mirror)
+    mkdir -p "$images/swift"
+    cat >"$images/swift/Dockerfile" <<TEXT
+FROM debian:bookworm-slim
+RUN apt-get -q update && DEBIAN_FRONTEND=noninteractive apt-get -q install -y binutils libicu-dev libcurl4-openssl-dev \
+    libedit-dev libsqlite3-dev libncurses-dev libpython3-dev libxml2-dev pkg-config uuid-dev tzdata git gcc \
+    libstdc++-12-dev && rm -r /var/lib/apt/lists/*
+RUN ${mirror:+git config --system url.$mirror/.insteadOf https://github.com/ &&} true
+ENV PATH=$(toolchain)/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+TEXT
+    bud -t docker.io/library/swift:6.3-bookworm "$images/swift" >"$images/swift.log" 2>&1 ||
+        { tail -n 20 "$images/swift.log" >&2; return 1; }
+}
+
+# build_image ARGUMENT… -- one image of the checkout.
+build_image() {
+    local swift mirror mounts
+    swift=$(toolchain) mirror=$(package_mirror)
+    mounts=(-v "$swift:$swift:ro")
+    [ -z "$mirror" ] || mounts+=(-v "$mirror:$mirror:ro")
+    bud "${mounts[@]}" "$@" >"$images/build.log" 2>&1 || { tail -n 40 "$images/build.log" >&2; return 1; }
+}
+
+# docker_of_our_own -- a docker engine for as long as the test runs, with storage of its own and the images that podman has.
+# It leaves the machine's packet filter alone, so containers reach nothing outside: what must be built from the network is
+# built with the host's.
+docker_of_our_own() {
+    local socket=$images/docker/socket
+    mkdir -p "$images/docker"
+    dockerd --iptables=false --bridge=none --storage-driver=overlay2 --data-root "$images/docker/data" \
+        --exec-root "$images/docker/exec" --pidfile "$images/docker/pid" --host "unix://$socket" \
+        --default-ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" >"$images/docker/log" 2>&1 &
+    dockerd=$!
+    trap 'kill "$dockerd" 2>/dev/null; wait "$dockerd" 2>/dev/null' EXIT
+    export DOCKER_HOST=unix://$socket
+    for _ in $(seq 100); do
+        if docker info >/dev/null 2>&1; then break; fi
+        sleep 0.2
+    done
+    local image
+    for image in docker.io/library/debian:bookworm-slim localhost/ringline:test; do
+        podman save -q --format docker-archive "$image" | docker load -q || { tail "$images/docker/log"; return 1; }
+    done
+    docker tag localhost/ringline:test ringline:latest &&
+        DOCKER_BUILDKIT=0 docker build -q --network host -t ringline-coturn Deploy/coturn
+}

@@ -1,0 +1,58 @@
+"""The files below Deploy, tried as an operator would use them. `Deploy/test` runs these; see there."""
+
+import pathlib
+import socket
+import ssl
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "Deploy"
+sys.path.insert(0, str(ROOT / "Tests/EndToEndTests"))
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def replaced(text: str, *pairs: tuple[str, str]) -> str:
+    """The text with other places and ports in it; each of the old ones must be there."""
+    for old, new in pairs:
+        assert old in text, f"{old!r} is not in the file any more"
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory) -> tuple[pathlib.Path, pathlib.Path, ssl.SSLContext]:
+    """A certificate for localhost, its key, and a client's context that trusts it."""
+    import datetime
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("tls")
+    chain, secret = folder / "fullchain.pem", folder / "privkey.pem"
+    chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    secret.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return chain, secret, ssl.create_default_context(cafile=str(chain))

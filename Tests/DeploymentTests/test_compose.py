@@ -1,0 +1,67 @@
+"""`Deploy/up` with a real docker engine: both services become healthy, and coturn takes what Ringline hands out."""
+
+import json
+import os
+import re
+import subprocess
+
+import httpx
+import pytest
+from conftest import DEPLOY
+from tokens import mint
+
+ALLOCATED = re.compile(r"allocate response received:\s*(?:\d+: : )?success")
+# As Deploy/up chooses.
+HAS_PLUGIN = subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
+COMPOSE = ["docker", "compose"] if HAS_PLUGIN else ["docker-compose"]
+OPTIONS = os.environ.get("RINGLINE_UP", "").split()
+
+
+def run(*command, **environment) -> str:
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=1200, cwd=DEPLOY, env=os.environ | environment
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def up():
+    """What `Deploy/up` printed."""
+    yield run("./up", *OPTIONS, TURN_HOST="127.0.0.1", NOFILE="20000")
+    down = [*COMPOSE, "-p", "ringline", "-f", "compose.yaml", "down", "-v"]
+    subprocess.run(down, cwd=DEPLOY, timeout=60, capture_output=True)
+
+
+@pytest.mark.timeout(1500)
+def test_one_command_brings_both_up_healthy(up):
+    assert "docker exec" in up
+    names = run("docker", "ps", "--format", "{{.Names}} {{.Status}}")
+    assert names.count("(healthy)") >= 2, names
+
+
+def test_coturn_takes_the_credential_that_ringline_hands_out(up):
+    secret = (DEPLOY / "secrets/jwt-secret").read_bytes().removesuffix(b"\n")
+    answer = httpx.get(
+        "http://127.0.0.1:8080/api/turn-cred",
+        headers={"Authorization": f"Bearer {mint(secret, '11')}"},
+        trust_env=False,
+    )
+    given = answer.json()
+    coturn = run("docker", "ps", "-q", "--filter", "ancestor=ringline-coturn").strip()
+    client = ["docker", "exec", coturn, "timeout", "5", "turnutils_uclient", "-v", "-y", "-c", "-m", "1", "-n", "1"]
+    for credential, wanted in ((given["credential"], True), ("wrong", False)):
+        command = [*client, "-u", given["username"], "-w", credential, "127.0.0.1"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        said = done.stdout + done.stderr
+        assert bool(ALLOCATED.search(said)) is wanted, said[-1500:]
+        # What is allocated leads nowhere inside.
+        assert not wanted or "403" in said or "error" in said.lower(), said[-1500:]
+
+
+def test_the_secrets_are_nowhere_but_in_their_files(up):
+    for name in ("jwt-secret", "turn-secret"):
+        secret = (DEPLOY / "secrets" / name).read_text().strip()
+        for container in run("docker", "ps", "-q").split():
+            assert secret not in json.dumps(json.loads(run("docker", "inspect", container)))
+            assert secret not in run("docker", "top", container, "-eo", "pid,args")

@@ -1,0 +1,195 @@
+"""The image as it is run: locked down, stopped in mid-call, started anew on the same volume.
+
+`Deploy/test image` sets RINGLINE_ENGINE (docker, or podman with its options) and RINGLINE_IMAGES.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import time
+import uuid
+
+import httpx
+import pytest
+import samples
+from conftest import free_port
+from phone import Phone
+from rest import Rest
+
+ENGINE = shlex.split(os.environ.get("RINGLINE_ENGINE", "docker"))
+ENGINE_RUN = shlex.split(os.environ.get("RINGLINE_ENGINE_RUN", ""))
+IMAGES = os.environ.get("RINGLINE_IMAGES", "ringline:test ringline:test-minimal").split()
+
+
+def engine(*arguments, check=True) -> str:
+    done = subprocess.run([*ENGINE, *arguments], capture_output=True, text=True, timeout=90)
+    assert not check or done.returncode == 0, f"{arguments[0]}: {done.stderr[-2000:]}"
+    return done.stdout.strip()
+
+
+class Container:
+    """One run of the image, with a volume that outlives it."""
+
+    def __init__(self, image: str, volume: str, port: int, admin: int):
+        self.image, self.volume, self.name = image, volume, f"ringline-test-{uuid.uuid4().hex[:8]}"
+        self.url, self.admin_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{admin}"
+        self.ws_url = f"ws://127.0.0.1:{port}/ws"
+        self.settings = [f"RINGLINE_LISTEN=127.0.0.1:{port}", f"RINGLINE_ADMIN_LISTEN=127.0.0.1:{admin}"]
+
+    def start(self) -> "Container":
+        locked = "--read-only --cap-drop=all --security-opt=no-new-privileges --memory=256m --pids-limit=64".split()
+        settings = [part for each in self.settings for part in ("--env", each)]
+        began = time.monotonic()
+        engine(
+            "run", "-d", "--name", self.name, "--network=host", *locked, *ENGINE_RUN, *settings,
+            "--volume", f"{self.volume}:/data", self.image,
+        )  # fmt: skip
+        deadline = began + 30
+        while True:
+            try:
+                if httpx.get(self.admin_url + "/readyz", trust_env=False, timeout=2).status_code == 200:
+                    break
+            except httpx.TransportError:
+                pass
+            assert time.monotonic() < deadline, engine("logs", self.name, check=False)[-2000:]
+            time.sleep(0.01)
+        self.start_seconds = time.monotonic() - began
+        return self
+
+    def inspect(self) -> dict:
+        return json.loads(engine("inspect", self.name))[0]
+
+    @property
+    def pid(self) -> int:
+        """The server's own process, a child of tini."""
+        tini = self.inspect()["State"]["Pid"]
+        with open(f"/proc/{tini}/task/{tini}/children") as children:
+            (server,) = children.read().split()
+        return int(server)
+
+    def status(self) -> dict[str, list[str]]:
+        with open(f"/proc/{self.pid}/status") as lines:
+            return {name: rest.split() for name, rest in (line.split(":", 1) for line in lines)}
+
+    def token(self, user: str) -> str:
+        return engine("exec", self.name, "ringline", "token", "--data", "/data", "--user", user)
+
+    def phone(self, user: str, token: str) -> Phone:
+        return Phone(self.ws_url, token, device=f"phone-{user}")
+
+    def stop(self) -> tuple[int, float]:
+        """SIGTERM; the exit code, and how many seconds it took."""
+        began = time.monotonic()
+        engine("stop", "-t", "10", self.name)
+        return self.inspect()["State"]["ExitCode"], time.monotonic() - began
+
+    def remove(self):
+        engine("rm", "-f", self.name, check=False)
+
+
+@pytest.fixture(params=IMAGES)
+def make_container(request):
+    volume = f"ringline-test-{uuid.uuid4().hex[:8]}"
+    ports = free_port(), free_port()
+    made = []
+
+    def make() -> Container:
+        made.append(Container(request.param, volume, *ports))
+        return made[-1].start()
+
+    yield make
+    for each in made:
+        each.remove()
+    engine("volume", "rm", "-f", volume, check=False)
+
+
+def test_a_call_goes_on_over_a_restart_of_the_container(make_container, capsys):
+    first = make_container()
+    rest_kib = int(first.status()["VmRSS"][0])
+    tokens = {user: first.token(user) for user in ("10", "11")}
+    taro, hanako = first.phone("11", tokens["11"]), first.phone("10", tokens["10"])
+    taro.ring("10", "c-1")
+    hanako.expect(type="offer", callId="c-1")
+    hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    taro.expect(type="answer", callId="c-1")
+    taro.ask(type="connected", callId="c-1")
+    said = taro.ask(type="info", callId="c-1", data="before")
+
+    code, seconds = first.stop()
+    assert [phone.close_code() for phone in (taro, hanako)] == [1001, 1001]
+    assert code == 0 and seconds < 10
+    logs = engine("logs", first.name)
+    assert not [token for token in tokens.values() if token.rsplit(".", 1)[1] in logs]
+
+    second = make_container()
+    taro, hanako = second.phone("11", tokens["11"]), second.phone("10", tokens["10"])
+    log = Rest(second.url, tokens["10"]).log("c-1")
+    assert log["state"] == "active"
+    assert [each["data"] for each in log["signals"] if each["type"] == "info"] == ["before"]
+    after = taro.ask(type="info", callId="c-1", data="after")
+    assert after["seq"] > said["seq"]
+    assert hanako.expect(type="info", data="after")["callId"] == "c-1"
+    hanako.ask(type="end", callId="c-1")
+    assert taro.expect(type="call", state="ended")["reason"] == "hangup"
+    assert second.stop()[0] == 0
+
+    size = int(json.loads(engine("image", "inspect", first.image))[0]["Size"])
+    with capsys.disabled():
+        print(
+            f"\n{first.image}: image {size / 1e6:.1f} MB, ready {first.start_seconds:.2f} s after `run`, "
+            f"{rest_kib / 1024:.1f} MiB resident at rest, ended {seconds:.2f} s after `stop`"
+        )
+
+
+def test_it_has_no_more_rights_than_it_needs(make_container):
+    container = make_container()
+    status = container.status()
+    assert status["Uid"] == ["10001"] * 4 and status["Gid"] == ["10001"] * 4
+    assert int(status["CapEff"][0], 16) == int(status["CapBnd"][0], 16) == 0
+    assert status["NoNewPrivs"] == ["1"] and status["Seccomp"] == ["2"]
+    with open(f"/proc/{container.pid}/mountinfo") as mounts:
+        (root,) = [line.split() for line in mounts if line.split()[4] == "/"]
+    assert "ro" in root[5].split(",")
+
+
+def test_what_it_keeps_is_for_its_user_alone(make_container):
+    container = make_container()
+    container.token("11")
+    folder = json.loads(engine("volume", "inspect", container.volume))[0]["Mountpoint"]
+    kept = list(os.scandir(folder))
+    assert {"development-jwt-secret"} <= {each.name for each in kept}
+    for each in kept:
+        assert (each.stat().st_uid, oct(each.stat().st_mode & 0o777)) == (10001, "0o600"), each.name
+
+
+def test_it_says_by_itself_whether_it_is_healthy(make_container):
+    container = make_container()
+    config = container.inspect()["Config"]
+    assert config["Healthcheck"]["Test"] == ["CMD", "ringline", "health"]
+    # The very command of the check, in the container, with its environment.
+    assert '"ok"' in engine("exec", container.name, *config["Healthcheck"]["Test"][1:])
+    assert '"ok"' in engine("exec", container.name, "ringline", "health", "--ready")
+
+
+def test_it_has_the_labels_of_the_open_container_initiative(make_container):
+    container = make_container()
+    labels = container.inspect()["Config"]["Labels"]
+    version = engine("exec", container.name, "ringline", "version").removeprefix("ringline ")
+    assert labels["org.opencontainers.image.title"] == "Ringline"
+    assert labels["org.opencontainers.image.licenses"] == "MIT"
+    assert labels["org.opencontainers.image.version"] == version
+    assert labels["org.opencontainers.image.revision"]
+
+
+def test_the_minimal_image_holds_no_shell(tmp_path):
+    minimal = [image for image in IMAGES if image.endswith("-minimal")]
+    for image in minimal:
+        name = f"ringline-test-{uuid.uuid4().hex[:8]}"
+        engine("create", "--name", name, image)
+        try:
+            for program in ("/bin/sh", "/usr/bin/sh", "/usr/bin/apt-get"):
+                gone = subprocess.run([*ENGINE, "cp", f"{name}:{program}", str(tmp_path)], capture_output=True)
+                assert gone.returncode != 0, f"{image} holds {program}"
+        finally:
+            engine("rm", "-f", name)

@@ -1,0 +1,143 @@
+"""What must agree among the files below Deploy, and with the server that they run."""
+
+import re
+
+import yaml
+from conftest import DEPLOY, ROOT
+
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+OBJECTS = [
+    one
+    for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    for one in yaml.safe_load_all(path.read_text())
+    if one
+]
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+
+
+def of(kind: str) -> list[dict]:
+    return [one for one in OBJECTS if one["kind"] == kind]
+
+
+def only(kind: str) -> dict:
+    (one,) = of(kind)
+    return one
+
+
+def pod() -> dict:
+    return only("StatefulSet")["spec"]["template"]
+
+
+def container() -> dict:
+    (one,) = pod()["spec"]["containers"]
+    return one
+
+
+def holds(labels: dict, wanted: dict) -> bool:
+    return wanted.items() <= labels.items()
+
+
+def test_every_variable_is_one_that_the_server_reads():
+    known = set(re.findall(r"`(RINGLINE_[A-Z_]+)`", (ROOT / "README.md").read_text()))
+    assert len(known) > 20
+    kinds = (".yaml", ".service", ".conf")
+    files = [path for path in DEPLOY.rglob("*") if path.suffix in kinds or path.name == "Dockerfile"]
+    named = {name for path in files for name in re.findall(r"\bRINGLINE_[A-Z_]+\b", path.read_text())}
+    assert "RINGLINE_TURN_SECRET_FILE" in named
+    assert not named - known, "misspelt, or not in README.md's table"
+
+
+def test_the_image_says_the_servers_version():
+    source = (ROOT / "Sources/ringline/RinglineCommand.swift").read_text()
+    version = re.search(r'static let text = "([^"]+)"', source).group(1)
+    assert set(re.findall(r"^ARG VERSION=(.*)$", DOCKERFILE, re.M)) == {version}
+    assert container()["image"].endswith(f":{version}")
+
+
+def test_both_images_are_run_alike():
+    stages = {stage.split("\n")[0]: stage for stage in re.split(r"^FROM ", DOCKERFILE, flags=re.M)}
+    minimal, whole = (
+        stage[stage.index("ARG VERSION") :].split("\n\n")[0].replace("PATH=/usr/bin ", "").strip()
+        for name, stage in stages.items()
+        if name in ("scratch AS minimal", "runtime AS debian")
+    )
+    assert minimal == whole
+
+
+def test_the_dockerfile_is_one_for_every_builder():
+    for pattern in (r"^# *syntax=", r"<<", r"--mount=", r"COPY .*--(chmod|link)"):
+        assert not re.search(pattern, DOCKERFILE, re.M), f"{pattern}: classic docker or buildah 1.28 would not take it"
+
+
+def test_nothing_runs_as_root_or_may_write_where_it_need_not():
+    for name, service in COMPOSE["services"].items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert "no-new-privileges:true" in service["security_opt"], name
+        assert service["mem_limit"] and service["cpus"] and service["pids_limit"] and service["healthcheck"], name
+    for path in (DEPLOY / "Dockerfile", DEPLOY / "coturn/Dockerfile"):
+        users = re.findall(r"^USER (.*)$", path.read_text(), re.M)
+        assert users and all(re.fullmatch(r"[1-9]\d+:[1-9]\d+", user) for user in users), path
+    assert pod()["spec"]["securityContext"]["runAsNonRoot"] is True
+    assert container()["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_compose_gives_both_the_same_turn_secret_as_a_file():
+    assert all("turn-secret" in service["secrets"] for service in COMPOSE["services"].values())
+    assert all(set(secret) == {"file"} for secret in COMPOSE["secrets"].values())
+    environment = COMPOSE["services"]["ringline"]["environment"]
+    assert environment["RINGLINE_TURN_SECRET_FILE"] == "/run/secrets/turn-secret"
+    assert not [line for line in (DEPLOY / "coturn/turnserver.conf").read_text().split("\n") if "auth-secret=" in line]
+
+
+def test_everyone_waits_longer_for_the_server_than_it_takes_to_end():
+    assert int(COMPOSE["services"]["ringline"]["stop_grace_period"].removesuffix("s")) > 10
+    assert pod()["spec"]["terminationGracePeriodSeconds"] > 10
+    assert int(re.search(r"^TimeoutStopSec=(\d+)", (DEPLOY / "ringline.service").read_text(), re.M).group(1)) > 10
+
+
+def test_kubernetes_selectors_find_the_pod():
+    labels = pod()["metadata"]["labels"]
+    assert holds(labels, only("StatefulSet")["spec"]["selector"]["matchLabels"])
+    for service in of("Service"):
+        assert holds(labels, service["spec"]["selector"]), service["metadata"]["name"]
+    assert holds(labels, only("PodDisruptionBudget")["spec"]["selector"]["matchLabels"])
+    assert holds(labels, only("NetworkPolicy")["spec"]["podSelector"]["matchLabels"])
+    assert {one["metadata"].get("namespace", "ringline") for one in OBJECTS} == {"ringline"}
+
+
+def test_kubernetes_ports_are_there():
+    ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
+    for service in of("Service"):
+        assert all(port["targetPort"] in ports for port in service["spec"]["ports"])
+    for rule in only("NetworkPolicy")["spec"]["ingress"]:
+        assert all(port["port"] in ports for port in rule["ports"])
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container()[probe]["httpGet"]["port"] in ports
+    settings = only("ConfigMap")["data"]
+    assert settings["RINGLINE_LISTEN"] == f"0.0.0.0:{ports['http']}"
+    assert settings["RINGLINE_ADMIN_LISTEN"] == f"0.0.0.0:{ports['admin']}"
+
+
+def test_the_ingress_leads_to_the_clients_port_and_to_no_other():
+    services = {one["metadata"]["name"]: one for one in of("Service")}
+    for rule in only("Ingress")["spec"]["rules"]:
+        for path in rule["http"]["paths"]:
+            backend = path["backend"]["service"]
+            (port,) = services[backend["name"]]["spec"]["ports"]
+            assert port["name"] == backend["port"]["name"] == "http"
+
+
+def test_prometheus_finds_the_admin_port():
+    monitor = only("ServiceMonitor")["spec"]
+    found = [one for one in of("Service") if holds(one["metadata"]["labels"], monitor["selector"]["matchLabels"])]
+    assert [[port["name"] for port in one["spec"]["ports"]] for one in found] == [["admin"]]
+    assert [(one["port"], one["path"]) for one in monitor["endpoints"]] == [("admin", "/metrics")]
+
+
+def test_no_proxy_ends_a_websocket_that_the_server_keeps():
+    """The server pings every 25 s and drops who is silent for 60 s."""
+    annotations = only("Ingress")["metadata"]["annotations"]
+    nginx = (DEPLOY / "nginx.conf").read_text()
+    for side in ("read", "send"):
+        assert int(annotations[f"nginx.ingress.kubernetes.io/proxy-{side}-timeout"]) >= 600
+        assert int(re.search(rf"proxy_{side}_timeout (\d+)s;", nginx).group(1)) >= 600

@@ -11,14 +11,24 @@ public final class SQLiteCallStore: CallStore {
     /// A store in a data folder, which is made if it is missing; nothing is touched before ``open(at:)``.
     /// - Parameters:
     ///   - folder: The folder's path.
+    ///   - patience: What ``open(at:)`` does while another server holds the folder; without it, it throws at once.
     ///   - report: Told what becomes of commits and questions, from the store's threads; it must not wait for the store.
-    public convenience init(folder: String, report: @escaping @Sendable (StoreReport) -> Void) {
-        self.init(folder: folder, faults: nil, report: report)
+    public convenience init(
+        folder: String,
+        patience: Patience = Patience(),
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) {
+        self.init(folder: folder, patience: patience, faults: nil, report: report)
     }
 
     /// A store whose disk can be made to fill up.
-    package init(folder: String, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) {
-        writer = Writer(folder: Folder(path: folder), faults: faults, report: report)
+    package init(
+        folder: String,
+        patience: Patience = Patience(),
+        faults: Faults?,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) {
+        writer = Writer(folder: Folder(path: folder), patience: patience, faults: faults, report: report)
     }
 
     deinit {

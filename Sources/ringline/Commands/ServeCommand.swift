@@ -17,6 +17,7 @@ struct ServeCommand: ParsableCommand {
     @Option(help: Self.help("listen")) var listen: String?
     @Option(help: Self.help("admin-listen")) var adminListen: String?
     @Option(help: Self.help("data")) var data: String?
+    @Option(help: Self.help("wait-for-data")) var waitForData: String?
     @Option(help: Self.help("jwt-secret-file")) var jwtSecretFile: String?
     @Option(help: Self.help("jwt-public-key-file")) var jwtPublicKeyFile: String?
     @Option(help: Self.help("jwks-file")) var jwksFile: String?
@@ -58,7 +59,8 @@ struct ServeCommand: ParsableCommand {
     /// The flags that were given, by the settings' names.
     var flags: [String: [String]] {
         let single: [String: String?] = [
-            "listen": listen, "admin-listen": adminListen, "data": data, "jwt-secret-file": jwtSecretFile,
+            "listen": listen, "admin-listen": adminListen, "data": data, "wait-for-data": waitForData,
+            "jwt-secret-file": jwtSecretFile,
             "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwt-user-claim": jwtUserClaim,
             "jwt-issuer": jwtIssuer, "jwt-audience": jwtAudience, "jwt-require-expiry": jwtRequireExpiry,
             "apns-key-file": apnsKeyFile, "apns-key-id": apnsKeyId, "apns-team-id": apnsTeamId,

@@ -26,11 +26,15 @@ struct Launch {
         let keys = try Keys(settings)
         let relay = try settings.turn.map { turn throws(Complaint) in try CoturnCredentials(turn) }
         let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
-        let store = makeStore { [weak gateway] report in gateway?.take(report) }
+        let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
         do {
             try gateway.open(store: store, push: push, capabilities: keys.capabilities, relay: relay)
         } catch let failure as StoreFailure {
+            guard !SignalWatch.hasPending else {
+                log.notice("stopped")
+                return
+            }
             throw Complaint(failure.message)
         } catch ServerError.badCertificate(_, let reason) {
             let files = settings.tls.map { "--tls-cert \($0.certificatePath), --tls-key \($0.keyPath)" } ?? ""
@@ -79,9 +83,19 @@ struct Launch {
         return configuration
     }
 
-    private func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
-        settings.isInMemory
-            ? MemoryCallStore(report: report) : SQLiteCallStore(folder: settings.data, report: report)
+    private func makeStore(_ log: Logger, report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        guard !settings.isInMemory else { return MemoryCallStore(report: report) }
+        let patience = Patience(
+            milliseconds: settings.waitsForData,
+            waits: { holder in
+                log.notice(
+                    "waiting for the data folder, which another ringline holds",
+                    metadata: ["data": "\(settings.data)", "process": "\(holder.map { "\($0)" } ?? "?")"]
+                )
+            },
+            isOver: { SignalWatch.hasPending }
+        )
+        return SQLiteCallStore(folder: settings.data, patience: patience, report: report)
     }
 
     private func pushSender(

@@ -14,6 +14,13 @@ struct SignalWatch {
         signals = set
     }
 
+    /// Whether one has come that the watch was not there to take: the process is to end before it has begun.
+    static var hasPending: Bool {
+        var set = sigset_t()
+        sigpending(&set)
+        return sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1
+    }
+
     /// Calls `stop` at the first signal; a second Ctrl-C ends the process at once, a second SIGTERM changes nothing.
     func start(_ stop: @escaping @Sendable () -> Void) {
         let wait = Unmanaged.passRetained(Wait(signals: signals, stop: stop))

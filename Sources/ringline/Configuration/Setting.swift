@@ -37,6 +37,13 @@ struct Setting: Sendable {
             meaning: "The folder for calls, devices and generated keys; :memory: keeps nothing."
         ),
         Setting(
+            name: "wait-for-data",
+            placeholder: "SECONDS",
+            fallback: "15",
+            meaning:
+                "How long to wait for a data folder that another ringline still holds, as in a rolling restart; 0 = not at all."
+        ),
+        Setting(
             name: "jwt-secret-file",
             placeholder: "FILE",
             fallback: nil,

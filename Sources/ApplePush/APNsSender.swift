@@ -149,6 +149,8 @@ public final class APNsSender: PushSender {
             "push.id": "\(order.id.rawValue)", "device.token": "\(order.token.prefix(6))…",
             "apns.environment": "\(order.environment.rawValue)",
         ]
+        if let call = order.call { metadata["call.id"] = "\(call.text)" }
+        if let device = order.device { metadata["device.id"] = "\(device.text)" }
         switch result {
         case .answered(let status, let reason, _):
             metadata["apns.status"] = "\(status)"

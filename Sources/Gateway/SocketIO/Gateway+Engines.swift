@@ -41,6 +41,7 @@ extension Gateway {
             engine.needsTurn = true
             engines.unturned.append(engine)
         case .over:
+            if engine.session.wasTooSlow { queueDrops += 1 }
             engines.remove(engine)
             if engine.isJoined { feed(.closed(engine.id)) }
         }

@@ -4,7 +4,7 @@ public import Logging
 import OutboundHTTP
 public import Switchboard
 
-/// Sends pushes by Apple's HTTP/2 API: the adapter of ``Switchboard/PushSender`` for iOS devices.
+/// Sends pushes by Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
 ///
 /// `POST /3/device/<token>` over a few lasting connections to each service. `ExpiredProviderToken` is met here (renew,
 /// send once more); every other answer is reported as it is, and every failure to get one as unreachable: it is for the

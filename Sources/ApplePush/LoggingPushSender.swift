@@ -7,7 +7,7 @@ public final class LoggingPushSender: PushSender {
     private let log: Logger
     private let report: @Sendable (PushID, PushResult) -> Void
 
-    /// A sender that reports every order as ``Switchboard/PushResult/onlyLogged``, from within ``send(_:)``.
+    /// A sender that reports every order as `PushResult.onlyLogged`, from within ``send(_:)``.
     public init(log: Logger, report: @escaping @Sendable (PushID, PushResult) -> Void) {
         self.log = log
         self.report = report

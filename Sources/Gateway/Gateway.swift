@@ -59,7 +59,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// Opens the store, takes up what it holds, and listens; nothing is served before ``run()``.
     ///
-    /// - Throws: ``StoreFailure`` or ``LibWebSockets/ServerError``, each one sentence.
+    /// - Throws: `StoreFailure` or `ServerError`, each one sentence.
     public func open(
         store: any CallStore,
         push: any PushSender,

@@ -36,10 +36,10 @@ public final class SQLiteCallStore: CallStore {
         writer.joinIfStarted()
     }
 
-    /// Opens the store; see ``CallStore/open(at:)``.
+    /// Opens the store; see `CallStore.open(at:)`.
     public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start() }
 
-    /// Queues changes; see ``CallStore/commit(_:as:)``.
+    /// Queues changes; see `CallStore.commit(_:as:)`.
     ///
     /// After ``close()`` they are lost.
     /// - Returns: `false`: the disk takes its time.
@@ -49,7 +49,7 @@ public final class SQLiteCallStore: CallStore {
         return false
     }
 
-    /// Queues a question; see ``CallStore/ask(_:as:)``.
+    /// Queues a question; see `CallStore.ask(_:as:)`.
     ///
     /// While the store is stalled it fails.
     public func ask(_ question: Question, as id: QuestionID) {

@@ -10,7 +10,7 @@ public final class StoreReader {
     private let questions: Questions
 
     /// Opens the database in a data folder for reading.
-    /// - Throws: ``StoreFailure`` when there is none, or one that this version cannot read.
+    /// - Throws: `StoreFailure` when there is none, or one that this version cannot read.
     public init(folder: String) throws(StoreFailure) {
         let folder = Folder(path: folder)
         try folder.requireFolder()
@@ -38,12 +38,12 @@ public final class StoreReader {
         questions = Questions(connection: connection, database: folder.database)
     }
 
-    /// A user's calls; see ``Question/history(_:limit:before:)``.
+    /// A user's calls; see `Question.history(_:limit:before:)`.
     public func history(of user: UserID, limit: Int, before: CallNumber? = nil) throws(StoreFailure) -> [CallRecord] {
         try questions.history(of: user, limit: limit, before: before)
     }
 
-    /// The newest call of this name and what happened in it; see ``Question/timeline(_:_:)``.
+    /// The newest call of this name and what happened in it; see `Question.timeline(_:_:)`.
     public func timeline(of id: CallID, user: UserID? = nil) throws(StoreFailure) -> (CallRecord, [TimelineRecord])? {
         try questions.timeline(of: id, user: user)
     }

@@ -69,6 +69,9 @@ public final class StoreReader {
     /// A user's registered devices.
     public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try questions.devices(of: user) }
 
+    /// The apps of all registered devices, at most so many of them.
+    public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try questions.bundleIDs(limit: limit) }
+
     /// What SQLite finds wrong with the database (`PRAGMA integrity_check`); empty when it is sound.
     ///
     /// Reads all of it.

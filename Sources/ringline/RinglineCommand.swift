@@ -33,8 +33,8 @@ struct RinglineCommand: ParsableCommand {
     }
 
     static let commands: [any ParsableCommand.Type] = [
-        ServeCommand.self, ConfigCommand.self, TokenCommand.self, HealthCommand.self, VersionCommand.self,
-        CallCommand.self, AnswerCommand.self, ExplainCommand.self, SimulateCommand.self,
+        ServeCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self, HealthCommand.self,
+        VersionCommand.self, CallCommand.self, AnswerCommand.self, ExplainCommand.self, SimulateCommand.self,
     ]
 }
 

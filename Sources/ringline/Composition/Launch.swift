@@ -91,11 +91,20 @@ struct Launch {
         guard let apns = settings.apns else {
             return LoggingPushSender(log: log, report: report)
         }
+        let configuration = try apnsConfiguration()
+        do { return try APNsSender(configuration, log: log, report: report) } catch {
+            throw Complaint("--apns-key-file \(apns.keyFile): \(error)")
+        }
+    }
+
+    /// What Apple's service wants to know of us; there must be a key.
+    func apnsConfiguration() throws(Complaint) -> APNsConfiguration {
+        guard let apns = settings.apns else { throw Complaint("there is no --apns-key-file") }
         guard let data = FileManager.default.contents(atPath: apns.keyFile),
             let key = String(data: data, encoding: .utf8)
         else { throw Complaint("--apns-key-file \(apns.keyFile): cannot be read") }
         do {
-            let configuration = try APNsConfiguration(
+            return try APNsConfiguration(
                 key: key,
                 keyID: apns.keyID,
                 teamID: apns.teamID,
@@ -103,7 +112,6 @@ struct Launch {
                 caFile: apns.caFile,
                 clock: { Int64(Server.wallClockMilliseconds()) }
             )
-            return try APNsSender(configuration, log: log, report: report)
         } catch { throw Complaint("--apns-key-file \(apns.keyFile): \(error)") }
     }
 

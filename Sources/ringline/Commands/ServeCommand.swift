@@ -87,6 +87,9 @@ struct ServeCommand: ParsableCommand {
             Without key options tokens are checked with a development key that is made in the data folder; \
             'ringline token' signs with it.
 
+            Signals: SIGTERM and SIGINT end it in good order; SIGHUP loads the certificate and its key anew, which also \
+            happens when the files change; SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
+
             Example: ringline serve --listen 0.0.0.0:8443 --data /var/lib/ringline --tls-cert cert.pem --tls-key key.pem
             """
     )

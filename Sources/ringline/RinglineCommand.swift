@@ -34,7 +34,8 @@ struct RinglineCommand: ParsableCommand {
 
     static let commands: [any ParsableCommand.Type] = [
         ServeCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self, HealthCommand.self,
-        VersionCommand.self, CallCommand.self, AnswerCommand.self, ExplainCommand.self, SimulateCommand.self,
+        CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self, BackupCommand.self,
+        CallCommand.self, AnswerCommand.self, SimulateCommand.self, VersionCommand.self,
     ]
 }
 

@@ -5,7 +5,8 @@ import FoundationEssentials
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
-        abstract: "Ask a running server whether it is healthy; exit 0 when it is."
+        abstract: "Ask a running server whether it is healthy; exit 0 when it is.",
+        discussion: "Example: ringline health --ready --admin http://127.0.0.1:9090"
     )
 
     @Option(help: "The admin listener, http://HOST:PORT.") var admin: String?

@@ -61,6 +61,13 @@ def test_without_calls_that_is_said(server):
     assert run("calls", "--data", server.data).stdout == "There are no live calls.\n"
 
 
+def test_the_data_folder_may_come_from_the_environment(server, tmp_path):
+    result = run("calls", environment={"RINGLINE_DATA": str(server.data)}, cwd=tmp_path)
+    assert result.stdout == "There are no live calls.\n", result.stderr
+    token = run("token", "--user", "11", environment={"RINGLINE_DATA": str(server.data)}, cwd=tmp_path)
+    assert token.returncode == 0 and not (tmp_path / "data").exists()
+
+
 @pytest.mark.parametrize(
     "command", [["calls"], ["devices", "--user", "10"], ["backup", "copy.sqlite"], ["explain", "c-1"]]
 )

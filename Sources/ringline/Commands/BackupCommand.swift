@@ -22,7 +22,7 @@ struct BackupCommand: ParsableCommand {
     )
 
     @Argument(help: "The file to make.") var file: String
-    @Option(help: "The server's data folder.") var data = "./data"
+    @Option(help: "The server's data folder.") var data = DataFolder.standard
 
     func run() throws {
         do throws(Complaint) {

@@ -19,7 +19,7 @@ struct CallsCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "The server's data folder, or a back-up.") var data = "./data"
+    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
     @Option(help: "Only calls that this user is in.") var user: String?
     @Option(help: "How many to list at most, the newest first.") var limit = 1_000
 

@@ -18,7 +18,7 @@ struct DevicesCommand: ParsableCommand {
     )
 
     @Option(help: "Whose devices.") var user: String
-    @Option(help: "The server's data folder, or a back-up.") var data = "./data"
+    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
 
     func run() throws {
         do throws(Complaint) {

@@ -17,7 +17,7 @@ struct ExplainCommand: ParsableCommand {
     )
 
     @Argument(help: "The call's name.") var callId: String
-    @Option(help: "The server's data folder, or a back-up.") var data = "./data"
+    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
     @Option(help: "One of the call's two users, where others use the same callId; twice for both.")
     var user: [String] = []
     @Option(help: "Which use of the callId between the two, where it was used again; the newest otherwise.")

@@ -15,7 +15,7 @@ struct TokenCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "The server's data folder; the key is made if it is missing.") var data = "./data"
+    @Option(help: "The server's data folder; the key is made if it is missing.") var data = DataFolder.standard
     @Option(help: "Sign with this HS256 secret instead.") var jwtSecretFile: String?
     @Option(help: "The user id, claim sub.") var user: String
     @Option(help: "The user's name as it is shown.") var name: String?

@@ -9,7 +9,7 @@ extension StoreReader {
     /// copy is never seen. Only its owner can read it.
     ///
     /// - Parameter path: where it is to be; nothing may be there.
-    /// - Throws: ``Switchboard/StoreFailure``: there is something, no space, no leave to write.
+    /// - Throws: `StoreFailure`: there is something, no space, no leave to write.
     public func backUp(to path: String) throws(StoreFailure) {
         guard access(path, F_OK) != 0 else { throw StoreFailure("There is a file \(path) already; it stays as it is.") }
         let draft = "\(path).part-\(getpid())"

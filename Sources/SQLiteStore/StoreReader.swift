@@ -10,7 +10,7 @@ public final class StoreReader {
     let questions: Questions
 
     /// Opens the database in a data folder for reading; a path that is no folder's is taken for a database's itself.
-    /// - Throws: ``StoreFailure`` when there is none, or one that this version cannot read.
+    /// - Throws: `StoreFailure` when there is none, or one that this version cannot read.
     public init(folder: String) throws(StoreFailure) {
         let database = try Self.database(at: folder)
         let connection: Connection
@@ -46,12 +46,12 @@ public final class StoreReader {
     /// The calls that have not ended, newest first, as the last commit has them.
     public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try questions.liveCalls(limit: limit) }
 
-    /// A user's calls; see ``Question/history(_:limit:before:)``.
+    /// A user's calls; see `Question.history(_:limit:before:)`.
     public func history(of user: UserID, limit: Int, before: CallNumber? = nil) throws(StoreFailure) -> [CallRecord] {
         try questions.history(of: user, limit: limit, before: before)
     }
 
-    /// The newest call of this name and what happened in it; see ``Question/timeline(_:_:)``.
+    /// The newest call of this name and what happened in it; see `Question.timeline(_:_:)`.
     public func timeline(of id: CallID, user: UserID? = nil) throws(StoreFailure) -> (CallRecord, [TimelineRecord])? {
         try questions.timeline(of: id, user: user)
     }

@@ -87,6 +87,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
         case .respond(let exchange, let response): server.respond(exchange, with: response)
         case .stopListening: server.stopListening()
         case .count: tell(.counted(server.connectionCount))
+        case .serve(let certificate): server.serve(certificate)
         }
     }
 

@@ -12,6 +12,8 @@ struct Setting: Sendable {
     let meaning: String
     /// Whether it may be given more than once; in the environment and the file, with commas.
     var isRepeatable = false
+    /// Whether its value names a file that holds a secret.
+    var holdsSecret: Bool { ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"].contains(name) }
 
     /// The environment variable: `RINGLINE_LISTEN`.
     var variable: String { "RINGLINE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }

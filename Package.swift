@@ -49,6 +49,13 @@ let benchmarks: [Target] =
         )
     ]
 
+/// What makes pages of the documentation.
+///
+/// For `Tests/docs`, which asks for it, and nobody else: it would be fetched by everybody who builds.
+let documentation: [Package.Dependency] =
+    ProcessInfo.processInfo.environment["RINGLINE_DOCS"] == nil
+    ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")]
+
 let package = Package(
     name: "ringline",
     products: [
@@ -60,7 +67,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-    ],
+    ] + documentation,
     targets: [
         // What decides and does nothing.
         library("CallCore", [], pure),

@@ -4,7 +4,7 @@ public import Logging
 import OutboundHTTP
 public import Switchboard
 
-/// Sends pushes by Apple's HTTP/2 API: the adapter of ``Switchboard/PushSender`` for iOS devices.
+/// Sends pushes by Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
 ///
 /// `POST /3/device/<token>` over a few lasting connections to each service. `ExpiredProviderToken` is met here (renew,
 /// send once more); every other answer is reported as it is, and every failure to get one as unreachable: it is for the
@@ -149,6 +149,8 @@ public final class APNsSender: PushSender {
             "push.id": "\(order.id.rawValue)", "device.token": "\(order.token.prefix(6))…",
             "apns.environment": "\(order.environment.rawValue)",
         ]
+        if let call = order.call { metadata["call.id"] = "\(call.text)" }
+        if let device = order.device { metadata["device.id"] = "\(device.text)" }
         switch result {
         case .answered(let status, let reason, _):
             metadata["apns.status"] = "\(status)"

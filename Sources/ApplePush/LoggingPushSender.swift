@@ -1,3 +1,4 @@
+import CallCore
 public import Logging
 public import Switchboard
 
@@ -6,7 +7,7 @@ public final class LoggingPushSender: PushSender {
     private let log: Logger
     private let report: @Sendable (PushID, PushResult) -> Void
 
-    /// A sender that reports every order as ``Switchboard/PushResult/onlyLogged``, from within ``send(_:)``.
+    /// A sender that reports every order as `PushResult.onlyLogged`, from within ``send(_:)``.
     public init(log: Logger, report: @escaping @Sendable (PushID, PushResult) -> Void) {
         self.log = log
         self.report = report
@@ -14,14 +15,14 @@ public final class LoggingPushSender: PushSender {
 
     /// Logs one line about the push, without its token, and reports.
     public func send(_ order: PushOrder) {
-        log.notice(
-            "there is no APNs key: a push was not sent",
-            metadata: [
-                "push.id": "\(order.id.rawValue)", "push.kind": "\(order.kind.rawValue)",
-                "apns.topic": "\(order.topic)", "apns.environment": "\(order.environment.rawValue)",
-                "push.bytes": "\(order.payload.count)",
-            ]
-        )
+        var metadata: Logger.Metadata = [
+            "push.id": "\(order.id.rawValue)", "push.kind": "\(order.kind.rawValue)",
+            "apns.topic": "\(order.topic)", "apns.environment": "\(order.environment.rawValue)",
+            "push.bytes": "\(order.payload.count)",
+        ]
+        if let call = order.call { metadata["call.id"] = "\(call.text)" }
+        if let device = order.device { metadata["device.id"] = "\(device.text)" }
+        log.notice("there is no APNs key: a push was not sent", metadata: metadata)
         report(order.id, .onlyLogged)
     }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <uv.h>
 #include <libwebsockets.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -25,6 +26,41 @@ static inline int clws_get_ticket_keys(void *context, void *keys) {
 }
 static inline int clws_set_ticket_keys(void *context, void *keys) {
     return SSL_CTX_set_tlsext_ticket_keys((SSL_CTX *)context, keys, CLWS_TICKET_KEYS) == 1;
+}
+
+/// Gives a handshake the chain and the key that another context holds, whose address stands in `place`; nothing there
+/// leaves what the handshake has. `STACK_OF` and the getter of the chain are macros, which Swift does not import.
+static inline int clws_take_certificate(SSL *handshake, void *place) {
+    SSL_CTX *holder = *(SSL_CTX **)place;
+    STACK_OF(X509) *chain = NULL;
+    if (!holder) return 1;
+    SSL_CTX_get0_chain_certs(holder, &chain);
+    // Without this a certificate for another kind of key would be served besides the new one.
+    SSL_certs_clear(handshake);
+    return SSL_use_cert_and_key(
+        handshake, SSL_CTX_get0_certificate(holder), SSL_CTX_get0_privatekey(holder), chain, 1);
+}
+
+/// Has every handshake of a context look for its certificate: it hands C a function that is C's own.
+static inline void clws_look_for_certificate(void *context, void *place) {
+    SSL_CTX_set_cert_cb((SSL_CTX *)context, clws_take_certificate, place);
+}
+
+/// Whether a handshake would take what a context holds: the same calls as above, on a connection that is thrown away.
+static inline int clws_can_serve(SSL_CTX *holder) {
+    SSL *probe = SSL_new(holder);
+    int done = probe ? clws_take_certificate(probe, &holder) : 0;
+    SSL_free(probe);
+    return done;
+}
+
+/// OpenSSL would ask for a key's passphrase at the terminal. A C function that Swift cannot name as a pointer.
+static inline int clws_no_passphrase(char *buffer, int size, int writing, void *unused) {
+    (void)buffer; (void)size; (void)writing; (void)unused;
+    return 0;
+}
+static inline void clws_ask_no_passphrase(SSL_CTX *context) {
+    SSL_CTX_set_default_passwd_cb(context, clws_no_passphrase);
 }
 
 /// Adopts an accepted socket with our own number in it from the first callback on: the type is an or of enum cases, the

@@ -28,6 +28,11 @@ public struct CallClient: Sendable {
     ///
     /// Worth keeping for the next run.
     public internal(set) var clockSkew: Moment.Span?
+    /// When a server that shuts down wants this device back; `nil` = whenever it likes.
+    ///
+    /// For calls the core keeps to it by itself: ``Output/connect`` comes then. An app that opens sockets of its own accord
+    /// does so no earlier - unless its user makes a call or a push wakes it, of which there is no crowd.
+    public internal(set) var reconnectAt: Moment?
     /// Whether the system has handed over the audio session.
     public internal(set) var isAudioSessionActive = false
 
@@ -82,6 +87,7 @@ public struct CallClient: Sendable {
         case .pushed(let push): pushed(push, at: now)
         case .deadlineReached: deadlineReached(at: now)
         }
+        comeBack(at: now)
         pump(at: now)
         gateAudio()
         trim()
@@ -93,6 +99,7 @@ public struct CallClient: Sendable {
     public var deadline: Moment? {
         var next: Moment?
         for call in calls { next = Self.earlier(next, call.deadline) }
+        if !isSocketOpen, wantsSocket { next = Self.earlier(next, reconnectAt) }
         return Self.earlier(next, outboxDeadline)
     }
 

@@ -1,6 +1,6 @@
 public import Switchboard
 
-/// What every ``CallStore`` must do, as cases that any adapter's tests can run.
+/// What every `CallStore` must do, as cases that any adapter's tests can run.
 ///
 /// It imports no test library, so that it can stand in a library target: a case throws what it finds wrong.
 ///

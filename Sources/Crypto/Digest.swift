@@ -41,6 +41,23 @@ public enum SHA1 {
     nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA1", nil)
 }
 
+/// MD5 (RFC 1321): for the long-term credentials of TURN only, which ask for it (RFC 8489, section 9.2.2).
+///
+/// It protects nothing.
+public enum MD5 {
+    /// The length of a digest in bytes.
+    public static let byteCount = 16
+
+    /// The digest of some bytes: 16 bytes; `nil` where OpenSSL is set up to have no MD5 (FIPS).
+    ///
+    /// Wraps `EVP_Digest`.
+    public static func hash(_ bytes: [UInt8]) -> [UInt8]? {
+        guard let algorithm = EVP_MD_fetch(nil, "MD5", nil) else { return nil }
+        defer { EVP_MD_free(algorithm) }
+        return digest(bytes.span, by: algorithm, byteCount: byteCount)
+    }
+}
+
 /// One digest at one go.
 ///
 /// It can fail only when OpenSSL has no such digest or no memory: then nothing here can work.

@@ -24,7 +24,8 @@ struct PEM {
         self.der = der
     }
 
-    private static func blocks(of text: String) throws(KeyError) -> [PEM] {
+    /// All blocks of a text, in their order; empty where there is none.
+    static func blocks(of text: String) throws(KeyError) -> [PEM] {
         let bytes = Array(text.utf8)
         guard let bio = BIO_new_mem_buf(bytes, Int32(clamping: bytes.count)) else { throw .failed }
         defer { BIO_free(bio) }

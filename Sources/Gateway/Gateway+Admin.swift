@@ -19,10 +19,16 @@ extension Gateway {
         case "/readyz": return health(isReady: switchboard.map { !$0.metrics.isStalled && !isDraining } ?? false)
         case "/metrics":
             guard let switchboard, let server else { return health(isReady: false) }
+            let connections = server.connectionCountOfAllLoops
             let page = MetricsPage(
                 switchboard.metrics,
                 calls: switchboard.countCalls(),
-                connections: server.connectionCountOfAllLoops
+                .init(
+                    version: configuration.version,
+                    connections: connections,
+                    queueDrops: queueDrops + links.reduce(0) { $0 + $1.loop.queueDrops },
+                    process: ProcessFigures(basis, connections: connections)
+                )
             )
             return HTTPResponse(
                 status: 200,

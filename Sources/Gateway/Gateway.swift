@@ -40,6 +40,10 @@ public final class Gateway: @unchecked Sendable {
     /// When shutting down must be over.
     private var drainBy: Moment?
     var isDraining: Bool { drainBy != nil }
+    /// Sessions that were closed because they read too slowly; those that a further loop has noticed, it counts.
+    var queueDrops: UInt64 = 0
+    /// What the process was like at its start.
+    private(set) var basis = ProcessFigures.Basis()
     /// The origins that asked, for the replies that are still due.
     var origins: [ExchangeID: String] = [:]
 
@@ -55,7 +59,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// Opens the store, takes up what it holds, and listens; nothing is served before ``run()``.
     ///
-    /// - Throws: ``StoreFailure`` or ``LibWebSockets/ServerError``, each one sentence.
+    /// - Throws: `StoreFailure` or `ServerError`, each one sentence.
     public func open(
         store: any CallStore,
         push: any PushSender,
@@ -71,6 +75,7 @@ public final class Gateway: @unchecked Sendable {
         try listen(beside: server)
         let stored = try store.open(at: now)
         if stored.crashes > 0 { log.notice("the last run did not end in good order; going on with what was committed") }
+        basis.ownDescriptors = ProcessFigures.countDescriptors()
         self.server = server
         self.store = store
         self.push = push
@@ -232,6 +237,7 @@ public final class Gateway: @unchecked Sendable {
             }
             let connection = ConnectionID(rawValue: session.rawValue)
             if send(frame, to: connection, server) == .overflow {
+                queueDrops += 1
                 close(connection, code: 4408, reason: "too slow", discardingQueue: true)
             }
         case .ping(let session):

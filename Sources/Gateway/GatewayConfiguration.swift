@@ -32,10 +32,10 @@ public struct GatewayConfiguration: Sendable {
 /// Finds out who a token's bearer is: the port to the keys.
 public protocol Bouncer: Sendable {
     /// Who bears this token, at a moment in seconds since 1970.
-    /// - Throws: ``CallWire/WireError`` with `unauthenticated` or `token_expired`.
+    /// - Throws: `WireError` with `unauthenticated` or `token_expired`.
     func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who
 
     /// What a push's capability stands for, at a moment in milliseconds since 1970.
-    /// - Throws: ``CallWire/WireError`` with `unauthenticated`.
+    /// - Throws: `WireError` with `unauthenticated`.
     func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who
 }

@@ -5,16 +5,49 @@ import Switchboard
 struct MetricsPage {
     private(set) var text = ""
 
-    init(_ metrics: Metrics, calls: [CallState: Int], connections: Int) {
-        gauge("ringline_connections", "Sockets open, HTTP and WebSocket together.", connections)
+    /// What does not come from the switchboard.
+    struct Surroundings {
+        let version: String
+        let connections: Int
+        /// Sessions that read too slowly, and were closed for it.
+        let queueDrops: UInt64
+        let process: ProcessFigures
+    }
+
+    init(_ metrics: Metrics, calls: [CallState: Int], _ surroundings: Surroundings) {
+        begin("ringline_build_info", "gauge", "1, labelled with the version that runs.")
+        line("ringline_build_info", "{version=\"\(surroundings.version)\"}", "1")
+        addSessions(metrics, surroundings)
+        addCalls(metrics, calls)
+        histogram("ringline_ack_seconds", "From a signal to its acknowledgement.", metrics.ackMilliseconds)
+        histogram("ringline_store_commit_seconds", "From a change to its being durable.", metrics.commitMilliseconds)
+        gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
+        addPushes(metrics)
+        addProcess(surroundings.process)
+    }
+
+    private mutating func addSessions(_ metrics: Metrics, _ surroundings: Surroundings) {
+        // Those that an alert may ask for are there from the first scrape on, or it would miss the first of them.
+        var closes = metrics.closes
+        for code in [1001, 4400, 4401, 4403, 4409, 4429] as [UInt16] { closes[code, default: 0] += 0 }
+        closes[4408, default: 0] += surroundings.queueDrops
+        gauge("ringline_connections", "Sockets open, HTTP and WebSocket together.", surroundings.connections)
         gauge("ringline_sessions", "Sessions open.", metrics.sessions)
         counter("ringline_sessions_opened_total", "Sessions ever opened.", metrics.sessionsOpened)
         counters(
             "ringline_session_closes_total",
             "Sessions closed by the server.",
             "code",
-            metrics.closes.map { ("\($0)", $1) }
+            closes.map { ("\($0)", $1) }
         )
+        counter(
+            "ringline_queue_drops_total",
+            "Sessions closed with 4408: their queue passed its limit.",
+            surroundings.queueDrops
+        )
+    }
+
+    private mutating func addCalls(_ metrics: Metrics, _ calls: [CallState: Int]) {
         begin("ringline_calls", "gauge", "Live calls.")
         for state in CallState.allCases where state != .ended {
             line("ringline_calls", "{state=\"\(state.rawValue)\"}", "\(calls[state] ?? 0)")
@@ -30,21 +63,34 @@ struct MetricsPage {
         }
         counter("ringline_delivered_total", "Relayed frames handed to sessions.", metrics.delivered)
         counters("ringline_refusals_total", "Frames and requests refused.", "code", metrics.refusals.map { ($0, $1) })
-        histogram("ringline_ack_seconds", "From a signal to its acknowledgement.", metrics.ackMilliseconds)
-        histogram("ringline_store_commit_seconds", "From a change to its being durable.", metrics.commitMilliseconds)
         histogram(
             "ringline_ring_to_answer_seconds",
-            "From the offer to the answer, of ended calls.",
+            "From the offer to the answer.",
             metrics.answerMilliseconds
         )
+    }
+
+    private mutating func addPushes(_ metrics: Metrics) {
         gauge(
             "ringline_push_deletions_stopped",
             "1 while tokens are not deleted because too many are refused.",
             metrics.isDeletionStopped ? 1 : 0
         )
-        gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
         counter("ringline_pushes_sent_total", "Pushes sent.", metrics.pushesSent)
-        counters("ringline_push_results_total", "Results of pushes.", "reason", metrics.pushResults.map { ($0, $1) })
+        let common = ["accepted", "cancelled", "only_logged", "unreachable"].map { ($0, UInt64(0)) }
+        let results = metrics.pushResults.merging(common) { counted, _ in counted }
+        counters("ringline_push_results_total", "Results of pushes.", "reason", results.map { ($0, $1) })
+    }
+
+    /// By the names that Prometheus' own libraries give them.
+    private mutating func addProcess(_ process: ProcessFigures) {
+        begin("process_cpu_seconds_total", "counter", "Processor time, user and kernel, in seconds.")
+        line("process_cpu_seconds_total", "", Self.seconds(process.cpuMilliseconds))
+        gauge("process_resident_memory_bytes", "Memory in RAM, in bytes.", process.residentBytes)
+        gauge("process_open_fds", "Descriptors in use.", process.openDescriptors)
+        gauge("process_max_fds", "Descriptors that there may be.", process.mostDescriptors)
+        begin("process_start_time_seconds", "gauge", "When the process began, in seconds since 1970.")
+        line("process_start_time_seconds", "", Self.seconds(process.startedAt))
     }
 
     private mutating func begin(_ name: String, _ type: String, _ help: String) {

@@ -36,6 +36,8 @@ public final class Server: @unchecked Sendable {
     let allowance: ConnectionAllowance?
     /// What they take each other's TLS sessions up with, if there are several.
     let ticketKeys: TicketKeys?
+    /// Where handshakes find a certificate that came after the one of the configuration.
+    let certificatePlace = CertificatePlace()
     /// A descriptor to give up for a moment when all others are taken: to accept a connection and close it.
     var spareDescriptor = Int32(-1)
     var lastSerial: UInt32 = 0

@@ -18,7 +18,7 @@ public final class MemoryCallStore: CallStore {
         self.report = report
     }
 
-    /// Reads what an earlier store has left here; see ``CallStore/open(at:)``.
+    /// Reads what an earlier store has left here; see `CallStore.open(at:)`.
     public func open(at now: Moment) -> StoredState {
         memory.tables.withLock { tables in
             defer { tables.crashes += 1 }
@@ -26,7 +26,7 @@ public final class MemoryCallStore: CallStore {
         }
     }
 
-    /// Keeps changes; see ``CallStore/commit(_:as:)``.
+    /// Keeps changes; see `CallStore.commit(_:as:)`.
     /// - Returns: `true`, always.
     @discardableResult
     public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
@@ -34,7 +34,7 @@ public final class MemoryCallStore: CallStore {
         return true
     }
 
-    /// Answers before it returns; see ``CallStore/ask(_:as:)``.
+    /// Answers before it returns; see `CallStore.ask(_:as:)`.
     public func ask(_ question: Question, as id: QuestionID) {
         report(.answered(id, memory.tables.withLock { $0.answer(question) }))
     }

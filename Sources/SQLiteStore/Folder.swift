@@ -10,10 +10,10 @@ struct Folder: Sendable {
     var database: String { path + "/ringline.sqlite" }
     private var lockFile: String { path + "/ringline.lock" }
 
-    /// Takes the folder for this process, and makes what is missing in it.
-    func take() throws(StoreFailure) -> Lock {
+    /// Takes the folder for this process, and makes what is missing in it; nothing else in it is touched before.
+    func take(_ patience: Patience) throws(StoreFailure) -> Lock {
         try prepare()
-        let lock = try lock()
+        let lock = try lock(patience)
         try makeDatabaseFile()
         return lock
     }
@@ -65,21 +65,19 @@ struct Folder: Sendable {
     }
 
     /// Takes the folder for this process, until the lock is let go of or the process ends, however it ends.
-    private func lock() throws(StoreFailure) -> Lock {
+    private func lock(_ patience: Patience) throws(StoreFailure) -> Lock {
         let file = Glibc.open(lockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else {
             let why = errno
             throw StoreFailure("The lock file \(lockFile) cannot be opened: \(reason(why)).")
         }
-        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
-            let why = errno
-            var digits = [UInt8](repeating: 0, count: 20)
-            let count = max(0, read(file, &digits, digits.count))
+        let why = lock(file, patience)
+        guard why == 0 else {
+            let holder = holder(of: file).map { " (process \($0))" } ?? ""
             Glibc.close(file)
             guard why == EWOULDBLOCK else {
                 throw StoreFailure("The lock file \(lockFile) cannot be locked: \(reason(why)).")
             }
-            let holder = Int(String(decoding: digits[..<count], as: UTF8.self)).map { " (process \($0))" } ?? ""
             throw StoreFailure(
                 "The data folder \(path) is in use by another ringline\(holder); stop that one, or give this one another folder."
             )
@@ -89,6 +87,28 @@ struct Folder: Sendable {
         _ = ftruncate(file, 0)
         _ = pwrite(file, digits, digits.count, 0)
         return Lock(file: file)
+    }
+
+    /// Takes the lock, or says why not (`errno`); while it is another's, waits as long as it is worth it.
+    private func lock(_ file: Int32, _ patience: Patience) -> Int32 {
+        guard flock(file, LOCK_EX | LOCK_NB) != 0 else { return 0 }
+        guard errno == EWOULDBLOCK, patience.milliseconds > 0 else { return errno }
+        patience.waits(holder(of: file))
+        let deadline = Deadline(secondsFromNow: Double(patience.milliseconds) / 1_000)
+        while !deadline.isPast, !patience.isOver() {
+            // Asked again and again: an `flock` that waits could be ended by a signal only, and this thread gets none.
+            usleep(20_000)
+            if flock(file, LOCK_EX | LOCK_NB) == 0 { return 0 }
+            guard errno == EWOULDBLOCK else { return errno }
+        }
+        return EWOULDBLOCK
+    }
+
+    /// The process that has written its number into the lock file.
+    private func holder(of file: Int32) -> Int? {
+        var digits = [UInt8](repeating: 0, count: 20)
+        let count = max(0, pread(file, &digits, digits.count, 0))
+        return Int(String(decoding: digits[..<count], as: UTF8.self))
     }
 
     /// Holds the folder; an `flock`, which the kernel releases with the process.

@@ -11,14 +11,24 @@ public final class SQLiteCallStore: CallStore {
     /// A store in a data folder, which is made if it is missing; nothing is touched before ``open(at:)``.
     /// - Parameters:
     ///   - folder: The folder's path.
+    ///   - patience: What ``open(at:)`` does while another server holds the folder; without it, it throws at once.
     ///   - report: Told what becomes of commits and questions, from the store's threads; it must not wait for the store.
-    public convenience init(folder: String, report: @escaping @Sendable (StoreReport) -> Void) {
-        self.init(folder: folder, faults: nil, report: report)
+    public convenience init(
+        folder: String,
+        patience: Patience = Patience(),
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) {
+        self.init(folder: folder, patience: patience, faults: nil, report: report)
     }
 
     /// A store whose disk can be made to fill up.
-    package init(folder: String, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) {
-        writer = Writer(folder: Folder(path: folder), faults: faults, report: report)
+    package init(
+        folder: String,
+        patience: Patience = Patience(),
+        faults: Faults?,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) {
+        writer = Writer(folder: Folder(path: folder), patience: patience, faults: faults, report: report)
     }
 
     deinit {
@@ -26,10 +36,10 @@ public final class SQLiteCallStore: CallStore {
         writer.joinIfStarted()
     }
 
-    /// Opens the store; see ``CallStore/open(at:)``.
+    /// Opens the store; see `CallStore.open(at:)`.
     public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start() }
 
-    /// Queues changes; see ``CallStore/commit(_:as:)``.
+    /// Queues changes; see `CallStore.commit(_:as:)`.
     ///
     /// After ``close()`` they are lost.
     /// - Returns: `false`: the disk takes its time.
@@ -39,7 +49,7 @@ public final class SQLiteCallStore: CallStore {
         return false
     }
 
-    /// Queues a question; see ``CallStore/ask(_:as:)``.
+    /// Queues a question; see `CallStore.ask(_:as:)`.
     ///
     /// While the store is stalled it fails.
     public func ask(_ question: Question, as id: QuestionID) {

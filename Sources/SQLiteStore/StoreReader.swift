@@ -3,47 +3,55 @@ import Glibc
 import SQLite
 public import Switchboard
 
-/// Reads a data folder, whether its server runs or not: for `ringline explain`.
+/// Reads a data folder, whether its server runs or not, or a back-up of one: for `ringline explain` and the like.
 ///
 /// Takes no lock and writes no row. For one thread. Works as well when the folder cannot be written, if the server was stopped in good order.
 public final class StoreReader {
-    private let questions: Questions
+    let questions: Questions
 
-    /// Opens the database in a data folder for reading.
-    /// - Throws: ``StoreFailure`` when there is none, or one that this version cannot read.
+    /// Opens the database in a data folder for reading; a path that is no folder's is taken for a database's itself.
+    /// - Throws: `StoreFailure` when there is none, or one that this version cannot read.
     public init(folder: String) throws(StoreFailure) {
-        let folder = Folder(path: folder)
-        try folder.requireFolder()
-        guard access(folder.database, F_OK) == 0 else {
-            throw StoreFailure(
-                "There is no database in \(folder.path): no ringline has run with it as its data folder."
-            )
-        }
+        let database = try Self.database(at: folder)
         let connection: Connection
         do {
-            connection = try Self.connect(to: folder)
-        } catch { throw StoreFailure(error, database: folder.database) }
+            connection = try Self.connect(to: database)
+        } catch { throw StoreFailure(error, database: database) }
         do {
             let found = try Schema.migrations.versionFound(in: connection)
             guard found == Schema.migrations.version else {
                 throw StoreFailure(
-                    "The database \(folder.database) was written by an older ringline; start the server once to bring it up."
+                    "The database \(database) was written by an older ringline; start the server once to bring it up."
                 )
             }
         } catch let failure as Migrations.Failure {
-            throw StoreFailure(failure, database: folder.database)
+            throw StoreFailure(failure, database: database)
         } catch let failure as StoreFailure {
             throw failure
-        } catch { throw StoreFailure("The database \(folder.database) cannot be read: \(error).") }
-        questions = Questions(connection: connection, database: folder.database)
+        } catch { throw StoreFailure("The database \(database) cannot be read: \(error).") }
+        questions = Questions(connection: connection, database: database)
     }
 
-    /// A user's calls; see ``Question/history(_:limit:before:)``.
+    private static func database(at path: String) throws(StoreFailure) -> String {
+        var status = stat()
+        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG { return path }
+        let folder = Folder(path: path)
+        try folder.requireFolder()
+        guard access(folder.database, F_OK) == 0 else {
+            throw StoreFailure("There is no database in \(path): no ringline has run with it as its data folder.")
+        }
+        return folder.database
+    }
+
+    /// The calls that have not ended, newest first, as the last commit has them.
+    public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try questions.liveCalls(limit: limit) }
+
+    /// A user's calls; see `Question.history(_:limit:before:)`.
     public func history(of user: UserID, limit: Int, before: CallNumber? = nil) throws(StoreFailure) -> [CallRecord] {
         try questions.history(of: user, limit: limit, before: before)
     }
 
-    /// The newest call of this name and what happened in it; see ``Question/timeline(_:_:)``.
+    /// The newest call of this name and what happened in it; see `Question.timeline(_:_:)`.
     public func timeline(of id: CallID, user: UserID? = nil) throws(StoreFailure) -> (CallRecord, [TimelineRecord])? {
         try questions.timeline(of: id, user: user)
     }
@@ -69,6 +77,9 @@ public final class StoreReader {
     /// A user's registered devices.
     public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try questions.devices(of: user) }
 
+    /// The apps of all registered devices, at most so many of them.
+    public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try questions.bundleIDs(limit: limit) }
+
     /// What SQLite finds wrong with the database (`PRAGMA integrity_check`); empty when it is sound.
     ///
     /// Reads all of it.
@@ -85,16 +96,16 @@ public final class StoreReader {
     ///
     /// Reading a database in WAL mode needs its `-shm`, which SQLite makes if it may. Where it may not, and no `-wal`
     /// holds anything that is not in the database, nobody writes there, and the file can be read as it stands.
-    private static func connect(to folder: Folder) throws(SQLiteError) -> Connection {
+    private static func connect(to database: String) throws(SQLiteError) -> Connection {
         do throws(SQLiteError) {
-            let connection = try Connection(.file(path: folder.database, .readOnly))
+            let connection = try Connection(.file(path: database, .readOnly))
             try connection.pragma("schema_version")
             return connection
         } catch {
             var log = stat()
-            let hasLog = stat(folder.database + "-wal", &log) == 0 && log.st_size > 0
+            let hasLog = stat(database + "-wal", &log) == 0 && log.st_size > 0
             guard error.code == .cannotOpen || error.code == .readOnly, !hasLog else { throw error }
-            return try Connection(.file(path: folder.database, .immutable))
+            return try Connection(.file(path: database, .immutable))
         }
     }
 }

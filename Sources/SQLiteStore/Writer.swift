@@ -10,6 +10,7 @@ final class Writer: @unchecked Sendable {
 
     private let folder: Folder
     private let faults: Faults?
+    private let patience: Patience
     private let report: @Sendable (StoreReport) -> Void
 
     // Touched with `condition` locked: how the opening went, and whether the thread has ended.
@@ -18,8 +19,14 @@ final class Writer: @unchecked Sendable {
     private var hasStarted = false
     private var hasEnded = false
 
-    init(folder: Folder, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) {
+    init(
+        folder: Folder,
+        patience: Patience,
+        faults: Faults?,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) {
         self.folder = folder
+        self.patience = patience
         self.faults = faults
         self.report = report
     }
@@ -45,7 +52,7 @@ final class Writer: @unchecked Sendable {
 
     private func run() {
         do throws(StoreFailure) {
-            let lock = try folder.take()
+            let lock = try folder.take(patience)
             try work()
             // Let go of only now that the connections are closed.
             withExtendedLifetime(lock) {}

@@ -37,6 +37,8 @@ final class Handset {
     /// For when the world has planned to wake its core.
     var wakesAt: Int64?
     var backoff: Int64 = 200
+    /// Until when a server that shut down wants it to stay away.
+    var returnsAt: Int64 = 0
     /// The turn of the poll that goes on for each call.
     var pollTurns: [CallKey: Int] = [:]
     /// What its app was handed, by call, since the app started.

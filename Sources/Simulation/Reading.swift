@@ -37,6 +37,7 @@ struct Key {
     static let candidate = Key("candidate")
     static let data = Key("data")
     static let round = Key("round")
+    static let reconnectAfterMs = Key("reconnectAfterMs")
 }
 
 /// Bytes as phones read them.
@@ -55,6 +56,15 @@ enum Reading {
 
     /// The object in a frame, behind the room that is kept for a transport's header.
     static func object(inFrame frame: [UInt8]) -> JSONObject? { object(frame, from: WireLimits.headroom) }
+
+    /// For how long a server that shuts down wants to be left alone; `nil` when a frame does not say that.
+    static func pause(inFrame frame: [UInt8]) -> Int64? {
+        // Nothing else that matters is so short: frames are many, and this one is rare.
+        guard frame.count < WireLimits.headroom + 64, let object = object(inFrame: frame),
+            object.text(of: .type) == "draining"
+        else { return nil }
+        return object.number(of: .reconnectAfterMs)
+    }
 
     /// Who else is in a room of `user`; `nil` when it is no room of two, or not this user's.
     static func peer(inRoom room: String, of user: UserID) -> UserID? {

@@ -131,7 +131,8 @@ extension World {
         if code == 4401 { tell(handset, .tokenExpired) }
         tell(handset, .disconnected)
         // Replaced by itself: the newer one is the one to keep, and there is none newer only if it broke as well.
-        after(handset.backoff + network.within(0...200), .connect(handset: handset.index))
+        let pause = max(handset.backoff + network.within(0...200), handset.returnsAt - now)
+        after(pause, .connect(handset: handset.index))
     }
 
     func phoneReceives(_ frame: [UInt8], on index: Int) {
@@ -143,6 +144,7 @@ extension World {
         mix(frame)
         log("server → \(handset.device.text): \(Ladder.text(frame, from: WireLimits.headroom))")
         watch.shown(frame, to: handset)
+        if let pause = Reading.pause(inFrame: frame) { handset.returnsAt = now + pause }
         if handset.isConnecting {
             // The first word is the welcome.
             handset.isConnecting = false

@@ -48,7 +48,7 @@ extension SocketSession {
         case accept(UInt64)
         /// Refuse a request.
         case refuse(UInt64, EngineRefusal)
-        /// Send on its WebSocket; the first bytes are ``CallWire/WireLimits/headroom``.
+        /// Send on its WebSocket; the first bytes are `WireLimits.headroom`.
         case send([UInt8])
         /// Send a WebSocket's own ping.
         case pingSocket

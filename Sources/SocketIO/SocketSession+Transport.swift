@@ -229,6 +229,7 @@ extension SocketSession {
     mutating func finish(code: UInt16 = 1000, _ reason: String = "") {
         guard standing != .over else { return }
         standing = .over
+        wasTooSlow = code == 4408
         if case .polling(let request?) = transport { outputs.append(.refuse(request, .sessionUnknown)) }
         if transport == .socket || candidate != .none { outputs.append(.closeSocket(code: code, reason: reason)) }
         queue = []

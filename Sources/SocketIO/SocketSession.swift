@@ -78,6 +78,8 @@ public struct SocketSession: Sendable {
 
     /// How far it has come.
     public internal(set) var standing = Standing.awaitingConnect
+    /// Whether it is over because its client read too slowly.
+    public internal(set) var wasTooSlow = false
     var transport: Transport
     var candidate = Candidate.none
     /// What waits for a client that polls.

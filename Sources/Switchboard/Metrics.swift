@@ -26,7 +26,7 @@ public struct Metrics: Sendable {
     public var commitMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
     /// Time from the offer to the answer, in milliseconds.
     public var answerMilliseconds = Histogram(bounds: [
-        500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 45_000, 60_000,
+        500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 45_000, 60_000, 90_000, 120_000,
     ])
     /// Pushes sent.
     public var pushesSent: UInt64 = 0

@@ -54,6 +54,8 @@ public final class Switchboard {
     var crashes: Int
     let startedAt: Moment
     var isDraining = false
+    /// How many sessions there were when the server began to shut down.
+    var drained = 0
 
     /// What is counted.
     public internal(set) var metrics = Metrics()
@@ -136,18 +138,6 @@ public final class Switchboard {
 
     /// Counts of live calls by state, for the metrics page.
     public func countCalls() -> [CallState: Int] { calls.countByState() }
-
-    private func drain() {
-        guard !isDraining else { return }
-        isDraining = true
-        for id in sessions.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-            close(id, code: 1001, "the server is shutting down; reconnect")
-        }
-        for id in polls.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
-            out.append(.reply(id, Reply(WireError(.draining, "the server is shutting down"), retryAfterSeconds: 1)))
-        }
-        polls.removeAll()
-    }
 
     private func restore(_ kept: StoredCall, at now: Moment) {
         guard let call = Call(kept, grace: policy.grace, crashes: crashes, at: now) else {

@@ -12,6 +12,8 @@ struct RinglineCommand: ParsableCommand {
             Make a token:          ringline token --data ./data --user 11 --name Taro
             Try a call:            ringline answer --url ws://127.0.0.1:8080/ws --token TOKEN_OF_10
                                    ringline call --url ws://127.0.0.1:8080/ws --token TOKEN_OF_11 --to 10
+            Before the start:      ringline doctor --config /etc/ringline.conf
+            While it runs:         ringline calls; ringline devices --user 10; ringline explain CALLID
 
             Every option of serve can also be given as environment variable (RINGLINE_LISTEN for --listen) or in a
             file named by --config (listen = 127.0.0.1:8080). Flags go before environment, environment before file.
@@ -33,8 +35,9 @@ struct RinglineCommand: ParsableCommand {
     }
 
     static let commands: [any ParsableCommand.Type] = [
-        ServeCommand.self, TokenCommand.self, HealthCommand.self, VersionCommand.self, CallCommand.self,
-        AnswerCommand.self, ExplainCommand.self, SimulateCommand.self,
+        ServeCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self, HealthCommand.self,
+        CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self, BackupCommand.self,
+        CallCommand.self, AnswerCommand.self, SimulateCommand.self, VersionCommand.self,
     ]
 }
 

@@ -158,6 +158,9 @@ private struct RandomWorld {
         case 2 where !sent.isEmpty:
             let id = chance.pick(Array(sent.suffix(20)))
             if chance.one(in: 4) { return .received(.error(id, code: code())) }
+            if chance.one(in: 10) {
+                return .received(.draining(.milliseconds(Int64.random(in: 0..<90_000, using: &chance))))
+            }
             return .received(.ack(id, acceptance()))
         case 3:
             let uuid = uuid()

@@ -122,6 +122,11 @@ struct ServerFrameTests {
         )
     }
 
+    @Test("says when to come back to a server that shuts down")
+    func draining() {
+        #expect(text(ServerFrame.draining(reconnectAfterMs: 1_750)) == #"{"type":"draining","reconnectAfterMs":1750}"#)
+    }
+
     @Test("tells who came to a room")
     func peer() throws {
         let frame = ServerFrame.peer(

@@ -25,19 +25,19 @@ struct ServeOptionTests {
     @Test("reach the setting of their name", arguments: Setting.all.map(\.name))
     func reach(_ name: String) throws {
         let command = try ServeCommand.parse(["--\(name)", "value-of-it"])
-        #expect(command.flags.filter { !$0.value.isEmpty } == [name: ["value-of-it"]])
+        #expect(command.options.flags.filter { !$0.value.isEmpty } == [name: ["value-of-it"]])
     }
 
     @Test("have one short form, which the longer one overrules")
     func short() throws {
-        #expect(try ServeCommand.parse(["--trust-register"]).flags["socketio-trust-register"] == ["true"])
+        #expect(try ServeCommand.parse(["--trust-register"]).options.flags["socketio-trust-register"] == ["true"])
         let both = try ServeCommand.parse(["--trust-register", "--socketio-trust-register", "false"])
-        #expect(both.flags["socketio-trust-register"] == ["false"])
+        #expect(both.options.flags["socketio-trust-register"] == ["false"])
     }
 
     @Test("that may be repeated are", arguments: Setting.all.filter(\.isRepeatable).map(\.name))
     func repeated(_ name: String) throws {
-        #expect(try ServeCommand.parse(["--\(name)", "a", "--\(name)", "b"]).flags[name] == ["a", "b"])
+        #expect(try ServeCommand.parse(["--\(name)", "a", "--\(name)", "b"]).options.flags[name] == ["a", "b"])
     }
 
     @Test("have variables in capitals with underscores")

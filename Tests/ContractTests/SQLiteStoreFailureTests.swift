@@ -52,6 +52,33 @@ struct SQLiteStoreFailureTests {
         #expect(failure(at: place.path) == nil)
     }
 
+    @Test("waits for a folder that is let go of in time, and says once for whom")
+    func patience() async throws {
+        let first = SQLiteCallStore(folder: place.path) { _ in }
+        _ = try first.open(at: Moment(milliseconds: 0))
+        let holders = Mutex<[Int?]>([])
+        let patience = Patience(milliseconds: 20_000, waits: { holder in holders.withLock { $0.append(holder) } })
+        let second = SQLiteCallStore(folder: place.path, patience: patience) { _ in }
+        let opening = Task.detached { try second.open(at: Moment(milliseconds: 1)) }
+        let deadline = ContinuousClock.now + .seconds(10)
+        while holders.withLock({ $0.isEmpty }), ContinuousClock.now < deadline { await Task.yield() }
+        first.close()
+        #expect(try await opening.value.crashes == 0)
+        #expect(holders.withLock { $0 } == [Int(getpid())])
+        second.close()
+    }
+
+    @Test("waits no longer than it is told to, nor when it is told that it is over")
+    func impatience() throws {
+        let first = SQLiteCallStore(folder: place.path) { _ in }
+        _ = try first.open(at: Moment(milliseconds: 0))
+        for patience in [Patience(milliseconds: 50), Patience(milliseconds: 3_600_000, isOver: { true })] {
+            let store = SQLiteCallStore(folder: place.path, patience: patience) { _ in }
+            #expect(throws: StoreFailure.self) { try store.open(at: Moment(milliseconds: 0)) }
+        }
+        first.close()
+    }
+
     @Test("says that the folder is a file")
     func notFolder() throws {
         let file = place.path + "/file"

@@ -65,4 +65,42 @@ struct StoreReaderTests {
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path + "/none") }
         #expect(try FileManager.default.contentsOfDirectory(atPath: place.path) == [])
     }
+
+    @Test("lists the calls that have not ended, newest first, and the apps of the devices")
+    func operators() throws {
+        let course = Course()
+        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        _ = try store.open(at: Moment(milliseconds: 0))
+        var ended = try sampleCall(2)
+        ended.endedAt = Moment(milliseconds: 5)
+        let calls = [try sampleCall(1), ended, try sampleCall(3)]
+        store.commit(calls.map { .call($0) }, as: Ticket(rawValue: 1))
+        try course.wait { $0 == ["committed 1"] }
+        let reader = try SQLiteCallStore.reader(folder: place.path)
+        #expect(try reader.liveCalls(limit: 9).map(\.number.rawValue) == [3, 1])
+        #expect(try reader.liveCalls(limit: 1).map(\.number.rawValue) == [3])
+        #expect(try reader.bundleIDs(limit: 9) == [])
+        store.close()
+    }
+
+    @Test("copies a live database into a file that can be read in its place, and never over another")
+    func backUp() throws {
+        let store = try store(with: "offer")
+        let copy = place.path + "/copy"
+        try SQLiteCallStore.reader(folder: place.path).backUp(to: copy)
+        let record = TimelineRecord(at: Moment(milliseconds: 4), event: "ended", details: "")
+        store.commit([.event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 2))
+        store.close()
+        let id = try #require(CallID("11-10"))
+        let reader = try SQLiteCallStore.reader(folder: copy)
+        #expect(try reader.damage() == [])
+        #expect(try reader.timeline(of: id)?.1.map(\.event) == ["offer"])
+        let before = FileManager.default.contents(atPath: copy)
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path).backUp(to: copy) }
+        #expect(throws: StoreFailure.self) { try reader.backUp(to: place.path + "/none/copy") }
+        #expect(FileManager.default.contents(atPath: copy) == before)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).filter { $0.contains("part") } == [])
+        var status = stat()
+        #expect(stat(copy, &status) == 0 && status.st_mode & 0o777 == 0o600)
+    }
 }

@@ -333,6 +333,9 @@ def more(stage: Stage):
     stage.taro.ask(type="presence", userId="10")
     for phone in stage.phones:
         phone.fence()
+    stage.world.server.terminate()
+    for phone in stage.phones:
+        assert phone.close_code() == 1001
 
 
 @pytest.mark.timeout(180)

@@ -162,7 +162,7 @@ def test_a_data_folder_that_is_a_file_is_one_line_that_names_it(tmp_path):
 
 
 def test_a_second_server_on_the_same_data_is_refused(server, tmp_path):
-    one_clear_line(serve(tmp_path, "--data", server.data), str(server.data))
+    one_clear_line(serve(tmp_path, "--data", server.data, "--wait-for-data", "0"), str(server.data))
     assert server.alive()
 
 

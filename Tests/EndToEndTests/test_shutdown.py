@@ -21,6 +21,23 @@ def test_sessions_are_closed_with_1001_and_the_exit_is_clean(world, number):
     assert time.monotonic() - began < 10
 
 
+def test_every_session_is_told_when_to_come_back_by_frame_and_by_close_reason(world):
+    phones = [world.phone(str(user), "d") for user in range(40)]
+    phones[38].ring("39", "c-1")
+    world.server.terminate()
+    pauses = []
+    for phone in phones:
+        assert phone.close_code() == 1001
+        frame = phone.heard[-1]
+        assert frame["type"] == "draining", "the last frame"
+        assert phone.socket.close_reason == f"the server is shutting down; reconnectAfterMs={frame['reconnectAfterMs']}"
+        pauses.append(frame["reconnectAfterMs"])
+    # Forty in a second: one in each 25 ms, and those who talk first.
+    assert sorted((pause - 500) // 25 for pause in pauses) == list(range(40))
+    assert sorted(pauses)[:2] == sorted(pauses[38:])
+    assert world.server.exit_code(10) == 0
+
+
 def test_an_idle_server_ends_at_once(server):
     began = time.monotonic()
     server.terminate()

@@ -15,6 +15,7 @@ import asyncio
 import base64
 import collections
 import datetime
+import email.utils
 import ipaddress
 import json
 import os
@@ -152,6 +153,7 @@ class Apple:
         self.devices = {}
         self.clock_offset = 0.0
         self.known_only = False
+        self.sends_date = False
         self.verified = {}
         self.stats = {"connections": 0, "streams": 0, "open": 0, "mostStreamsAtOnce": 0, "providerTokens": 0, "refusedStreams": 0}
         self.connections_by_environment = collections.Counter()
@@ -378,6 +380,8 @@ class Connection(asyncio.Protocol):
             return
         status = answer.get("status", 200)
         headers = [(":status", str(status)), ("apns-id", stream.headers.get("apns-id") or str(uuid.uuid4()))]
+        if self.apple.sends_date:
+            headers.append(("date", email.utils.formatdate(time.time() + self.apple.clock_offset, usegmt=True)))
         if "raw" in answer:
             body = answer["raw"].encode()
         elif status == 200:
@@ -493,6 +497,7 @@ class Control:
             case "POST", "/config":
                 apple.clock_offset = float(body.get("clockOffset", apple.clock_offset))
                 apple.known_only = bool(body.get("knownOnly", apple.known_only))
+                apple.sends_date = bool(body.get("sendsDate", apple.sends_date))
             case "POST", "/reset":
                 apple.reset()
             case "GET", "/stats":
@@ -661,7 +666,7 @@ class FakeAPNs:
         self.call("POST", "/devices", {"token": token, **facts})
 
     def config(self, **settings):
-        """Sets clockOffset (seconds) or knownOnly."""
+        """Sets clockOffset (seconds), knownOnly or sendsDate."""
         self.call("POST", "/config", settings)
 
     def reset(self):

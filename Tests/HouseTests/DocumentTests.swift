@@ -35,6 +35,11 @@ struct DocumentTests {
         }
     }
 
+    @Test("have the very table of settings that the program prints, in the README")
+    func settingsTable() {
+        #expect(Repository.text(of: "README.md").contains("\n" + Setting.table + "\n"), "ringline config --table")
+    }
+
     @Test("speak of no setting that does not exist")
     func noForeignSettings() {
         let known = Set(Setting.all.map(\.variable))

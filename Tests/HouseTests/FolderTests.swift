@@ -51,7 +51,8 @@ struct FolderTests {
     @Test("has scripts that can be run as they are")
     func executable() {
         let scripts = [
-            "Deploy/run", "Deploy/test", "Deploy/up", "Tests/run", "Tests/newcomer", "Tests/fresh", ".ci/run",
+            "Deploy/run", "Deploy/test", "Deploy/up", "Tests/run", "Tests/newcomer", "Tests/fresh", "Tests/docs",
+            ".ci/run",
         ]
         for script in scripts {
             #expect(

@@ -7,6 +7,7 @@ extension CallClient {
         case .welcome, .other: break
         case .ack(let id, let acceptance): acknowledged(id, acceptance, at: now)
         case .error(let id?, let code): refused(id, code, at: now)
+        case .draining(let pause): reconnectAt = now + min(pause, ClientLimits.longestReturn)
         case .error(nil, let code): if code == "token_expired" { tokenExpired(at: now) }
         case .signal(let envelope, let content):
             // A call has two users; nothing of ours is relayed to ourselves.

@@ -19,6 +19,9 @@ extension Incoming {
         case "ack":
             guard let id = object.text("id").flatMap({ SignalID($0) }) else { return .other }
             return .ack(id, Acceptance(object))
+        case "draining":
+            guard let pause = object.number("reconnectAfterMs"), pause >= 0 else { return .other }
+            return .draining(.milliseconds(pause))
         case "error": return .error(object.text("id").flatMap { SignalID($0) }, code: object.text("code") ?? "")
         case "call":
             guard let envelope = Envelope(object), let state = object.text("state").flatMap({ CallState(rawValue: $0) })

@@ -12,6 +12,8 @@ public enum Incoming: Equatable, Sendable {
     case ack(SignalID, Acceptance)
     /// A signal of ours was refused; `nil` when the error names none.
     case error(SignalID?, code: String)
+    /// The server shuts down and closes the socket next; come back after this time.
+    case draining(Moment.Span)
     /// Nothing that a call depends on, or nothing that can be read.
     case other
 

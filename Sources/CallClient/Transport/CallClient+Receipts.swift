@@ -117,6 +117,7 @@ extension CallClient {
 
     mutating func socketOpened(at now: Moment) {
         isSocketOpen = true
+        reconnectAt = nil
         isSkewStale = true
         for index in outbox.indices { outbox[index].sentAt = nil }
         // The server replays what goes on and what this device missed; of a call that it has forgotten it says nothing.
@@ -127,7 +128,17 @@ extension CallClient {
         isSocketOpen = false
         for index in outbox.indices { outbox[index].sentAt = nil }
         findOutAboutWithdrawn()
-        if calls.contains(where: \.isLive) || !outbox.isEmpty { out.append(.connect) }
+        if wantsSocket, reconnectAt == nil { out.append(.connect) }
+    }
+
+    /// Whether there is anything to hear or to say.
+    var wantsSocket: Bool { calls.contains(where: \.isLive) || !outbox.isEmpty }
+
+    /// Asks for a socket when the server that shut down wants to see this device again.
+    mutating func comeBack(at now: Moment) {
+        guard !isSocketOpen, let at = reconnectAt, now >= at else { return }
+        reconnectAt = nil
+        if wantsSocket { out.append(.connect) }
     }
 
     /// Of an offer that was given up while on its way nobody may ever tell the fate: ask.

@@ -111,6 +111,15 @@ public enum ServerFrame {
         }
     }
 
+    /// The server shuts down and closes the session next; `reconnectAfterMs` = when to come back, in milliseconds.
+    public static func draining(reconnectAfterMs: Int64) -> [UInt8] {
+        frame { json in
+            json.type("draining")
+            json.name("reconnectAfterMs")
+            json.value(reconnectAfterMs)
+        }
+    }
+
     /// A frame was refused.
     public static func error(_ error: WireError, id: SignalID?, callID: CallID? = nil) -> [UInt8] {
         frame { json in

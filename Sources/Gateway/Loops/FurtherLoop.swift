@@ -28,6 +28,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
     private let valve = Valve(limit: LoopLimits.news)
     /// Of orders that were handed over and not carried out yet.
     private let ordered = Atomic<Int>(0)
+    private let drops = Atomic<UInt64>(0)
 
     init(door: Doorkeeper, board: EngineBoard, deliver: @escaping Delivery) {
         self.door = door
@@ -57,6 +58,9 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
     /// Bytes of orders that it has not carried out yet.
     var orderedBytes: Int { ordered.load(ordering: .relaxed) }
 
+    /// How many sessions it has closed because they read too slowly.
+    var queueDrops: UInt64 { drops.load(ordering: .relaxed) }
+
     /// Has it carry out orders.
     func carryOut(_ orders: [LoopOrder], bytes: Int) {
         ordered.wrappingAdd(bytes, ordering: .relaxed)
@@ -74,6 +78,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
         case .send(let frame, let connection):
             // A copy, for the library writes a header into the array that another loop may be writing to the same moment.
             if server.send(Self.ownCopy(of: frame), to: connection) == .overflow {
+                drops.wrappingAdd(1, ordering: .relaxed)
                 server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
             }
         case .ping(let connection): server.ping(connection)
@@ -82,6 +87,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
         case .respond(let exchange, let response): server.respond(exchange, with: response)
         case .stopListening: server.stopListening()
         case .count: tell(.counted(server.connectionCount))
+        case .serve(let certificate): server.serve(certificate)
         }
     }
 

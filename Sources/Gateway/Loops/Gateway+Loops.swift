@@ -1,5 +1,5 @@
 import CallCore
-import LibWebSockets
+public import LibWebSockets
 import SocketIO
 import Switchboard
 
@@ -110,6 +110,16 @@ extension Gateway {
     /// What this turn has for the further loops goes there.
     func flushLinks() {
         for link in links { link.flush() }
+    }
+
+    // MARK: Certificates
+
+    /// Serves a renewed certificate to everybody who connects from now on, on every loop; from any thread.
+    public func serve(_ certificate: ServerCertificate) {
+        post { gateway in
+            gateway.server?.serve(certificate)
+            for link in gateway.links { link.order(.serve(certificate)) }
+        }
     }
 
     // MARK: The end

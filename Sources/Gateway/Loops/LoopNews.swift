@@ -24,4 +24,5 @@ enum LoopOrder: Sendable {
     case respond(ExchangeID, HTTPResponse)
     case stopListening
     case count
+    case serve(ServerCertificate)
 }

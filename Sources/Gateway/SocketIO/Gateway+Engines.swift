@@ -7,7 +7,7 @@ import Switchboard
 
 /// Socket.IO sessions between their transports and the switchboard.
 extension Gateway {
-    /// Where Socket.IO is served, besides what ``LibWebSockets/ServerConfiguration/webSocketPaths`` begins with.
+    /// Where Socket.IO is served, besides what `ServerConfiguration.webSocketPaths` begins with.
     public static let socketIOPaths = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
 
     /// Hands an input to a session and does what follows.
@@ -41,6 +41,7 @@ extension Gateway {
             engine.needsTurn = true
             engines.unturned.append(engine)
         case .over:
+            if engine.session.wasTooSlow { queueDrops += 1 }
             engines.remove(engine)
             if engine.isJoined { feed(.closed(engine.id)) }
         }

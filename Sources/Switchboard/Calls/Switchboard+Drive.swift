@@ -89,6 +89,9 @@ extension Switchboard {
             )
             frame = signal.frame(around: message?.relayed ?? .none)
         case .state(let change):
+            if change.state == .answered, let answeredAt = call.session.answeredAt {
+                metrics.answerMilliseconds.record((answeredAt - call.session.startedAt).milliseconds)
+            }
             frame = ServerFrame.call(change, callee: call.session.callee, at: call.place(of: entry))
         }
         call.frames.append(frame)
@@ -132,12 +135,9 @@ extension Switchboard {
 
     /// What is done once when a call has ended.
     private func settle(_ call: Call, at now: Moment) {
-        guard case .ended(let ending, let winner) = call.session.phase, calls.isListedLive(call) else { return }
+        guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
         calls.ended(call)
         metrics.callsEnded[ending.reason, default: 0] += 1
-        if winner != nil, let answeredAt = call.session.answeredAt {
-            metrics.answerMilliseconds.record((answeredAt - call.session.startedAt).milliseconds)
-        }
         note(call, "ended", reason: ending.reason, at: now)
         out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
         for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }

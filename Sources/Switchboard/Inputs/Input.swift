@@ -44,7 +44,7 @@ extension Switchboard {
 
     /// What a switchboard asks of its surroundings, in order.
     public enum Output: Sendable {
-        /// Send a frame; its first bytes are ``CallWire/WireLimits/headroom``.
+        /// Send a frame; its first bytes are `WireLimits.headroom`.
         case send(SessionID, [UInt8])
         /// Send a ping.
         case ping(SessionID)

@@ -38,6 +38,10 @@ public struct PushOrder: Equatable, Sendable {
     public var payload: [UInt8]
     /// After this moment the push is of no use; a request still under way is then given up and reported as unreachable.
     public var giveUpAt: Moment
+    /// The call that it is for, if it is for one: for the log alone.
+    public var call: CallID?
+    /// The device that it goes to: for the log alone.
+    public var device: DeviceID?
 
     /// What kind of push it is (`apns-push-type`).
     public enum Kind: String, Sendable {
@@ -56,7 +60,9 @@ public struct PushOrder: Equatable, Sendable {
         environment: APNsEnvironment,
         apnsID: String,
         payload: [UInt8],
-        giveUpAt: Moment
+        giveUpAt: Moment,
+        call: CallID? = nil,
+        device: DeviceID? = nil
     ) {
         self.id = id
         self.token = token
@@ -66,6 +72,8 @@ public struct PushOrder: Equatable, Sendable {
         self.apnsID = apnsID
         self.payload = payload
         self.giveUpAt = giveUpAt
+        self.call = call
+        self.device = device
     }
 }
 

@@ -95,7 +95,7 @@ public struct LegRecord: Equatable, Sendable {
     public var phone: Phone
     /// Whether it is of the caller.
     public var isCaller: Bool
-    /// Where the leg stands, in the words of ``CallCore``.
+    /// Where the leg stands, in the words of `CallCore`.
     public var phase: String
 
     /// A leg of all its parts.
@@ -116,7 +116,7 @@ public struct EntryRecord: Equatable, Sendable {
     public var kind: String
     /// Whose device sent it; `nil` = the server itself.
     public var sender: Phone?
-    /// To whom it is addressed, in the words of ``CallCore``.
+    /// To whom it is addressed, in the words of `CallCore`.
     public var audience: String
     /// The `id` under which the sender sent it.
     public var signalID: String?

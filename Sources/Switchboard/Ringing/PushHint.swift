@@ -1,7 +1,7 @@
 /// What APNs' reasons mean for an operator, in plain words.
 ///
 /// Source: "Handling notification responses from APNs", Apple Developer Documentation.
-enum PushHint {
+public enum PushHint {
     private static let texts: [String: String] = [
         "BadDeviceToken":
             "the token is not of this APNs environment, or of another app: a build from Xcode has sandbox tokens",
@@ -44,7 +44,8 @@ enum PushHint {
     /// What a reason of APNs means.
     static func text(forReason reason: String?) -> String? { reason.flatMap { texts[$0] } }
 
-    static func text(for result: PushResult) -> String? {
+    /// What a push's result means and what helps; `nil` where it needs no words, or there are none.
+    public static func text(for result: PushResult) -> String? {
         switch result {
         case .answered(200, _, _): nil
         case .answered(_, let reason, _): reason.flatMap { texts[$0] }

@@ -125,7 +125,9 @@ extension Switchboard {
                     environment: wake.environment,
                     apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.session.epoch)/\(device.id.text)\(name)"),
                     payload: payload,
-                    giveUpAt: giveUpAt
+                    giveUpAt: giveUpAt,
+                    call: call.key.id,
+                    device: device.id
                 )
             )
         )

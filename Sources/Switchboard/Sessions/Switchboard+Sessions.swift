@@ -11,7 +11,7 @@ extension Switchboard {
         at now: Moment
     ) {
         guard !isDraining else {
-            out.append(.close(id, code: 1001, reason: "the server is shutting down; reconnect", isLost: false))
+            turnAway(id, keepsNoPlace: seen != nil)
             return
         }
         let named = device ?? who.device

@@ -92,7 +92,8 @@ extension Switchboard {
                         environment: wake.environment,
                         apnsID: UUIDv5.url(name),
                         payload: PushPayload.text(text.message, from: text.from, name: text.name, at: now),
-                        giveUpAt: now + Self.noticeFor
+                        giveUpAt: now + Self.noticeFor,
+                        device: device.id
                     )
                 )
             )

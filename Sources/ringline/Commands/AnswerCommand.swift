@@ -5,7 +5,8 @@ import CallWire
 struct AnswerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "answer",
-        abstract: "Wait for calls in the terminal and answer them; no media flows."
+        abstract: "Wait for calls in the terminal and answer them; no media flows.",
+        discussion: "Example: ringline answer --url wss://calls.example.com/ws --token TOKEN --device desk --once"
     )
 
     @OptionGroup var terminal: TerminalOptions

@@ -7,7 +7,8 @@ import Synchronization
 struct CallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "call",
-        abstract: "Call somebody from the terminal, to try a server; no media flows."
+        abstract: "Call somebody from the terminal, to try a server; no media flows.",
+        discussion: "Example: ringline call --url wss://calls.example.com/ws --token TOKEN --to 10 --video"
     )
 
     @OptionGroup var terminal: TerminalOptions

@@ -9,11 +9,15 @@ struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract: "Say why a call rang or did not: its ladder, and a verdict in plain words.",
-        discussion: "Reads the data folder, whether its server runs or not. Shows no SDP and no addresses."
+        discussion: """
+            Reads the data folder, whether its server runs or not. Shows no SDP and no addresses.
+
+            Example: ringline explain 11-10 --user 11 --epoch 2 --data /var/lib/ringline
+            """
     )
 
     @Argument(help: "The call's name.") var callId: String
-    @Option(help: "The server's data folder.") var data = "./data"
+    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
     @Option(help: "One of the call's two users, where others use the same callId; twice for both.")
     var user: [String] = []
     @Option(help: "Which use of the callId between the two, where it was used again; the newest otherwise.")

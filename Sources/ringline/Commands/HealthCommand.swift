@@ -1,12 +1,12 @@
 import ArgumentParser
 import FoundationEssentials
-import Glibc
 
 /// Asks a server on this machine whether it is well: for containers, which have no curl.
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
-        abstract: "Ask a running server whether it is healthy; exit 0 when it is."
+        abstract: "Ask a running server whether it is healthy; exit 0 when it is.",
+        discussion: "Example: ringline health --ready --admin http://127.0.0.1:9090"
     )
 
     @Option(help: "The admin listener, http://HOST:PORT.") var admin: String?
@@ -35,16 +35,15 @@ struct HealthQuestion {
     init(_ address: ListenAddress) { self.address = address }
 
     func ask(_ path: String) throws(Complaint) -> (status: Int, body: String) {
-        let socket = try connect()
-        defer { close(socket) }
-        let request = Array("GET \(path) HTTP/1.1\r\nHost: \(address.host)\r\nConnection: close\r\n\r\n".utf8)
-        guard send(socket, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else { throw silent }
+        let socket: PlainSocket
+        do { socket = try PlainSocket(host: address.host, port: address.port) } catch { throw deserted }
+        let request = "GET \(path) HTTP/1.1\r\nHost: \(address.host)\r\nConnection: close\r\n\r\n"
+        guard socket.send(Array(request.utf8)) else { throw silent }
         var answer: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4_096)
         while answer.count < 65_536 {
-            let count = recv(socket, &buffer, buffer.count, 0)
-            if count <= 0 { break }
-            answer += buffer.prefix(count)
+            let bytes = socket.receive()
+            if bytes.isEmpty { break }
+            answer += bytes
             if let whole = Self.parse(answer) { return whole }
         }
         throw silent
@@ -52,24 +51,7 @@ struct HealthQuestion {
 
     private var silent: Complaint { Complaint("no answer from http://\(address.host):\(address.port)") }
 
-    private func connect() throws(Complaint) -> Int32 {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(address.host, String(address.port), &hints, &list) == 0, let first = list else {
-            throw Complaint("\(address.host) is no host")
-        }
-        defer { freeaddrinfo(list) }
-        let socket = Glibc.socket(first.pointee.ai_family, first.pointee.ai_socktype, 0)
-        var limit = timeval(tv_sec: 3, tv_usec: 0)
-        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        guard socket >= 0, Glibc.connect(socket, first.pointee.ai_addr, first.pointee.ai_addrlen) == 0 else {
-            if socket >= 0 { close(socket) }
-            throw Complaint("nothing listens on http://\(address.host):\(address.port)")
-        }
-        return socket
-    }
+    private var deserted: Complaint { Complaint("nothing listens on http://\(address.host):\(address.port)") }
 
     /// Status and body, once all has come.
     private static func parse(_ answer: [UInt8]) -> (status: Int, body: String)? {

@@ -1,22 +1,14 @@
 import ArgumentParser
 import FoundationEssentials
 
-/// Runs the server.
-struct ServeCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "serve",
-        abstract: "Run the server.",
-        discussion: """
-            Without key options tokens are checked with a development key that is made in the data folder; \
-            'ringline token' signs with it.
-            """
-    )
-
+/// The options of `ringline serve`, which `config`, `doctor` and `push-test` take as well: one for each setting.
+struct ServeOptions: ParsableArguments {
     @Option(help: "A file of settings, 'name = value' a line.") var config: String?
 
     @Option(help: Self.help("listen")) var listen: String?
     @Option(help: Self.help("admin-listen")) var adminListen: String?
     @Option(help: Self.help("data")) var data: String?
+    @Option(help: Self.help("wait-for-data")) var waitForData: String?
     @Option(help: Self.help("jwt-secret-file")) var jwtSecretFile: String?
     @Option(help: Self.help("jwt-public-key-file")) var jwtPublicKeyFile: String?
     @Option(help: Self.help("jwks-file")) var jwksFile: String?
@@ -58,7 +50,8 @@ struct ServeCommand: ParsableCommand {
     /// The flags that were given, by the settings' names.
     var flags: [String: [String]] {
         let single: [String: String?] = [
-            "listen": listen, "admin-listen": adminListen, "data": data, "jwt-secret-file": jwtSecretFile,
+            "listen": listen, "admin-listen": adminListen, "data": data, "wait-for-data": waitForData,
+            "jwt-secret-file": jwtSecretFile,
             "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwt-user-claim": jwtUserClaim,
             "jwt-issuer": jwtIssuer, "jwt-audience": jwtAudience, "jwt-require-expiry": jwtRequireExpiry,
             "apns-key-file": apnsKeyFile, "apns-key-id": apnsKeyId, "apns-team-id": apnsTeamId,
@@ -78,15 +71,34 @@ struct ServeCommand: ParsableCommand {
         return flags
     }
 
-    func run() throws {
-        do throws(Complaint) { try serve() } catch { throw error.shown() }
-    }
-
-    private func serve() throws(Complaint) {
+    /// Where the settings come from, the file read.
+    func source() throws(Complaint) -> SettingsSource {
         let environment = ProcessInfo.processInfo.environment
-        let path = config ?? environment["RINGLINE_CONFIG"]
+        let path = config ?? environment["RINGLINE_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
         let file = try path.map { path throws(Complaint) in try ConfigurationFile.read(path) } ?? [:]
-        let source = SettingsSource(flags: flags, environment: environment, file: file)
-        try Launch(try ServeSettings(source)).run()
+        return SettingsSource(flags: flags, environment: environment, file: file)
+    }
+}
+
+/// Runs the server.
+struct ServeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the server.",
+        discussion: """
+            Without key options tokens are checked with a development key that is made in the data folder; \
+            'ringline token' signs with it.
+
+            Signals: SIGTERM and SIGINT end it in good order; SIGHUP loads the certificate and its key anew, which also \
+            happens when the files change; SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
+
+            Example: ringline serve --listen 0.0.0.0:8443 --data /var/lib/ringline --tls-cert cert.pem --tls-key key.pem
+            """
+    )
+
+    @OptionGroup var options: ServeOptions
+
+    func run() throws {
+        do throws(Complaint) { try Launch(try ServeSettings(try options.source())).run() } catch { throw error.shown() }
     }
 }

@@ -8,10 +8,14 @@ struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
         abstract: "Print a token signed with the data folder's development key.",
-        discussion: "For development: in production your own backend issues tokens."
+        discussion: """
+            For development: in production your own backend issues tokens.
+
+            Example: ringline token --user 11 --name Taro --ttl 12h --data ./data
+            """
     )
 
-    @Option(help: "The server's data folder; the key is made if it is missing.") var data = "./data"
+    @Option(help: "The server's data folder; the key is made if it is missing.") var data = DataFolder.standard
     @Option(help: "Sign with this HS256 secret instead.") var jwtSecretFile: String?
     @Option(help: "The user id, claim sub.") var user: String
     @Option(help: "The user's name as it is shown.") var name: String?

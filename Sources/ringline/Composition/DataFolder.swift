@@ -2,6 +2,12 @@ import FoundationEssentials
 
 /// The folder for everything that is kept.
 enum DataFolder {
+    /// Which one is meant where a command that only reads it is not told: the variable of serve's setting, else `./data`.
+    static var standard: String {
+        let told = ProcessInfo.processInfo.environment["RINGLINE_DATA"] ?? ""
+        return told.isEmpty ? "./data" : told
+    }
+
     /// Makes sure that it is there; what is in it is for its owner only.
     static func prepare(_ path: String) throws(Complaint) {
         var isFolder = false

@@ -14,20 +14,8 @@ struct Keys {
     let warnings: [String]
 
     init(_ settings: ServeSettings) throws(Complaint) {
-        var sources: [TokenKeySource] = []
+        var sources = try Self.configured(settings)
         var warnings: [String] = []
-        if let path = settings.jwtSecretFile {
-            sources.append(
-                try Self.checked(.secret(try Self.read(path, for: "jwt-secret-file")), "--jwt-secret-file", path)
-            )
-        }
-        if let path = settings.jwtPublicKeyFile {
-            let pem = String(decoding: try Self.read(path, for: "jwt-public-key-file"), as: UTF8.self)
-            sources.append(try Self.checked(.publicKey(pem: pem), "--jwt-public-key-file", path))
-        }
-        if let path = settings.jwksFile {
-            sources.append(try Self.checked(.keySet(json: try Self.read(path, for: "jwks-file")), "--jwks-file", path))
-        }
         if sources.isEmpty {
             guard !settings.isInMemory else {
                 throw Complaint("--data :memory: keeps no development key: give --jwt-secret-file or another key")
@@ -51,6 +39,27 @@ struct Keys {
             bouncer = TokenBouncer(verifier: verifier, capabilities: signer)
         } catch { throw Complaint(error.description) }
         self.warnings = warnings
+    }
+
+    /// The keys that the settings name, each checked; empty when they name none.
+    static func configured(_ settings: ServeSettings) throws(Complaint) -> [TokenKeySource] {
+        var sources: [TokenKeySource] = []
+        if let path = settings.jwtSecretFile {
+            sources.append(try checked(.secret(try read(path, for: "jwt-secret-file")), "--jwt-secret-file", path))
+        }
+        if let path = settings.jwtPublicKeyFile {
+            let pem = String(decoding: try read(path, for: "jwt-public-key-file"), as: UTF8.self)
+            sources.append(try checked(.publicKey(pem: pem), "--jwt-public-key-file", path))
+        }
+        if let path = settings.jwksFile {
+            sources.append(try checked(.keySet(json: try read(path, for: "jwks-file")), "--jwks-file", path))
+        }
+        return sources
+    }
+
+    /// What an operator should know of keys that can be used.
+    static func warnings(of sources: [TokenKeySource]) throws(Complaint) -> [String] {
+        do { return try TokenVerifier(keys: sources).warnings } catch { throw Complaint(error.description) }
     }
 
     /// A key that can be used; what is wrong with one that cannot is said with its file.

@@ -20,17 +20,25 @@ struct Launch {
     func run() throws(Complaint) {
         FatalSignals.end()
         // Before any thread is started, so that every thread has them blocked and only the watch gets them.
-        let watch = SignalWatch()
-        let log = Log.make(level: settings.logLevel, asJSON: settings.logsJSON)
+        let watch = SignalWatch(and: [SIGHUP, SIGUSR1, SIGUSR2])
+        let threshold = LogThreshold(settings.logLevel)
+        let log = Log.make(threshold, asJSON: settings.logsJSON)
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let keys = try Keys(settings)
         let relay = try settings.turn.map { turn throws(Complaint) in try CoturnCredentials(turn) }
         let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
-        let store = makeStore { [weak gateway] report in gateway?.take(report) }
+        let renewal = settings.tls.map { files in
+            CertificateRenewal(files, log) { [weak gateway] certificate in gateway?.serve(certificate) }
+        }
+        let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
         do {
             try gateway.open(store: store, push: push, capabilities: keys.capabilities, relay: relay)
         } catch let failure as StoreFailure {
+            guard !SignalWatch.hasPending else {
+                log.notice("stopped")
+                return
+            }
             throw Complaint(failure.message)
         } catch ServerError.badCertificate(_, let reason) {
             let files = settings.tls.map { "--tls-cert \($0.certificatePath), --tls-key \($0.keyPath)" } ?? ""
@@ -51,10 +59,30 @@ struct Launch {
             )
         }
         announce(gateway, log)
-        watch.start { [weak gateway] in gateway?.drain() }
+        let tick: SignalWatch.Action? = renewal.map { renewal in { @Sendable in renewal.look() } }
+        watch.start(on: Self.actions(renewal, threshold, log), everySecond: tick) { [weak gateway] in gateway?.drain() }
         gateway.run()
         (push as? APNsSender)?.shutdown()
         log.notice("stopped")
+    }
+
+    /// What the signals do that end nothing.
+    private static func actions(
+        _ renewal: CertificateRenewal?,
+        _ threshold: LogThreshold,
+        _ log: Logger
+    ) -> [Int32: SignalWatch.Action] {
+        let move = { @Sendable (steps: Int) in
+            let level = threshold.move(by: steps)
+            // At that level itself, so that it is seen whatever it is.
+            log.log(level: level, "the log level was changed", metadata: ["log.level": "\(level)"])
+        }
+        return [
+            SIGUSR1: { move(-1) }, SIGUSR2: { move(1) },
+            SIGHUP: {
+                if let renewal { renewal.load() } else { log.notice("SIGHUP: there is no certificate to load") }
+            },
+        ]
     }
 
     private func configuration(_ log: Logger) -> GatewayConfiguration {
@@ -79,9 +107,19 @@ struct Launch {
         return configuration
     }
 
-    private func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
-        settings.isInMemory
-            ? MemoryCallStore(report: report) : SQLiteCallStore(folder: settings.data, report: report)
+    private func makeStore(_ log: Logger, report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+        guard !settings.isInMemory else { return MemoryCallStore(report: report) }
+        let patience = Patience(
+            milliseconds: settings.waitsForData,
+            waits: { holder in
+                log.notice(
+                    "waiting for the data folder, which another ringline holds",
+                    metadata: ["data": "\(settings.data)", "process": "\(holder.map { "\($0)" } ?? "?")"]
+                )
+            },
+            isOver: { SignalWatch.hasPending }
+        )
+        return SQLiteCallStore(folder: settings.data, patience: patience, report: report)
     }
 
     private func pushSender(
@@ -91,11 +129,20 @@ struct Launch {
         guard let apns = settings.apns else {
             return LoggingPushSender(log: log, report: report)
         }
+        let configuration = try apnsConfiguration()
+        do { return try APNsSender(configuration, log: log, report: report) } catch {
+            throw Complaint("--apns-key-file \(apns.keyFile): \(error)")
+        }
+    }
+
+    /// What Apple's service wants to know of us; there must be a key.
+    func apnsConfiguration() throws(Complaint) -> APNsConfiguration {
+        guard let apns = settings.apns else { throw Complaint("there is no --apns-key-file") }
         guard let data = FileManager.default.contents(atPath: apns.keyFile),
             let key = String(data: data, encoding: .utf8)
         else { throw Complaint("--apns-key-file \(apns.keyFile): cannot be read") }
         do {
-            let configuration = try APNsConfiguration(
+            return try APNsConfiguration(
                 key: key,
                 keyID: apns.keyID,
                 teamID: apns.teamID,
@@ -103,7 +150,6 @@ struct Launch {
                 caFile: apns.caFile,
                 clock: { Int64(Server.wallClockMilliseconds()) }
             )
-            return try APNsSender(configuration, log: log, report: report)
         } catch { throw Complaint("--apns-key-file \(apns.keyFile): \(error)") }
     }
 

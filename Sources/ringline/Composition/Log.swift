@@ -3,23 +3,54 @@ import CallWire
 import Glibc
 import LibWebSockets
 import Logging
+import Synchronization
 
 /// Log lines on stderr: for people, or JSON for machines.
 enum Log {
-    static func make(level: String, asJSON: Bool) -> Logger {
-        var logger = Logger(label: "ringline") { _ in LineHandler(asJSON: asJSON) }
-        logger.logLevel = Logger.Level(rawValue: level) ?? .info
-        return logger
+    /// A logger that writes what its threshold lets through at the moment.
+    static func make(_ threshold: LogThreshold, asJSON: Bool) -> Logger {
+        Logger(label: "ringline") { _ in LineHandler(threshold: threshold, asJSON: asJSON) }
+    }
+}
+
+/// From which level on is logged; one for all copies of a logger, so that it can be moved while the server runs.
+final class LogThreshold: Sendable {
+    private let current: Mutex<Logger.Level>
+
+    /// Begins at a level's name; at `info` where there is none of that name.
+    init(_ name: String) { current = Mutex(Logger.Level(rawValue: name) ?? .info) }
+
+    var level: Logger.Level {
+        get { current.withLock { $0 } }
+        set { current.withLock { $0 = newValue } }
+    }
+
+    /// Moves it by so many levels, towards `trace` where negative, as far as there are levels; says where it is then.
+    @discardableResult
+    func move(by steps: Int) -> Logger.Level {
+        current.withLock { level in
+            let all = Logger.Level.allCases
+            let index = (all.firstIndex(of: level) ?? 0) + steps
+            level = all[min(max(index, 0), all.count - 1)]
+            return level
+        }
     }
 }
 
 /// Writes one line a message, with control characters escaped: text from outside cannot forge a line.
 private struct LineHandler: LogHandler {
+    let threshold: LogThreshold
     let asJSON: Bool
     var metadata: Logger.Metadata = [:]
-    var logLevel = Logger.Level.info
+    var logLevel: Logger.Level {
+        get { threshold.level }
+        set { threshold.level = newValue }
+    }
 
-    init(asJSON: Bool) { self.asJSON = asJSON }
+    init(threshold: LogThreshold, asJSON: Bool) {
+        self.threshold = threshold
+        self.asJSON = asJSON
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }

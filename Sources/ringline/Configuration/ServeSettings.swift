@@ -9,6 +9,8 @@ struct ServeSettings {
     let listen: ListenAddress
     let admin: ListenAddress?
     let data: String
+    /// How long another server may still hold the data folder, in milliseconds.
+    let waitsForData: Int64
     let jwtSecretFile: String?
     let jwtPublicKeyFile: String?
     let jwksFile: String?
@@ -53,6 +55,7 @@ struct ServeSettings {
         listen = try source.address("listen")
         admin = try source.value("admin-listen") == "none" ? nil : source.address("admin-listen")
         data = try source.value("data") ?? "./data"
+        waitsForData = try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data")
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")
         jwksFile = try source.value("jwks-file")

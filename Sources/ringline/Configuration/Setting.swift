@@ -12,6 +12,8 @@ struct Setting: Sendable {
     let meaning: String
     /// Whether it may be given more than once; in the environment and the file, with commas.
     var isRepeatable = false
+    /// Whether its value names a file that holds a secret.
+    var holdsSecret: Bool { ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"].contains(name) }
 
     /// The environment variable: `RINGLINE_LISTEN`.
     var variable: String { "RINGLINE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
@@ -35,6 +37,13 @@ struct Setting: Sendable {
             placeholder: "DIR",
             fallback: "./data",
             meaning: "The folder for calls, devices and generated keys; :memory: keeps nothing."
+        ),
+        Setting(
+            name: "wait-for-data",
+            placeholder: "SECONDS",
+            fallback: "15",
+            meaning:
+                "How long to wait for a data folder that another ringline still holds, as in a rolling restart; 0 = not at all."
         ),
         Setting(
             name: "jwt-secret-file",

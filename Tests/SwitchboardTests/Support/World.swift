@@ -36,6 +36,8 @@ final class World {
     private(set) var frames: [SessionID: [Frame]] = [:]
     private(set) var replies: [RequestID: Reply] = [:]
     private(set) var closes: [SessionID: UInt16] = [:]
+    /// The sessions that were closed, in order, and why.
+    private(set) var farewells: [(session: SessionID, reason: String)] = []
     private(set) var pings: [SessionID: Int] = [:]
     private(set) var pushes: [PushOrder] = []
     private(set) var cancelled: [PushID] = []
@@ -52,6 +54,7 @@ final class World {
     init(
         _ adjust: (inout Policy) -> Void = { _ in },
         stored: StoredState = StoredState(),
+        seed: UInt64 = 7,
         at now: Moment = World.start
     ) {
         var policy = Policy()
@@ -63,7 +66,7 @@ final class World {
             policy: policy,
             stored: stored,
             capabilities: Capabilities(),
-            random: SplitMix64(seed: 7),
+            random: SplitMix64(seed: seed),
             at: now
         )
     }
@@ -155,8 +158,9 @@ final class World {
         switch output {
         case .send(let id, let bytes): frames[id, default: []].append(Frame(bytes))
         case .ping(let id): pings[id, default: 0] += 1
-        case .close(let id, let code, _, _):
+        case .close(let id, let code, let reason, _):
             if closes[id] == nil { closes[id] = code }
+            farewells.append((id, reason))
             give(.closed(id))
         case .reply(let id, let reply):
             if replies[id] != nil { Issue.record("request \(id.rawValue) was answered twice") }

@@ -1,0 +1,65 @@
+import Glibc
+import LibWebSockets
+
+/// What the process takes of the machine, for the metrics that every Prometheus client library has.
+struct ProcessFigures {
+    /// Processor time since the start, in user and kernel, in milliseconds (`getrusage`).
+    let cpuMilliseconds: Int64
+    /// Memory in RAM, in bytes (`/proc/self/statm`); 0 where there is no `/proc`.
+    let residentBytes: Int
+    /// Descriptors in use.
+    let openDescriptors: Int
+    /// How many there may be (`RLIMIT_NOFILE`).
+    let mostDescriptors: Int
+    /// When the process began, in milliseconds since 1970.
+    let startedAt: Int64
+
+    /// What holds from the start to the end.
+    struct Basis {
+        let startedAt = Int64(Server.wallClockMilliseconds())
+        /// Descriptors that are no connections: counted once, while they are few.
+        var ownDescriptors = 0
+    }
+
+    /// Reads them now; a few system calls, none of which grows with the sessions.
+    init(_ basis: Basis, connections: Int) {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        cpuMilliseconds = Self.milliseconds(usage.ru_utime) + Self.milliseconds(usage.ru_stime)
+        residentBytes = Self.residentPages() * sysconf(Int32(_SC_PAGESIZE))
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        mostDescriptors = Int(clamping: limit.rlim_cur)
+        startedAt = basis.startedAt
+        // Linux says it since 6.2. Before, listing the folder would stop the loop for longer than a relayed message may
+        // take, so that there the connections stand for what has been opened since the start.
+        var folder = stat()
+        let isKnown = stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0
+        openDescriptors = isKnown ? Int(folder.st_size) : basis.ownDescriptors + connections
+    }
+
+    /// Counts the descriptors one by one: only while there are few.
+    static func countDescriptors() -> Int {
+        guard let folder = opendir("/proc/self/fd") else { return 0 }
+        defer { closedir(folder) }
+        var count = 0
+        while readdir(folder) != nil { count += 1 }
+        // Without `.` and `..`, and the folder's own.
+        return max(0, count - 3)
+    }
+
+    private static func milliseconds(_ time: timeval) -> Int64 {
+        Int64(time.tv_sec) * 1_000 + Int64(time.tv_usec) / 1_000
+    }
+
+    /// The second number in `/proc/self/statm`.
+    private static func residentPages() -> Int {
+        let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return 0 }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 128)
+        let count = max(0, read(file, &bytes, bytes.count))
+        let words = String(decoding: bytes[..<count], as: UTF8.self).split(separator: " ")
+        return words.count > 1 ? Int(words[1]) ?? 0 : 0
+    }
+}

@@ -1,0 +1,41 @@
+import CallCore
+import SQLite
+import Switchboard
+
+/// What only operators ask.
+extension Questions {
+    /// The apps of all devices, in the order of their names.
+    func bundleIDs(limit: Int) throws(StoreFailure) -> [String] {
+        try reading { () throws -> [String] in
+            let rows = try connection.statement(
+                SQL("apps", "SELECT DISTINCT bundle_id FROM device WHERE bundle_id <> '' ORDER BY bundle_id LIMIT ?1")
+            )
+            defer { rows.reset() }
+            try rows.bind(Int64(limit), at: 1)
+            var found: [String] = []
+            while try rows.step() { found.append(rows.text(0)) }
+            return found
+        }
+    }
+
+    /// The calls that have not ended, newest first.
+    func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
+        try reading { () throws -> [CallRecord] in
+            let rows = try connection.statement(Self.live)
+            defer { rows.reset() }
+            try rows.bind(Int64(limit), at: 1)
+            var calls: [CallRecord] = []
+            while try rows.step() { calls.append(try RowReader.call(rows)) }
+            return calls
+        }
+    }
+
+    /// A live call's log is kept, so the index of those finds it.
+    private static let live = SQL(
+        "live calls",
+        """
+        SELECT \(RowReader.callColumns) FROM call
+        WHERE log_kept = 1 AND ended_at IS NULL ORDER BY number DESC LIMIT ?1
+        """
+    )
+}

@@ -1,0 +1,65 @@
+import CallCore
+import CallWire
+
+/// Shutting down: every session is let go, and told when to come back.
+///
+/// Their order is drawn and each gets a piece of the time of its own: chance alone would leave crowds. Whoever is in a
+/// call comes back first, because somebody waits.
+extension Switchboard {
+    /// What the server that comes next is expected to let in a second: what one core does with TLS.
+    static let reconnectsPerSecond: Int64 = 500
+    /// The shortest time that sessions are spread over, however few there are: there may be other servers.
+    static let shortestReturn = Moment.Span.seconds(1)
+    /// The longest one: a phone without a call is out of reach but for its pushes meanwhile.
+    static let longestReturn = Moment.Span.seconds(10)
+    /// Nobody is to come before that: the next server opens its store.
+    static let firstReturn = Moment.Span.milliseconds(500)
+
+    func drain() {
+        guard !isDraining else { return }
+        isDraining = true
+        let all = sessions.values.sorted { $0.id.rawValue < $1.id.rawValue }
+        drained = all.count
+        var talking = all.filter { !calls.live(of: $0.user).isEmpty }
+        var idle = all.filter { calls.live(of: $0.user).isEmpty }
+        talking.shuffle(using: &random)
+        idle.shuffle(using: &random)
+        for (place, session) in (talking + idle).enumerated() { letGo(session, returningAs: place) }
+        for id in polls.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            let seconds = Int.random(in: 1...max(1, Int(returnSpan.milliseconds / 1_000)), using: &random)
+            out.append(
+                .reply(id, Reply(WireError(.draining, "the server is shutting down"), retryAfterSeconds: seconds))
+            )
+        }
+        polls.removeAll()
+    }
+
+    /// Over how long a time the sessions come back: never so long that a call would end for it.
+    private var returnSpan: Moment.Span {
+        let wanted = Moment.Span.milliseconds(Int64(drained) * 1_000 / Self.reconnectsPerSecond)
+        let span = min(max(Self.shortestReturn, wanted), Self.longestReturn)
+        return min(span, .milliseconds(max(1, policy.grace.milliseconds / 3)))
+    }
+
+    private func letGo(_ session: Session, returningAs place: Int) {
+        let piece = Double(returnSpan.milliseconds) / Double(max(1, drained))
+        let at = (Double(place) + Double.random(in: 0..<1, using: &random)) * piece
+        let delay = Self.firstReturn.milliseconds + Int64(at)
+        // A Socket.IO client knows no such event: its library draws a pause of its own.
+        if !session.keepsNoPlace { out.append(.send(session.id, ServerFrame.draining(reconnectAfterMs: delay))) }
+        close(session.id, code: 1001, Self.farewell(delay))
+    }
+
+    /// Sends away a session that came while the others are let go.
+    func turnAway(_ id: SessionID, keepsNoPlace: Bool) {
+        let delay =
+            Self.firstReturn.milliseconds + Int64.random(in: 0..<max(1, returnSpan.milliseconds), using: &random)
+        if !keepsNoPlace { out.append(.send(id, ServerFrame.draining(reconnectAfterMs: delay))) }
+        out.append(.close(id, code: 1001, reason: Self.farewell(delay), isLost: false))
+    }
+
+    /// The close reason: the same again, for a client that only hears of the end.
+    private static func farewell(_ delay: Int64) -> String {
+        "the server is shutting down; reconnectAfterMs=\(delay)"
+    }
+}

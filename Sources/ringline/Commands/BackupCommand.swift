@@ -1,0 +1,45 @@
+import ArgumentParser
+import Glibc
+import SQLiteStore
+import Switchboard
+
+/// Copies the database of a running or stopped server.
+struct BackupCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "backup",
+        abstract: "Copy the database into a file, while the server runs.",
+        discussion: """
+            The copy is of one moment, is checked, and appears under its name only when it is whole and on the disk; a \
+            file that is there is not overwritten. It can be read by 'ringline explain', 'calls' and 'devices' with \
+            --data FILE. To restore it, stop the server and put it into the data folder as ringline.sqlite, without the \
+            -wal and -shm files there. What a data folder has besides, server-key and development-jwt-secret, can be copied \
+            at any time.
+
+            Examples:
+              ringline backup /backup/ringline-$(date +%F).sqlite --data /var/lib/ringline
+              ringline explain 39f2ba8b-ca8e-44ce-9c66-c320fe41aaad --data /backup/ringline-2026-11-21.sqlite
+            """
+    )
+
+    @Argument(help: "The file to make.") var file: String
+    @Option(help: "The server's data folder.") var data = DataFolder.standard
+
+    func run() throws {
+        do throws(Complaint) {
+            do throws(StoreFailure) { try backUp() } catch { throw Complaint(error.message) }
+        } catch {
+            throw error.shown()
+        }
+    }
+
+    private func backUp() throws(StoreFailure) {
+        try SQLiteCallStore.reader(folder: data).backUp(to: file)
+        let damage = try SQLiteCallStore.reader(folder: file).damage()
+        guard damage.isEmpty else {
+            throw StoreFailure("The copy \(file) is damaged, and so may be the database: \(damage.prefix(3))")
+        }
+        var status = stat()
+        stat(file, &status)
+        print("\(file): \(status.st_size) bytes, sound")
+    }
+}

@@ -1,0 +1,81 @@
+import ArgumentParser
+import CallCore
+import LibWebSockets
+import SQLiteStore
+import Switchboard
+
+/// Lists the calls that ring or are talked in at the moment.
+struct CallsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "calls",
+        abstract: "List the live calls: who calls whom, how far each is, on which devices.",
+        discussion: """
+            Reads the data folder, as of the last commit, whether its server runs or not: of one that was killed it lists \
+            the calls that its next start takes up. 'ringline explain CALLID' tells more of one.
+
+            Examples:
+              ringline calls --data /var/lib/ringline
+              ringline calls --user 10
+            """
+    )
+
+    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
+    @Option(help: "Only calls that this user is in.") var user: String?
+    @Option(help: "How many to list at most, the newest first.") var limit = 1_000
+
+    func run() throws {
+        do throws(Complaint) { print(try list(), terminator: "") } catch { throw error.shown() }
+    }
+
+    private func list() throws(Complaint) -> String {
+        let user = try user.map { name throws(Complaint) in try UserID(orComplaint: name) }
+        guard (1...1_000_000).contains(limit) else { throw Complaint("--limit must be a number from 1") }
+        let calls: [CallRecord]
+        do throws(StoreFailure) {
+            let reader = try SQLiteCallStore.reader(folder: data)
+            calls = try reader.liveCalls(limit: user == nil ? limit : .max).filter { call in
+                user.map { call.caller == $0 || call.callee == $0 } ?? true
+            }
+        } catch { throw Complaint(error.message) }
+        guard !calls.isEmpty else { return "There are no live calls.\n" }
+        return Self.table(calls.prefix(limit), at: Moment(milliseconds: Int64(Server.wallClockMilliseconds())))
+    }
+
+    static func table(_ calls: some Sequence<CallRecord>, at now: Moment) -> String {
+        let rows = calls.map { call in
+            let (state, since) = standing(of: call)
+            let devices = call.legs.map { "\($0.phone.id.text) (\($0.phase))" }
+            return [
+                call.id.text, "\(call.epoch)", call.caller.text, call.callee.text, call.hasVideo ? "video" : "audio",
+                state,
+                span(from: since, to: now), devices.joined(separator: ", "),
+            ]
+        }
+        return TextTable(["CALL", "EPOCH", "FROM", "TO", "MEDIA", "STATE", "FOR", "DEVICES"], rows).text
+    }
+
+    private static func standing(of call: CallRecord) -> (String, Moment) {
+        if let at = call.activeAt { return ("active", at) }
+        if let at = call.answeredAt { return ("answered", at) }
+        return (call.hidden == nil ? "ringing" : "ringing (\(call.hidden?.rawValue ?? ""))", call.startedAt)
+    }
+
+    /// A time in the two largest of its units: `12s`, `3m 05s`, `2h 10m`, `4d 1h`.
+    static func span(from start: Moment, to end: Moment) -> String {
+        let seconds = max(0, (end - start).milliseconds / 1_000)
+        switch seconds {
+        case ..<60: return "\(seconds)s"
+        case ..<3_600: return "\(seconds / 60)m \(seconds % 60 < 10 ? "0" : "")\(seconds % 60)s"
+        case ..<86_400: return "\(seconds / 3_600)h \(seconds / 60 % 60)m"
+        default: return "\(seconds / 86_400)d \(seconds / 3_600 % 24)h"
+        }
+    }
+}
+
+extension UserID {
+    /// The user that an option names.
+    init(orComplaint text: String) throws(Complaint) {
+        guard let id = UserID(text) else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+        self = id
+    }
+}

@@ -1,0 +1,36 @@
+import ArgumentParser
+
+/// Shows what the server's configuration comes to, and where each part of it comes from.
+struct ConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config",
+        abstract: "Print the effective configuration, and where each value comes from.",
+        discussion: """
+            Takes the options of 'ringline serve', reads the same variables and the same file, and starts nothing. \
+            Secrets are not shown: they stand in files, of which the path is printed.
+
+            Exits with 1 if 'ringline serve' would refuse the configuration; it says why on stderr.
+
+            Examples:
+              ringline config --config /etc/ringline.conf
+              docker exec ringline ringline config
+              ringline config --table            the table of all settings, in Markdown
+            """
+    )
+
+    @Flag(help: "Print the table of all settings instead: option, variable, file key, default, meaning (Markdown).")
+    var table = false
+    @OptionGroup(title: "Options of serve") var options: ServeOptions
+
+    func run() throws {
+        do throws(Complaint) {
+            guard !table else { return print(Setting.table, terminator: "") }
+            let source = try options.source()
+            print(try source.effective(), terminator: "")
+            for warning in source.unknownVariables() { Complaint(warning).show() }
+            _ = try ServeSettings(source)
+        } catch {
+            throw error.shown()
+        }
+    }
+}

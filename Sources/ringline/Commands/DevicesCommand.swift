@@ -1,0 +1,83 @@
+import ArgumentParser
+import CallCore
+import LibWebSockets
+import SQLiteStore
+import Switchboard
+
+/// Lists a user's registered devices, and how their pushes fare.
+struct DevicesCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "devices",
+        abstract: "List a user's registered devices, and what became of their last pushes.",
+        discussion: """
+            Reads the data folder, as of the last commit, whether its server runs or not. Of tokens it shows the beginning \
+            only. Exits with 1 if the user has no device.
+
+            Example: ringline devices --user 10 --data /var/lib/ringline
+            """
+    )
+
+    @Option(help: "Whose devices.") var user: String
+    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
+
+    func run() throws {
+        do throws(Complaint) {
+            let devices = try Self.devices(of: try UserID(orComplaint: user), in: data)
+            print(Self.text(devices, at: Moment(milliseconds: Int64(Server.wallClockMilliseconds()))), terminator: "")
+        } catch {
+            throw error.shown()
+        }
+    }
+
+    /// The devices in a data folder; a user without any is a complaint.
+    static func devices(of user: UserID, in data: String) throws(Complaint) -> [DeviceRecord] {
+        let devices: [DeviceRecord]
+        do throws(StoreFailure) { devices = try SQLiteCallStore.reader(folder: data).devices(of: user) } catch {
+            throw Complaint(error.message)
+        }
+        guard !devices.isEmpty else {
+            throw Complaint("\(user.text) has no registered device in \(data): the app must PUT /api/me/devices")
+        }
+        return devices
+    }
+
+    /// The table, and below it a line for each device whose last push needs words.
+    static func text(_ devices: [DeviceRecord], at now: Moment) -> String {
+        let rows = devices.map { device in
+            [
+                device.id.text, device.platform, device.bundleID, tokens(of: device),
+                (device.workingEnvironment ?? device.environment)?.rawValue ?? "not known",
+                CallsCommand.span(from: device.seenAt, to: now) + " ago", push(of: device, at: now),
+            ]
+        }
+        var text = TextTable(["DEVICE", "PLATFORM", "APP", "TOKENS", "APNS", "SEEN", "LAST PUSH"], rows).text
+        for device in devices {
+            if let hint = device.lastPush?.hint { text += TextTable.visible("\(device.id.text): \(hint)") + "\n" }
+            if device.unansweredPushes > 0 {
+                text +=
+                    "\(device.id.text): \(device.unansweredPushes) pushes in a row were followed by no sign of life\n"
+            }
+        }
+        return text
+    }
+
+    /// Enough of each token to tell it from another, and too little to use it.
+    private static func tokens(of device: DeviceRecord) -> String {
+        let tokens = [("voip", device.voipToken), ("alert", device.alertToken), ("fcm", device.fcmToken)]
+        let shown = tokens.compactMap { name, token in token.map { "\(name) \($0.prefix(6))…" } }
+        return shown.isEmpty ? "none" : shown.joined(separator: ", ")
+    }
+
+    private static func push(of device: DeviceRecord, at now: Moment) -> String {
+        guard let push = device.lastPush else { return "never" }
+        let said = push.status == 0 ? push.reason ?? "no answer" : "\(push.status) \(push.reason ?? "")"
+        return "\(said.trimmingBlanks) (\(push.environment.rawValue)), \(CallsCommand.span(from: push.at, to: now)) ago"
+    }
+}
+
+extension String {
+    /// Without the blanks at its end.
+    fileprivate var trimmingBlanks: Substring {
+        lastIndex { $0 != " " }.map { self[...$0] } ?? self[startIndex..<startIndex]
+    }
+}

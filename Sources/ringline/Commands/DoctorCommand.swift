@@ -1,0 +1,43 @@
+import ArgumentParser
+import LibWebSockets
+
+/// Looks at what a server needs, before it is started or beside it while it runs.
+struct DoctorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Check keys, certificate, data folder, limits, APNs and TURN; a line each, with what helps.",
+        discussion: """
+            Takes the options of 'ringline serve', reads the same variables and the same file. Starts nothing and changes \
+            nothing. Asks APNs (a push to a device that does not exist) and takes an allocation on the TURN servers.
+
+            Exits with 1 if there is an error; warnings alone are 0.
+
+            Examples:
+              ringline doctor --config /etc/ringline.conf
+              docker exec ringline ringline doctor
+              ringline doctor --apns-key-file AuthKey.p8 --apns-key-id ABCDE12345 --apns-team-id TEAM123456 \
+            --bundle com.example.chat
+            """
+    )
+
+    @Option(parsing: .singleValue, help: "An app whose APNs topic to ask about, besides those registered; repeatable.")
+    var bundle: [String] = []
+    @Flag(help: "Do not ask APNs or the TURN servers.") var offline = false
+    @OptionGroup(title: "Options of serve") var options: ServeOptions
+
+    func run() throws {
+        var errors = 0
+        let say: (Finding) -> Void = { finding in
+            print(finding.line)
+            if finding.grade == .error { errors += 1 }
+        }
+        do throws(Complaint) {
+            let settings = try ServeSettings(try options.source())
+            let now = Int64(Server.wallClockMilliseconds())
+            Doctor(settings: settings, bundles: bundle, usesNetwork: !offline, now: now).examine(say)
+        } catch {
+            say(.error("settings", error.description))
+        }
+        if errors > 0 { throw ExitCode(1) }
+    }
+}

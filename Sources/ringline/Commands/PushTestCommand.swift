@@ -1,0 +1,64 @@
+import ArgumentParser
+import CallCore
+import Identity
+import LibWebSockets
+import Switchboard
+
+/// Pushes a user's phones as a call would, and says what Apple answers.
+struct PushTestCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "push-test",
+        abstract: "Send a real VoIP push to a user's phones, and say in words what APNs answers.",
+        discussion: """
+            Takes the devices from the data folder, whether its server runs or not, and the APNs key from the options of \
+            'ringline serve', its variables or its file. The phone shows a call from "Ringline test" that nobody is in: the app \
+            finds no such call at the server and ends it. Changes nothing in the data folder.
+
+            Exits with 0 if APNs took a push for at least one device.
+
+            Examples:
+              ringline push-test --user 10 --config /etc/ringline.conf
+              docker exec ringline ringline push-test --user 10 --device iphone-a
+            """
+    )
+
+    @Option(help: "Whose phones.") var user: String
+    @Option(help: "Only this device.") var device: String?
+    @OptionGroup(title: "Options of serve") var options: ServeOptions
+
+    func run() throws {
+        let isTaken: Bool
+        do throws(Complaint) { isTaken = try push() } catch { throw error.shown() }
+        if !isTaken { throw ExitCode(1) }
+    }
+
+    private func push() throws(Complaint) -> Bool {
+        let user = try UserID(orComplaint: user)
+        let settings = try ServeSettings(try options.source())
+        guard settings.apns != nil else {
+            throw Complaint("there is no APNs key: give --apns-key-file, --apns-key-id and --apns-team-id")
+        }
+        guard !settings.isInMemory else {
+            throw Complaint("--data :memory: has no devices: name the server's data folder")
+        }
+        let devices = try DevicesCommand.devices(of: user, in: settings.data).filter {
+            device == nil || $0.id.text == device
+        }
+        guard !devices.isEmpty else { throw Complaint("\(user.text) has no device \(device ?? "")") }
+        let sender = try TestPusher(try Launch(settings).apnsConfiguration())
+        defer { sender.shutdown() }
+        // A server has run there, as there are devices; where its key cannot be read, the push goes without what it signs.
+        let key = try? SecretFile.read("\(settings.data)/\(ServerKey.fileName)")
+        var isTaken = false
+        for device in devices {
+            let test = PushTest(
+                device: device,
+                preferred: settings.policy.apnsEnvironment,
+                capability: key.map(RingCapability.init(serverKey:))
+            )
+            let now = Moment(milliseconds: Int64(Server.wallClockMilliseconds()))
+            if test.run(at: now, send: sender.send, say: { print($0) }) { isTaken = true }
+        }
+        return isTaken
+    }
+}

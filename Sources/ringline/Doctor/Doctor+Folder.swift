@@ -1,0 +1,112 @@
+import CallCore
+import CallWire
+import FoundationEssentials
+import Glibc
+import SQLiteStore
+import Switchboard
+
+extension Doctor {
+    /// The data folder: whether it can be written, on what it lies, and whether its database can be used.
+    func dataFolder() -> [Finding] {
+        let subject = "data folder"
+        guard !settings.isInMemory else {
+            return [
+                .warning(subject, ":memory: keeps nothing: a restart forgets calls and devices", fix: "give --data DIR")
+            ]
+        }
+        var isFolder = false
+        guard FileManager.default.fileExists(atPath: settings.data, isDirectory: &isFolder) else {
+            return [missingFolder(subject)]
+        }
+        let owner = "it must be a folder that belongs to the user that runs ringline"
+        guard isFolder else { return [.error(subject, "\(settings.data) is no folder", fix: owner)] }
+        guard let path = Self.realPath(settings.data), access(path, W_OK | X_OK) == 0, Self.canWrite(in: path) else {
+            return [.error(subject, "\(settings.data) cannot be written", fix: owner)]
+        }
+        return [Self.fileSystem(MountTable().kind(of: path), path), database()].compactMap { $0 }
+    }
+
+    private func missingFolder(_ subject: String) -> Finding {
+        let path = settings.data
+        var parent = path.hasPrefix("/") ? path : "./\(path)"
+        while !FileManager.default.fileExists(atPath: parent), let slash = parent.lastIndex(of: "/") {
+            parent = slash == parent.startIndex ? "/" : String(parent[..<slash])
+        }
+        guard access(parent, W_OK | X_OK) == 0 else {
+            return .error(
+                subject,
+                "\(path) is not there and cannot be made",
+                fix: "make it, for the user that runs ringline"
+            )
+        }
+        return .ok(subject, "\(path) is not there yet, and can be made")
+    }
+
+    /// What a kind of file system means for a database whose locks and whose `fsync` must hold.
+    static func fileSystem(_ kind: String?, _ path: String) -> Finding {
+        let subject = "data folder"
+        guard let kind else { return .warning(subject, "\(path): on what file system it lies cannot be told") }
+        let network = [
+            "nfs", "cifs", "smb", "fuse", "9p", "ceph", "afs", "glusterfs", "lustre", "gfs", "ocfs", "vboxsf",
+        ]
+        if network.contains(where: { kind.hasPrefix($0) }) {
+            return .error(
+                subject,
+                "\(path) lies on \(kind), where SQLite's locks and write-ahead log do not hold",
+                fix: "a disk of this machine: ext4, xfs or the like"
+            )
+        }
+        switch kind {
+        case "tmpfs", "ramfs":
+            return .warning(subject, "\(path) lies on \(kind): a restart of the machine forgets it", fix: "a disk")
+        case "overlay":
+            return .warning(
+                subject,
+                "\(path) lies in the container's own layer, which goes with the container",
+                fix: "mount a volume there"
+            )
+        default: return .ok(subject, "\(path) can be written and lies on \(kind)")
+        }
+    }
+
+    private func database() -> Finding? {
+        guard access("\(settings.data)/ringline.sqlite", F_OK) == 0 else { return nil }
+        do throws(StoreFailure) {
+            _ = try SQLiteCallStore.reader(folder: settings.data).bundleIDs(limit: 1)
+            return .ok("database", "it is there and can be read")
+        } catch {
+            return error.message.contains("older ringline")
+                ? .warning("database", error.message) : .error("database", error.message)
+        }
+    }
+
+    /// The apps of the registered devices.
+    func registeredBundles() -> [String] {
+        guard !settings.isInMemory else { return [] }
+        // What is wrong with the database has a line of its own.
+        return (try? SQLiteCallStore.reader(folder: settings.data).bundleIDs(limit: 8)) ?? []
+    }
+
+    /// Whether a file can be made there: a read-only file system is writable by its mode bits.
+    private static func canWrite(in folder: String) -> Bool {
+        let path = "\(folder)/.doctor-\(getpid())"
+        let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { return false }
+        defer {
+            close(file)
+            unlink(path)
+        }
+        return write(file, "x", 1) == 1 && fsync(file) == 0
+    }
+
+    private static func realPath(_ path: String) -> String? {
+        guard let found = realpath(path, nil) else { return nil }
+        defer { free(found) }
+        return String(cString: found)
+    }
+
+    /// The day of a moment in seconds since 1970: `2026-11-21`.
+    static func date(_ seconds: Int64) -> String {
+        String(Timestamp.text(Moment(milliseconds: seconds * 1_000)).prefix(10))
+    }
+}

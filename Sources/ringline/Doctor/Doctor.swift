@@ -1,0 +1,127 @@
+import Crypto
+import FoundationEssentials
+import Glibc
+import LibWebSockets
+
+/// Looks at all that a server needs before it is started, and changes nothing.
+struct Doctor {
+    let settings: ServeSettings
+    /// Bundle ids besides those of the registered devices, whose topics are to be asked about.
+    let bundles: [String]
+    /// Whether Apple and the TURN server may be asked.
+    let usesNetwork: Bool
+    /// Milliseconds since 1970.
+    let now: Int64
+
+    /// All findings, in the order in which they are worth reading; `say` is told of each at once.
+    func examine(_ say: (Finding) -> Void) {
+        for warning in settings.warnings { say(.warning("settings", warning)) }
+        if settings.warnings.isEmpty { say(.ok("settings", "read, and every one makes sense")) }
+        say(jwtKeys())
+        for finding in dataFolder() { say(finding) }
+        say(descriptors())
+        for finding in certificate() { say(finding) }
+        examineAPNs(say)
+        for finding in turn() { say(finding) }
+    }
+
+    // MARK: Keys
+
+    private func jwtKeys() -> Finding {
+        let subject = "JWT keys"
+        let fix = "give --jwt-secret-file, --jwt-public-key-file or --jwks-file, with your backend's key"
+        do throws(Complaint) {
+            let sources = try Keys.configured(settings)
+            guard !sources.isEmpty else {
+                if settings.isInMemory {
+                    return .error(subject, "there is none", fix: fix)
+                }
+                let text = "none is configured: tokens are checked with the data folder's development key"
+                return .warning(subject, text, fix: fix)
+            }
+            let warnings = try Keys.warnings(of: sources)
+            guard warnings.isEmpty else { return .warning(subject, warnings.joined(separator: "; ")) }
+            return .ok(subject, sources.count == 1 ? "loaded" : "\(sources.count) sources loaded")
+        } catch { return .error(subject, error.description, fix: "put the right file in its place") }
+    }
+
+    // MARK: Descriptors
+
+    private func descriptors() -> Finding {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return Self.descriptors(hard: Int(clamping: limit.rlim_max), wanted: settings.maxConnections)
+    }
+
+    /// What a hard limit means for so many sessions; the server raises its soft limit by itself.
+    static func descriptors(hard: Int, wanted: Int?) -> Finding {
+        let subject = "file descriptors"
+        let fix = "raise it: LimitNOFILE= in a systemd unit, --ulimit nofile= of a container, ulimit -Hn"
+        // Files, other libraries and the loops have some, too.
+        let sessions = max(0, min(hard, 1 << 20) - 128)
+        if let wanted, wanted > sessions {
+            let text = "the hard limit of \(hard) is enough for \(sessions) sessions, wanted are \(wanted)"
+            return .error(subject, text, fix: fix)
+        }
+        if wanted == nil, sessions < 10_000 {
+            return .warning(subject, "the hard limit of \(hard) is enough for \(sessions) sessions only", fix: fix)
+        }
+        return .ok(subject, "enough for \(wanted ?? sessions) sessions (hard limit \(hard))")
+    }
+
+    // MARK: TLS
+
+    private func certificate() -> [Finding] {
+        let subject = "TLS certificate"
+        guard let tls = settings.tls else {
+            return [
+                .warning(
+                    subject,
+                    "there is none: clients connect without TLS",
+                    fix: "give --tls-cert and --tls-key, or have a proxy in front that speaks TLS"
+                )
+            ]
+        }
+        let certificate: Certificate
+        do {
+            certificate = try Certificate(pem: try Self.text(of: tls.certificatePath))
+        } catch {
+            let text = "--tls-cert \(tls.certificatePath): \(error)"
+            return [.error(subject, text, fix: "a PEM chain, the server's own first")]
+        }
+        do {
+            guard try certificate.fits(privateKey: try Self.text(of: tls.keyPath)) else {
+                return [
+                    .error(
+                        subject,
+                        "--tls-key \(tls.keyPath) is not the key of --tls-cert \(tls.certificatePath)",
+                        fix: "the two files must come from one issuance"
+                    )
+                ]
+            }
+        } catch { return [.error(subject, "--tls-key \(tls.keyPath): \(error)", fix: "its PEM, without a passphrase")] }
+        return [Self.validity(from: certificate.notBeforeSeconds, until: certificate.notAfterSeconds, at: now / 1_000)]
+    }
+
+    /// How a certificate stands at a moment; all in seconds since 1970.
+    static func validity(from: Int64, until: Int64, at now: Int64) -> Finding {
+        let subject = "TLS certificate"
+        if now < from {
+            return .error(subject, "it is good from \(date(from)) on", fix: "set this machine's clock right")
+        }
+        if now >= until {
+            return .error(subject, "it expired \(date(until))", fix: "renew it; a running server takes it on SIGHUP")
+        }
+        if until - now < 14 * 86_400 {
+            return .warning(subject, "it expires \(date(until))", fix: "renew it; a running server takes it on SIGHUP")
+        }
+        return .ok(subject, "belongs to its key and is good until \(date(until))")
+    }
+
+    // MARK: Small things
+
+    static func text(of path: String) throws(Complaint) -> String {
+        guard let data = FileManager.default.contents(atPath: path) else { throw Complaint("cannot be read") }
+        return String(decoding: data, as: UTF8.self)
+    }
+}

@@ -1,0 +1,54 @@
+import FoundationEssentials
+import Glibc
+
+/// The file systems of this process, as `/proc/self/mountinfo` lists them (proc(5)).
+struct MountTable {
+    private var mounts: [(point: String, kind: String)] = []
+
+    /// The kernel's list; empty where there is no `/proc`.
+    init() { self.init(FileManager.default.contents(atPath: "/proc/self/mountinfo").map { Array($0) } ?? []) }
+
+    init(_ text: [UInt8]) {
+        for line in text.split(separator: UInt8(ascii: "\n")) {
+            let words = line.split(separator: UInt8(ascii: " "))
+            // Before the hyphen stands a number of optional fields, after it the kind.
+            guard words.count > 6, let hyphen = words.dropFirst(6).firstIndex(where: { $0.elementsEqual("-".utf8) }),
+                hyphen + 1 < words.endIndex
+            else { continue }
+            let point = Self.unescaped(words[4])
+            mounts.append((point, String(decoding: words[hyphen + 1], as: UTF8.self)))
+        }
+    }
+
+    /// The kind of file system on which an absolute path without symbolic links lies: `ext4`, `nfs4`, `fuse.sshfs`.
+    ///
+    /// `nil` where it cannot be told.
+    func kind(of path: String) -> String? {
+        // Of mounts on one point the last is on top.
+        var best: (point: String, kind: String)?
+        for mount in mounts where Self.holds(mount.point, path) {
+            if mount.point.utf8.count >= best?.point.utf8.count ?? 0 { best = mount }
+        }
+        return best?.kind
+    }
+
+    private static func holds(_ point: String, _ path: String) -> Bool {
+        point == "/" || path == point || path.hasPrefix(point + "/")
+    }
+
+    /// Blanks, tabs, line ends and backslashes stand there as `\040` and the like.
+    private static func unescaped(_ bytes: ArraySlice<UInt8>) -> String {
+        var result: [UInt8] = []
+        var rest = bytes
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(3)
+            if byte == UInt8(ascii: "\\"), digits.count == 3, digits.allSatisfy({ (0x30...0x37).contains($0) }) {
+                result.append(digits.reduce(0) { $0 &* 8 &+ ($1 - 0x30) })
+                rest = rest.dropFirst(3)
+            } else {
+                result.append(byte)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+}

@@ -1,0 +1,110 @@
+import Crypto
+import Identity
+
+/// Takes an allocation on a TURN server as a client would, and gives it back at once (RFC 8656, section 6).
+struct TurnProbe {
+    let server: Address
+    let credential: TurnCredential
+
+    /// Where a `turn:` URL leads.
+    struct Address: Equatable {
+        let host: String
+        let port: Int
+        let isTCP: Bool
+        let isTLS: Bool
+
+        init?(_ url: String) {
+            guard let checked = ICEServerURL(url), checked.isRelay else { return nil }
+            let parts = url.split(separator: "?", maxSplits: 1)
+            isTLS = parts[0].hasPrefix("turns:")
+            isTCP = isTLS || parts.count == 2 && parts[1] == "transport=tcp"
+            var rest = parts[0].drop { $0 != ":" }.dropFirst()
+            var port = isTLS ? 5_349 : 3_478
+            // After the bracket of an IPv6 address, or anywhere in a name.
+            if let colon = rest.lastIndex(of: ":"), !rest[colon...].contains("]") {
+                port = Int(rest[rest.index(after: colon)...]) ?? port
+                rest = rest[..<colon]
+            }
+            host = String(rest.filter { $0 != "[" && $0 != "]" })
+            self.port = port
+        }
+    }
+
+    /// What came of it.
+    enum Result: Equatable {
+        /// An allocation was granted for so many seconds; `nil` where the server did not say.
+        case allocated(lifetimeSeconds: Int?)
+        /// It was granted to somebody without a credential.
+        case allocatedWithoutCredential
+        /// The server refuses the credential that it asked for, or something else; its own number and words.
+        case refused(code: Int, reason: String)
+        /// There was no answer, or none that is TURN's.
+        case silent(String)
+    }
+
+    /// Asks twice: the first answer says in which realm, and with which nonce, the credential is to be shown.
+    func run() -> Result {
+        let socket: PlainSocket
+        do {
+            let (host, port, isDatagram) = (server.host, server.port, !server.isTCP)
+            socket = try PlainSocket(host: host, port: port, isDatagram: isDatagram, timeoutMilliseconds: 1_000)
+        } catch { return .silent(error.description) }
+        let transport = STUNMessage.Attribute(name: .requestedTransport, value: [17, 0, 0, 0])
+        guard let challenge = exchange(STUNMessage(.allocate, [transport]), on: socket) else {
+            return .silent("no answer from \(server.host), port \(server.port), \(server.isTCP ? "TCP" : "UDP")")
+        }
+        if challenge.kind == .allocated { return .allocatedWithoutCredential }
+        guard challenge.error?.code == 401, let realm = challenge[.realm], let nonce = challenge[.nonce] else {
+            return Self.refusal(challenge)
+        }
+        let secret = Array("\(credential.username):".utf8) + realm + Array(":\(credential.credential)".utf8)
+        guard let key = MD5.hash(secret) else { return .silent("OpenSSL is without MD5, which TURN needs") }
+        let shown: [STUNMessage.Attribute] = [
+            .init(name: .username, value: Array(credential.username.utf8)), .init(name: .realm, value: realm),
+            .init(name: .nonce, value: nonce),
+        ]
+        guard let answer = exchange(STUNMessage(.allocate, [transport] + shown), key: key, on: socket) else {
+            return .silent("the answer to the credential did not come")
+        }
+        guard answer.kind == .allocated else { return Self.refusal(answer) }
+        // Given back, so that no port is held for ten minutes; if that is lost the server takes it back by itself.
+        let end = STUNMessage(.refresh, [.init(name: .lifetime, value: [0, 0, 0, 0])] + shown)
+        _ = exchange(end, key: key, on: socket)
+        let lifetime = answer[.lifetime].map { $0.reduce(0) { $0 << 8 | Int($1) } }
+        return .allocated(lifetimeSeconds: lifetime)
+    }
+
+    private static func refusal(_ answer: STUNMessage) -> Result {
+        guard let error = answer.error else { return .silent("an answer that is not TURN's") }
+        return .refused(code: error.code, reason: error.reason)
+    }
+
+    /// Sends a request until its answer comes; over UDP three times, as packets get lost.
+    private func exchange(_ request: STUNMessage, key: [UInt8]? = nil, on socket: PlainSocket) -> STUNMessage? {
+        for _ in 0..<(server.isTCP ? 1 : 3) {
+            guard socket.send(request.encoded(key: key)) else { return nil }
+            // An earlier answer that was late may come first.
+            for _ in 0..<4 {
+                guard let bytes = receive(on: socket) else { break }
+                if let answer = STUNMessage(bytes), answer.transaction == request.transaction { return answer }
+            }
+        }
+        return nil
+    }
+
+    /// One message: a datagram, or of a stream as many bytes as its header announces.
+    private func receive(on socket: PlainSocket) -> [UInt8]? {
+        guard server.isTCP else {
+            let bytes = socket.receive()
+            return bytes.isEmpty ? nil : bytes
+        }
+        var bytes: [UInt8] = []
+        while true {
+            let wanted = STUNMessage.headerCount + (STUNMessage.length(of: bytes) ?? 0)
+            if bytes.count >= STUNMessage.headerCount, bytes.count >= wanted { return bytes }
+            let more = socket.receive(most: wanted - bytes.count)
+            guard !more.isEmpty else { return nil }
+            bytes += more
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import CallCore
+import Crypto
+import Switchboard
+import Testing
+
+@testable import ringline
+
+@Suite("The doctor")
+struct DoctorTests {
+    @Test(
+        "warns of descriptors that are few, and calls it an error where more sessions are wanted",
+        arguments: [
+            (1_024, nil, Finding.Grade.warning), (1_048_576, nil, .ok), (1_024, 896, .ok), (1_024, 897, .error),
+            (64, 1, .error),
+        ]
+    )
+    func descriptors(_ hard: Int, _ wanted: Int?, _ grade: Finding.Grade) {
+        #expect(Doctor.descriptors(hard: hard, wanted: wanted).grade == grade)
+    }
+
+    @Test(
+        "wants a certificate that is good for two weeks more",
+        arguments: [
+            (0, 100, Finding.Grade.ok), (0, 15, .ok), (0, 13, .warning), (0, 0, .error), (0, -3, .error),
+            (1, 100, .error),
+        ] as [(Int64, Int64, Finding.Grade)]
+    )
+    func certificate(_ fromDays: Int64, _ untilDays: Int64, _ grade: Finding.Grade) {
+        let now: Int64 = 1_800_000_000
+        let finding = Doctor.validity(from: now + fromDays * 86_400, until: now + untilDays * 86_400, at: now)
+        #expect(finding.grade == grade)
+        #expect((finding.grade == .ok) == (finding.fix == nil))
+    }
+
+    @Test(
+        "knows on which file systems a database is not safe",
+        arguments: [
+            ("ext4", Finding.Grade.ok), ("xfs", .ok), ("btrfs", .ok), ("zfs", .ok), ("nfs4", .error), ("nfs", .error),
+            ("cifs", .error), ("smb3", .error), ("fuse.sshfs", .error), ("fuseblk", .error), ("9p", .error),
+            ("tmpfs", .warning), ("overlay", .warning), (nil, .warning),
+        ] as [(String?, Finding.Grade)]
+    )
+    func fileSystems(_ kind: String?, _ grade: Finding.Grade) {
+        #expect(Doctor.fileSystem(kind, "/data").grade == grade)
+    }
+
+    @Test(
+        "compares clocks in either direction",
+        arguments: [
+            (0, Finding.Grade.ok), (9, .ok), (-10, .warning), (299, .warning), (300, .error), (-86_400, .error),
+        ] as [(Int64, Finding.Grade)]
+    )
+    func clock(_ skew: Int64, _ grade: Finding.Grade) throws {
+        let finding = try #require(Doctor.clock(1_000 + skew, apple: 1_000, isTrusted: false, .production))
+        #expect(finding.grade == grade)
+        #expect(finding.text.contains("behind") == (skew <= -10))
+    }
+
+    @Test("infers from a taken token that the clocks are near each other, where APNs sends no date")
+    func clockWithoutDate() {
+        #expect(Doctor.clock(1_000, apple: nil, isTrusted: true, .sandbox)?.grade == .ok)
+        #expect(Doctor.clock(1_000, apple: nil, isTrusted: false, .sandbox) == nil)
+    }
+
+    @Test("takes a bad device token for a good answer, and other refusals for what they are")
+    func apns() {
+        func grade(_ status: Int, _ reason: String?, topic: String? = "a.voip") -> Finding.Grade {
+            Doctor.finding(.answered(status: status, reason: reason, timestamp: nil), .sandbox, topic: topic).grade
+        }
+        #expect(grade(400, "BadDeviceToken") == .ok && grade(200, nil) == .ok)
+        #expect(grade(400, "MissingTopic", topic: nil) == .ok && grade(400, "MissingTopic") == .error)
+        #expect(grade(403, "InvalidProviderToken") == .error && grade(400, "TopicDisallowed") == .error)
+        #expect(
+            grade(503, "ServiceUnavailable") == .warning && grade(429, nil) == .warning && grade(418, nil) == .error
+        )
+        #expect(Doctor.finding(.unreachable("x"), .sandbox, topic: nil).grade == .warning)
+    }
+
+    @Test("writes a line each, without control characters")
+    func lines() {
+        #expect(Finding.ok("a", "b").line == "ok       a: b")
+        #expect(Finding.error("a", "b\u{1B}c", fix: "d").line == "error    a: b\u{FFFD}c. Fix: d")
+        #expect(Finding.warning("a", "b.", fix: "d").line == "warning  a: b. Fix: d")
+    }
+}
+
+@Suite("The table of mounts")
+struct MountTableTests {
+    private let table = MountTable(
+        Array(
+            """
+            22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+            23 22 0:21 / /proc rw - proc proc rw
+            24 22 0:30 / /srv/my\\040data rw shared:5 master:2 - nfs4 host:/x rw
+            25 22 0:31 / /srv rw - fuse.sshfs host: rw
+            26 22 0:32 / /srv rw - xfs /dev/sdb rw
+            nonsense
+
+            """.utf8
+        )
+    )
+
+    @Test(
+        "says on what a path lies: the longest mount point counts, and of equal ones the last",
+        arguments: [
+            ("/", "ext4"), ("/var/lib", "ext4"), ("/proc/self", "proc"), ("/procedure", "ext4"), ("/srv", "xfs"),
+            ("/srv/other", "xfs"), ("/srv/my data", "nfs4"), ("/srv/my data/ringline", "nfs4"),
+        ]
+    )
+    func kinds(_ path: String, _ kind: String) { #expect(table.kind(of: path) == kind) }
+
+    @Test("says nothing where there is none")
+    func none() { #expect(MountTable([]).kind(of: "/") == nil) }
+}
+
+@Suite("A STUN message")
+struct STUNMessageTests {
+    /// RFC 5769, section 2.4: a request with long-term credentials.
+    private static let sample = """
+        000100602112a44278ad3433c6ad72c029da412e00060012e3839ee38388e383aae38383e382afe382b900000015001c662f2f3439396b39\
+        353464364f4c33346f4c39465354767936347341 0014000b6578616d706c652e6f726700 00080014f67024656dd64a3e02b8e0712e85c9\
+        a28ca89666
+        """
+    private let bytes: [UInt8]
+
+    init() throws { bytes = try #require(Hex.decode(Self.sample.filter { $0 != " " })) }
+
+    @Test("is read and written as the RFC's sample, its code included")
+    func sample() throws {
+        let message = try #require(STUNMessage(bytes))
+        #expect(message.kind.rawValue == 1)
+        #expect(message[.realm] == Array("example.org".utf8))
+        #expect(message[.nonce] == Array("f//499k954d6OL34oL9FSTvy64sA".utf8))
+        let user = try #require(message[.username])
+        let key = try #require(MD5.hash(user + Array(":example.org:TheMatrIX".utf8)))
+        var unsigned = STUNMessage(message.kind, transaction: message.transaction, message.attributes)
+        unsigned.attributes.removeLast()
+        #expect(unsigned.encoded(key: key) == bytes)
+        #expect(message.encoded() == bytes)
+    }
+
+    @Test("that is cut short, too long, or of something else is none")
+    func broken() {
+        for count in 0..<bytes.count { #expect(STUNMessage(Array(bytes.prefix(count))) == nil) }
+        #expect(STUNMessage(bytes + [0]) == nil)
+        for place in [0, 4, 7] {
+            var other = bytes
+            other[place] |= 0x80
+            #expect(STUNMessage(other) == nil)
+        }
+        var overlong = bytes
+        overlong[23] = 0xFF
+        #expect(STUNMessage(overlong) == nil)
+    }
+
+    @Test("of an error has its number and its words")
+    func error() {
+        let value: [UInt8] = [0, 0, 4, 1] + Array("Unauthorized".utf8)
+        let error = STUNMessage(.allocationRefused, [.init(name: .errorCode, value: value)]).error
+        #expect(error?.code == 401 && error?.reason == "Unauthorized")
+        #expect(STUNMessage(.allocated).error == nil)
+    }
+
+    @Test(
+        "goes to where a TURN address leads",
+        arguments: [
+            ("turn:a.example", "a.example", 3_478, false, false),
+            ("turn:a.example:1?transport=udp", "a.example", 1, false, false),
+            ("turn:a.example:1?transport=tcp", "a.example", 1, true, false),
+            ("turns:a.example", "a.example", 5_349, true, true),
+            ("turn:[::1]:2", "::1", 2, false, false), ("turn:[::1]", "::1", 3_478, false, false),
+        ]
+    )
+    func addresses(_ url: String, _ host: String, _ port: Int, _ isTCP: Bool, _ isTLS: Bool) throws {
+        let address = try #require(TurnProbe.Address(url))
+        #expect(address.host == host && address.port == port)
+        #expect(address.isTCP == isTCP && address.isTLS == isTLS)
+        #expect(TurnProbe.Address("stun:a.example") == nil)
+    }
+}

@@ -1,0 +1,65 @@
+import Testing
+
+@testable import ringline
+
+@Suite("The effective configuration")
+struct EffectiveSettingsTests {
+    private func line(_ name: String, _ source: SettingsSource) throws -> [Substring] {
+        let lines = try source.effective().split(separator: "\n").map { $0.split(separator: " ") }
+        return try #require(lines.first { $0.first == Substring(name) })
+    }
+
+    @Test("has a line for every setting")
+    func everySetting() throws {
+        let lines = try SettingsSource().effective().split(separator: "\n")
+        #expect(lines.dropFirst().map { $0.prefix { $0 != " " } } == Setting.all.map { Substring($0.name) })
+    }
+
+    @Test("says where each value comes from: option, variable, file, default")
+    func provenance() throws {
+        var source = SettingsSource()
+        #expect(try line("data", source) == ["data", "./data", "default"])
+        #expect(try line("tls-cert", source) == ["tls-cert", "-"])
+        source.file["data"] = "/file"
+        #expect(try line("data", source) == ["data", "/file", "file"])
+        source.environment["RINGLINE_DATA"] = "/variable"
+        #expect(try line("data", source) == ["data", "/variable", "variable", "RINGLINE_DATA"])
+        source.flags["data"] = ["/flag"]
+        #expect(try line("data", source) == ["data", "/flag", "option", "--data"])
+    }
+
+    @Test("shows all values of a setting that may be repeated")
+    func repeated() throws {
+        let source = SettingsSource(flags: ["stun-url": ["stun:a:1", "stun:b:2"]])
+        #expect(try line("stun-url", source)[1] == "stun:a:1,stun:b:2")
+    }
+
+    @Test(
+        "never shows a secret that was given in the place of its file",
+        arguments: ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"]
+    )
+    func masked(_ name: String) throws {
+        for source in [
+            SettingsSource(flags: [name: ["hunter2"]]), SettingsSource(file: [name: "hunter2"]),
+            SettingsSource(environment: ["RINGLINE_" + name.uppercased().replacing("-", with: "_"): "hunter2"]),
+        ] {
+            let text = try source.effective()
+            #expect(!text.contains("hunter2") && text.contains("******"))
+        }
+        #expect(try SettingsSource(flags: [name: ["/dev/null"]]).effective().contains("/dev/null"))
+    }
+}
+
+@Suite("A table in the terminal")
+struct TextTableTests {
+    @Test("has columns as wide as their widest cell, and no blanks at the ends of lines")
+    func columns() {
+        let table = TextTable(["A", "LONGER", "C"], [["wide cell", "b", ""], ["山", "", "c"]])
+        #expect(table.text == "A          LONGER  C\nwide cell  b\n山                  c\n")
+    }
+
+    @Test("shows no control characters")
+    func controls() {
+        #expect(TextTable(["A"], [["a\u{1B}[2Jb\nc\u{202E}"]]).text == "A\na\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}\n")
+    }
+}

@@ -1,0 +1,88 @@
+import CallCore
+import Logging
+import Switchboard
+import Testing
+
+@testable import ringline
+
+@Suite("A test push")
+struct PushTestTests {
+    private func run(
+        _ answers: [PushResult],
+        preferred: APNsEnvironment? = nil,
+        _ change: (inout DeviceRecord) -> Void = { _ in }
+    ) throws -> (taken: Bool, orders: [PushOrder], said: [String]) {
+        let user = try #require(UserID("10"))
+        let id = try #require(DeviceID("d"))
+        let at = Moment(milliseconds: 0)
+        var device = DeviceRecord(user: user, id: id, isNamed: true, platform: "ios", bundleID: "a.b", createdAt: at)
+        device.voipToken = "ab"
+        change(&device)
+        var (orders, said): ([PushOrder], [String]) = ([], [])
+        let test = PushTest(device: device, preferred: preferred, capability: nil)
+        let taken = test.run(
+            at: at,
+            send: { order in
+                orders.append(order)
+                return answers[orders.count - 1]
+            },
+            say: { said.append($0) }
+        )
+        return (taken, orders, said)
+    }
+
+    private let accepted = PushResult.answered(status: 200, reason: nil, timestamp: nil)
+    private let bad = PushResult.answered(status: 400, reason: "BadDeviceToken", timestamp: nil)
+    private let gone = PushResult.answered(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 0))
+
+    @Test("goes where the server would send it: what has worked, what the app said, what is configured, production")
+    func environments() throws {
+        #expect(try run([accepted]) { $0.workingEnvironment = .sandbox }.orders.map(\.environment) == [.sandbox])
+        #expect(
+            try run([accepted], preferred: .production) { $0.environment = .sandbox }.orders[0].environment == .sandbox
+        )
+        #expect(try run([accepted], preferred: .sandbox).orders[0].environment == .sandbox)
+        #expect(try run([accepted]).orders[0].environment == .production)
+    }
+
+    @Test("tries the other service where the first does not know the token, and no third time")
+    func other() throws {
+        let found = try run([bad, accepted])
+        #expect(found.taken && found.orders.map(\.environment) == [.production, .sandbox])
+        #expect(found.orders[0].apnsID != found.orders[1].apnsID && found.orders[0].id != found.orders[1].id)
+        let lost = try run([bad, bad])
+        #expect(!lost.taken && lost.orders.count == 2 && lost.said.count == 2)
+    }
+
+    @Test("ends with every other answer, which is said in words")
+    func refused() throws {
+        let refused = try run([gone])
+        #expect(!refused.taken && refused.orders.count == 1)
+        #expect(
+            refused.said[0].contains("410 Unregistered since 1970-01-01") && refused.said[0].contains("register again")
+        )
+        let silent = try run([.unreachable("no answer came in time")])
+        #expect(!silent.taken && silent.said[0].contains("no answer came in time"))
+    }
+
+    @Test("is none for a device without a VoIP token")
+    func none() throws {
+        let found = try run([]) { $0.voipToken = nil }
+        #expect(!found.taken && found.orders.isEmpty && found.said[0].contains("no VoIP token"))
+    }
+}
+
+@Suite("A time in a table")
+struct SpanTests {
+    @Test(
+        "is in the two largest of its units",
+        arguments: [
+            (0, "0s"), (59_999, "59s"), (60_000, "1m 00s"), (185_000, "3m 05s"), (7_800_000, "2h 10m"),
+            (349_200_000, "4d 1h"), (-5_000, "0s"),
+        ]
+    )
+    func spans(_ milliseconds: Int64, _ text: String) {
+        let start = Moment(milliseconds: 1_000_000)
+        #expect(CallsCommand.span(from: start, to: start + .milliseconds(milliseconds)) == text)
+    }
+}

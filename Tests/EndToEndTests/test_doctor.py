@@ -1,0 +1,181 @@
+"""`ringline doctor`: what would not work is said before it does not work, with what helps."""
+
+import datetime
+import resource
+import time
+
+import pytest
+from conftest import push_options
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from test_command_line import certificate, run  # noqa: F401 - a fixture
+from test_push import register
+from test_turn import coturn, secret_file  # noqa: F401 - fixtures
+
+KEY = "a secret of thirty-two bytes...."
+
+
+@pytest.fixture
+def jwt(tmp_path):
+    path = tmp_path / "jwt-secret"
+    path.write_text(KEY)
+    return ["--jwt-secret-file", path]
+
+
+def doctor(tmp_path, *options, code=None, **more) -> dict[str, tuple[str, str]]:
+    """What it says, by subject: (grade, text)."""
+    if "--data" not in options:
+        options += ("--data", tmp_path / "doctors-data")
+    result = run("doctor", *options, **more)
+    findings = {}
+    for line in result.stdout.splitlines():
+        grade, _, rest = line.partition(" ")
+        subject, _, text = rest.strip().partition(": ")
+        assert grade in ("ok", "warning", "error"), line
+        findings.setdefault(subject, (grade, text))
+    errors = [subject for subject, (grade, _) in findings.items() if grade == "error"]
+    assert result.returncode == (1 if errors else 0), result.stdout + result.stderr
+    assert not result.stderr, result.stderr
+    assert code is None or result.returncode == code, result.stdout
+    return findings
+
+
+def test_a_sound_configuration_has_no_error_and_changes_nothing(tmp_path, certificate, jwt):  # noqa: F811
+    found = doctor(tmp_path, "--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *jwt, code=0)
+    assert found["settings"][0] == "ok"
+    assert found["JWT keys"] == ("ok", "loaded")
+    assert found["data folder"][0] == "ok" and "can be made" in found["data folder"][1]
+    assert found["TLS certificate"][0] == "warning" and "it expires 20" in found["TLS certificate"][1]
+    assert found["APNs key"][0] == found["TURN"][0] == "warning"
+    assert not (tmp_path / "doctors-data").exists()
+
+
+def test_a_wrong_setting_is_an_error(tmp_path):
+    grade, text = doctor(tmp_path, "--ring-timeout", "soon", code=1)["settings"]
+    assert grade == "error" and "--ring-timeout" in text
+
+
+def test_without_keys_the_development_key_is_warned_of_and_not_made(tmp_path):
+    data = tmp_path / "empty"
+    data.mkdir()
+    assert doctor(tmp_path, "--data", data, code=0)["JWT keys"][0] == "warning"
+    assert list(data.iterdir()) == []
+
+
+def test_a_key_that_is_none_is_an_error_that_names_it(tmp_path):
+    path = tmp_path / "noise"
+    path.write_text("noise")
+    grade, text = doctor(tmp_path, "--jwks-file", path, code=1)["JWT keys"]
+    assert grade == "error" and str(path) in text
+
+
+@pytest.mark.parametrize(
+    "cert, key, word",
+    [
+        ("noise.pem", "k.pem", "--tls-cert"),
+        ("c.pem", "noise.pem", "--tls-key"),
+        ("c.pem", "other.pem", "is not the key of"),
+    ],
+)
+def test_a_certificate_and_a_key_that_do_not_go_together_are_an_error(tmp_path, certificate, cert, key, word):  # noqa: F811
+    options = ["--tls-cert", certificate / cert, "--tls-key", certificate / key]
+    grade, text = doctor(tmp_path, *options, code=1)["TLS certificate"]
+    assert grade == "error" and word in text
+
+
+def test_an_expired_certificate_is_an_error(tmp_path):
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now, day = datetime.datetime.now(datetime.timezone.utc), datetime.timedelta(days=1)
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    made = made.serial_number(1).not_valid_before(now - 3 * day).not_valid_after(now - day).sign(key, hashes.SHA256())
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    (tmp_path / "c.pem").write_bytes(made.public_bytes(pem))
+    (tmp_path / "k.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    options = ["--tls-cert", tmp_path / "c.pem", "--tls-key", tmp_path / "k.pem"]
+    grade, text = doctor(tmp_path, *options, code=1)["TLS certificate"]
+    assert grade == "error" and f"expired {(now - day).date()}" in text
+
+
+def test_a_data_folder_that_is_none_or_holds_noise_is_an_error(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    assert doctor(tmp_path, "--data", file, code=1)["data folder"][0] == "error"
+    data = tmp_path / "noise"
+    data.mkdir()
+    (data / "ringline.sqlite").write_text("noise, and more of it than a header has" * 100)
+    assert doctor(tmp_path, "--data", data, code=1)["database"][0] == "error"
+
+
+def test_too_few_descriptors_for_the_wanted_sessions_are_an_error(tmp_path):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+
+    grade, text = doctor(tmp_path, "--max-connections", 5000, code=1, preexec_fn=limit)["file descriptors"]
+    assert grade == "error" and "5000" in text and "LimitNOFILE" in text
+    assert doctor(tmp_path, "--max-connections", 500, code=0, preexec_fn=limit)["file descriptors"][0] == "ok"
+
+
+def test_apns_is_asked_about_every_registered_app(push_world, tmp_path):
+    world, fake = push_world
+    register(world, number=1, bundle="com.example.one", deviceId="d-1")
+    fake.config(knownOnly=True)
+    found = doctor(tmp_path, "--data", world.server.data, "--bundle", "com.example.two", *push_options(fake), code=0)
+    assert found["APNs key"][0] == found["database"][0] == "ok"
+    for app in ("one", "two"):
+        assert found[f"APNs sandbox, topic com.example.{app}.voip"] == ("ok", "takes the provider token")
+    assert found["clock"][0] == "ok"
+    assert "APNs production" not in "".join(found), "it is not configured"
+    assert world.server.alive()
+
+
+@pytest.mark.parametrize(
+    "offset, grade", [(0, "ok"), (-60, "warning"), (60, "warning"), (-4000, "error"), (4000, "error")]
+)
+def test_the_clock_is_compared_with_apples(apns, tmp_path, offset, grade):
+    apns.config(clockOffset=offset, sendsDate=True)
+    found = doctor(tmp_path, *push_options(apns))
+    assert found["clock"][0] == grade, found["clock"]
+
+
+def test_a_key_that_apple_does_not_know_is_an_error(apns, tmp_path):
+    options = push_options(apns)
+    options[options.index("--apns-key-id") + 1] = "OTHERKEY12"
+    grade, text = doctor(tmp_path, *options, code=1)["APNs sandbox"]
+    assert grade == "error" and "InvalidProviderToken" in text and "key id, team id or .p8 file" in text
+
+
+def test_an_apns_key_that_is_none_is_an_error(tmp_path):
+    path = tmp_path / "AuthKey.p8"
+    path.write_text("noise")
+    options = ["--apns-key-file", path, "--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"]
+    assert doctor(tmp_path, *options, code=1)["APNs key"][0] == "error"
+
+
+def test_apns_that_cannot_be_reached_is_a_warning(apns, tmp_path):
+    options = push_options(apns)
+    apns.stop()
+    apns.stop = lambda: None
+    began = time.monotonic()
+    assert doctor(tmp_path, *options, code=0)["APNs sandbox"][0] == "warning"
+    assert time.monotonic() - began < 12
+    assert "APNs sandbox" not in doctor(tmp_path, *options, "--offline", code=0)
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_an_allocation_is_taken_from_the_turn_server(coturn, secret_file, tmp_path, transport):  # noqa: F811
+    url = f"turn:127.0.0.1:{coturn}?transport={transport}"
+    found = doctor(tmp_path, "--turn-secret-file", secret_file, "--turn-url", url, code=0)
+    assert found[f"TURN {url}"] == ("ok", "granted an allocation for 600 s")
+
+
+def test_a_turn_server_with_another_secret_is_an_error(coturn, tmp_path):  # noqa: F811
+    other, url = tmp_path / "other", f"turn:127.0.0.1:{coturn}?transport=udp"
+    other.write_text("another secret")
+    grade, text = doctor(tmp_path, "--turn-secret-file", other, "--turn-url", url, code=1)[f"TURN {url}"]
+    assert grade == "error" and "static-auth-secret" in text
+
+
+def test_a_turn_server_that_is_not_there_is_an_error(secret_file, tmp_path):  # noqa: F811
+    options = ["--turn-secret-file", secret_file, "--turn-url", "turn:127.0.0.1:9?transport=tcp"]
+    assert doctor(tmp_path, *options, code=1)["TURN turn:127.0.0.1:9?transport=tcp"][0] == "error"

@@ -1,0 +1,207 @@
+"""What an operator watches: the metrics, the Grafana dashboard, the alert rules, the log (issue 6, part 5).
+
+`promtool` (Debian's package prometheus; Tests/run unpacks it and starts nothing) judges metrics and rules.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+from raw_socket import RawSocket
+from ringline_server import ROOT, Server
+
+DASHBOARD = json.loads((ROOT / "Deploy/grafana.json").read_text())
+RULES_PATH = ROOT / "Deploy/alerts.yaml"
+RULES = yaml.safe_load(RULES_PATH.read_text())
+ALERTS = {rule["alert"]: rule for group in RULES["groups"] for rule in group["rules"]}
+TESTS_PATH = ROOT / "Tests/Monitoring/alerts.test.yaml"
+GUIDE = (ROOT / "Deploy/README.md").read_text()
+
+
+@pytest.fixture(scope="session")
+def promtool() -> str:
+    unpacked = ROOT / ".build/promtool/usr/bin/promtool"
+    found = os.environ.get("RINGLINE_PROMTOOL") or shutil.which("promtool") or (unpacked.exists() and str(unpacked))
+    if not found:
+        assert not os.environ.get("CI"), "promtool is not there"
+        pytest.skip("promtool is not there: Tests/run unpacks it")
+    return found
+
+
+def judge(*command: str | pathlib.Path, text: str = "") -> str:
+    done = subprocess.run(
+        [str(word) for word in command], input=text, capture_output=True, text=True, timeout=50, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def panels() -> list[dict]:
+    return [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+
+
+def dashboard_expressions() -> list[str]:
+    asked = [target["expr"] for panel in panels() for target in panel["targets"]]
+    return asked + [each["expr"] for each in DASHBOARD["annotations"]["list"]]
+
+
+def names_in(expression: str) -> set[str]:
+    return set(re.findall(r"\b(?:ringline|process)_[a-z_]+\b", expression))
+
+
+@pytest.fixture
+def page(world) -> str:
+    """The metrics of a server that has seen all sorts of things."""
+    taro, hanako = world.call("c-1")
+    taro.refused(type="dtmf", callId="c-1", digits="x")
+    world.rest("12").put("/api/me/devices", {"voipDeviceToken": "ab" * 32, "bundleId": "a.b", "platform": "ios"})
+    taro.ring("12", "c-2")
+    world.phone("10", hanako.device)
+    return world.server.metrics_text()
+
+
+def test_promtool_finds_nothing_wrong_with_the_metrics(page, promtool):
+    assert judge(promtool, "check", "metrics", text=page) == ""
+
+
+def test_the_rules_are_rules_and_fire_when_they_should(promtool):
+    assert "SUCCESS" in judge(promtool, "check", "rules", RULES_PATH)
+    assert "SUCCESS" in judge(promtool, "test", "rules", TESTS_PATH)
+
+
+def test_every_alert_is_shown_to_fire_and_to_be_silent_and_is_explained():
+    fires, silent = set(), set()
+    for each in yaml.safe_load(TESTS_PATH.read_text())["tests"]:
+        for test in each["alert_rule_test"]:
+            (fires if test.get("exp_alerts") else silent).add(test["alertname"])
+    assert set(ALERTS) == fires == silent
+    for name, rule in ALERTS.items():
+        assert f"| `{name}` |" in GUIDE, f"{name} stands in the guide's table of alerts"
+        assert rule["labels"]["severity"] in ("page", "ticket")
+        assert {"summary", "description"} == set(rule["annotations"])
+
+
+def test_dashboard_and_rules_ask_for_what_is_served(page):
+    families = list(text_string_to_metric_families(page))
+    served = {sample.name for family in families for sample in family.samples}
+    asked = {name for expression in dashboard_expressions() for name in names_in(expression)}
+    in_rules = {name for rule in ALERTS.values() for name in names_in(rule["expr"])}
+    assert len(asked) > 15 and len(in_rules) > 8
+    assert asked - served == set() and in_rules - served == set()
+    # And the other way round: what is counted is shown.
+    shown = {name.removesuffix("_bucket").removesuffix("_total") for name in asked}
+    assert {family.name.removesuffix("_total") for family in families} - shown == set()
+    # Labels, too.
+    labels = {label for family in families for sample in family.samples for label in sample.labels}
+    for expression in dashboard_expressions() + [rule["expr"] for rule in ALERTS.values()]:
+        for group in re.findall(r"by \(([^)]*)\)", expression):
+            assert set(re.split(r",\s*", group)) <= labels | {"job", "instance"}, expression
+
+
+def test_the_dashboard_is_one_that_grafana_can_draw(promtool, tmp_path):
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(ids) == len(set(ids))
+    taken = set()
+    for panel in DASHBOARD["panels"]:
+        grid = panel["gridPos"]
+        cells = {
+            (x, y) for x in range(grid["x"], grid["x"] + grid["w"]) for y in range(grid["y"], grid["y"] + grid["h"])
+        }
+        assert grid["x"] + grid["w"] <= 24 and not cells & taken, panel["title"]
+        taken |= cells
+    for panel in panels():
+        assert panel["description"] and panel["fieldConfig"]["defaults"]["unit"]
+        assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
+    # PromQL, once Grafana has put in its variables.
+    expressions = [each.replace("$__rate_interval", "1m") for each in dashboard_expressions()]
+    assert all('job=~"$job",instance=~"$instance"' in each for each in expressions)
+    rules = [{"record": f"a:b:c{number}", "expr": each} for number, each in enumerate(expressions)]
+    path = tmp_path / "rules.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+    assert f"{len(rules)} rules found" in judge(promtool, "check", "rules", path)
+
+
+def sample(server: Server, name: str, **labels) -> float:
+    for family in text_string_to_metric_families(server.metrics_text()):
+        for each in family.samples:
+            if each.name == name and each.labels.items() >= labels.items():
+                return each.value
+    raise AssertionError(f"{name}{labels} is not there")
+
+
+def test_the_process_is_described(world):
+    server = world.server
+    assert abs(sample(server, "process_start_time_seconds") - time.time()) < 60
+    assert sample(server, "ringline_build_info") == 1
+    assert 1_000_000 < sample(server, "process_resident_memory_bytes") < 1_000_000_000
+    before = sample(server, "process_open_fds")
+    assert before == pytest.approx(len(list(pathlib.Path(f"/proc/{server.pid}/fd").iterdir())), abs=3)
+    for number in range(30):
+        world.phone(str(number))
+    assert 30 <= sample(server, "process_open_fds") - before <= 33
+    assert sample(server, "process_max_fds") > 100
+    spent = sample(server, "process_cpu_seconds_total")
+    assert 0 < spent < 60
+
+
+@pytest.mark.timeout(90)
+def test_a_session_that_reads_too_slowly_is_a_queue_drop(make_server, make_world):
+    world = make_world(make_server("--probe-timeout", 600))
+    assert sample(world.server, "ringline_queue_drops_total") == 0
+    stuck = RawSocket(world.server.port, world.token("10"), receive_buffer=4096)
+    large = "x" * 16_000
+    deadline = time.monotonic() + 60
+    number = 0
+    while not sample(world.server, "ringline_queue_drops_total"):
+        assert time.monotonic() < deadline
+        caller = world.phone(f"c{number}")
+        caller.ring("10", f"c{number}")
+        for _ in range(28):
+            caller.ask(type="info", callId=f"c{number}", data=large)
+        number += 1
+    assert sample(world.server, "ringline_session_closes_total", code="4408") == 1
+    stuck.close()
+
+
+# The log
+
+
+def test_json_lines_carry_the_calls_id(make_server, make_world):
+    world = make_world(make_server("--log-format", "json"))
+    taro, _ = world.call("call-to-look-for")
+    taro.ask(type="end", callId="call-to-look-for")
+    lines = [json.loads(line) for line in world.server.errors().splitlines()]
+    assert all({"time", "level", "message"} <= set(line) for line in lines)
+    of_call = [line for line in lines if line.get("call.id") == "call-to-look-for"]
+    assert [line["message"] for line in of_call] == ["call began", "call ended"]
+    assert of_call[0]["call.epoch"] == "1" and of_call[1]["call.reason"] == "hangup"
+
+
+def test_text_lines_carry_the_calls_id(world):
+    taro, _ = world.call("call-to-look-for")
+    taro.ask(type="end", callId="call-to-look-for")
+    lines = [line for line in world.server.errors().splitlines() if "call.id=call-to-look-for" in line]
+    assert len(lines) == 2
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info call ended call\.epoch=1 call\.id=\S+ call\.reason=hangup",
+        lines[1],
+    )
+
+
+def test_the_guide_explains_every_line_of_the_log():
+    """Each constant sentence that is logged stands in the guide's table."""
+    sentences = set()
+    for path in sorted((ROOT / "Sources").rglob("*.swift")):
+        text = path.read_text()
+        level = "info|notice|warning|error|critical"
+        sentences |= set(re.findall(rf'\blog\.(?:{level})\(\s*"([^"\\]+)"', text))
+        sentences |= set(re.findall(r'\blog\.log\(\s*level: [^"]*?,\s*"([^"\\]+)"', text))
+    assert len(sentences) > 8
+    assert [sentence for sentence in sorted(sentences) if f"`{sentence}`" not in GUIDE] == []

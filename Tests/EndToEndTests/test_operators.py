@@ -1,0 +1,215 @@
+"""What an operator asks of a data folder while its server runs: calls, devices, a test push, a back-up."""
+
+import os
+import re
+import stat
+import subprocess
+import time
+
+import pytest
+from conftest import push_options
+from ringline_server import binary, clean_environment
+from test_command_line import one_clear_line, run
+from test_push import pushed, register, token
+
+
+def rows(result) -> list[list[str]]:
+    """The table's cells, without its head."""
+    assert result.returncode == 0, result.stderr
+    return [re.split(r" {2,}", line) for line in result.stdout.splitlines()[1:]]
+
+
+def wait_for(world, *arguments, holds, seconds=8):
+    """The command's result, once its output holds this: commits take their time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        result = run(*arguments, "--data", world.server.data)
+        if holds in result.stdout:
+            return result
+        assert time.monotonic() < deadline, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["config", "doctor", "calls", "devices", "push-test", "backup", "serve", "explain", "health", "token"]
+)
+def test_every_command_explains_itself(command):
+    result = run(command, "--help")
+    assert result.returncode == 0
+    assert "USAGE" in result.stdout and f"ringline {command} " in result.stdout
+
+
+# Calls
+
+
+def test_live_calls_are_listed_with_who_and_how_far(world):
+    taro, hanako = world.call("c-1")
+    world.phone("21", "phone-21").ring("20", "c-2")
+    result = wait_for(world, "calls", holds="c-2")
+    found = {row[0]: row for row in rows(result)}
+    assert found["c-1"][1:6] == ["1", "11", "10", "audio", "answered"]
+    assert "phone-11" in found["c-1"][7] and "phone-10" in found["c-1"][7]
+    assert found["c-2"][1:6] == ["1", "21", "20", "audio", "ringing"]
+    assert [row[0] for row in rows(run("calls", "--user", "10", "--data", world.server.data))] == ["c-1"]
+    assert [row[0] for row in rows(run("calls", "--limit", 1, "--data", world.server.data))] == ["c-2"], "the newest"
+    taro.ask(type="end", callId="c-1")
+    deadline = time.monotonic() + 8
+    while "c-1" in run("calls", "--data", world.server.data).stdout:
+        assert time.monotonic() < deadline
+
+
+def test_without_calls_that_is_said(server):
+    assert run("calls", "--data", server.data).stdout == "There are no live calls.\n"
+
+
+def test_the_data_folder_may_come_from_the_environment(server, tmp_path):
+    result = run("calls", environment={"RINGLINE_DATA": str(server.data)}, cwd=tmp_path)
+    assert result.stdout == "There are no live calls.\n", result.stderr
+    token = run("token", "--user", "11", environment={"RINGLINE_DATA": str(server.data)}, cwd=tmp_path)
+    assert token.returncode == 0 and not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [["calls"], ["devices", "--user", "10"], ["backup", "copy.sqlite"], ["explain", "c-1"]]
+)
+def test_a_folder_without_a_database_is_one_line_that_names_it(tmp_path, command):
+    one_clear_line(run(*command, "--data", tmp_path, cwd=tmp_path), str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+# Devices
+
+
+def test_devices_are_listed_with_what_became_of_their_pushes(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    fake.script(device, [{"status": 400, "reason": "DeviceTokenNotForTopic", "always": True}])
+    world.phone("11").ring("10", "c-1")
+    result = wait_for(world, "devices", "--user", "10", holds="DeviceTokenNotForTopic")
+    assert "iphone-h" in result.stdout and "com.example.chat" in result.stdout
+    assert "the token belongs to another app" in result.stdout, "in words"
+    assert device not in result.stdout and f"voip {device[:6]}…" in result.stdout
+
+
+def test_a_user_without_devices_is_one_line(server):
+    one_clear_line(run("devices", "--user", "10", "--data", server.data), "10")
+    one_clear_line(run("devices", "--user", "a b", "--data", server.data), "--user")
+
+
+# A test push
+
+
+def push_test(world, fake, *more, user="10"):
+    return run("push-test", "--user", user, "--data", world.server.data, *push_options(fake), *more)
+
+
+def test_a_test_push_is_a_real_voip_push(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    result = push_test(world, fake)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "iphone-h: APNs sandbox took the push" in result.stdout
+    push = pushed(fake, device)
+    assert push["headers"]["apns-topic"] == "com.example.chat.voip" and push["headers"]["apns-push-type"] == "voip"
+    payload = push["payload"]
+    assert payload["type"] == "call.incoming" and payload["fromDisplayName"] == "Ringline test"
+    assert payload["callUUID"] == payload["callId"] and payload["ringUntil"] > payload["sentAt"]
+    # The woken app asks for a call that there is not, with what the push brought.
+    rest = world.rest("10")
+    answer = rest.http.get(
+        f"/api/calls/signal/{payload['callId']}", headers={"Authorization": f"Ring {payload['act']}"}
+    )
+    assert answer.status_code == 404, answer.text
+
+
+def test_a_token_of_the_other_environment_is_found_out(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    fake.device(device, environment="production")
+    result = push_test(world, fake)
+    assert result.returncode == 0
+    first, second = result.stdout.splitlines()
+    assert "APNs sandbox refused the push, 400 BadDeviceToken" in first and "Xcode" in first
+    assert "APNs production took the push" in second
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (
+            {"status": 410, "reason": "Unregistered", "timestamp": 1700000000000},
+            ["410 Unregistered since 2023-11-14", "deleted"],
+        ),
+        ({"status": 400, "reason": "DeviceTokenNotForTopic"}, ["belongs to another app"]),
+        ({"status": 429, "reason": "TooManyRequests"}, ["too many pushes"]),
+        ({"drop": True}, ["gave no answer"]),
+    ],
+)
+def test_a_refusal_is_said_in_words_and_by_the_exit_code(push_world, answer, words):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    fake.script(device, [answer | {"always": True}])
+    result = push_test(world, fake)
+    assert result.returncode == 1
+    for word in words:
+        assert word in result.stdout
+
+
+def test_a_test_push_that_cannot_be_sent_is_one_line(push_world):
+    world, fake = push_world
+    one_clear_line(push_test(world, fake), "no registered device")
+    register(world, deviceId="iphone-h")
+    one_clear_line(push_test(world, fake, "--device", "other"), "other")
+    one_clear_line(run("push-test", "--user", "10", "--data", world.server.data), "--apns-key-file")
+    assert fake.pushes(token(1)) == []
+
+
+# Back-ups
+
+
+def test_a_copy_made_while_calls_go_on_can_be_read_and_restored(world, make_server, make_world, tmp_path):
+    taro, hanako = world.call("c-1")
+    register(world, user="10", deviceId="iphone-h")
+    wait_for(world, "calls", holds="answered")
+    wait_for(world, "devices", "--user", "10", holds="iphone-h")
+    copy = tmp_path / "copy.sqlite"
+    result = run("backup", copy, "--data", world.server.data)
+    assert result.returncode == 0, result.stderr
+    assert "sound" in result.stdout
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert [each.name for each in tmp_path.iterdir() if "part" in each.name] == []
+    taro.ask(type="ice", callId="c-1", candidate={"candidate": "after the copy"})
+    hanako.expect(type="ice")
+    explained = run("explain", "c-1", "--data", copy)
+    assert explained.returncode == 0 and "10 answered" in explained.stdout, explained.stderr
+    assert [row[0] for row in rows(run("calls", "--data", copy))] == ["c-1"]
+    restored = tmp_path / "restored"
+    restored.mkdir()
+    for source, name in (
+        (copy, "ringline.sqlite"),
+        (world.server.data / "development-jwt-secret", "development-jwt-secret"),
+    ):
+        (restored / name).write_bytes(source.read_bytes())
+    other = make_world(make_server(data=restored))
+    assert other.rest("10").log("c-1")["offer"]["sdp"]
+
+
+def test_a_file_that_is_there_is_not_overwritten(server, tmp_path):
+    copy = tmp_path / "copy.sqlite"
+    copy.write_text("precious")
+    one_clear_line(run("backup", copy, "--data", server.data), str(copy))
+    assert copy.read_text() == "precious"
+    one_clear_line(run("backup", tmp_path / "none" / "copy", "--data", server.data), "none")
+
+
+def test_copies_under_load_are_each_sound(world, tmp_path):
+    taro, hanako = world.call("c-1")
+    for number in range(5):
+        process = subprocess.Popen(
+            [str(binary()), "backup", str(tmp_path / f"{number}"), "--data", str(world.server.data)],
+            stdout=subprocess.PIPE,
+            env=clean_environment(),
+        )
+        while process.poll() is None:
+            taro.ask(type="ice", callId="c-1", candidate={"candidate": os.urandom(64).hex()})
+        assert process.returncode == 0 and b"sound" in process.stdout.read()
+        process.stdout.close()

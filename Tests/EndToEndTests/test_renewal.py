@@ -1,0 +1,168 @@
+"""While the server runs: its certificate is renewed, on SIGHUP and by itself, and its log says more or less."""
+
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+
+import pytest
+from test_admin import eventually
+
+KINDS = {
+    "ec": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
+    "rsa": ["rsa:2048"],
+}
+
+
+@pytest.fixture(scope="module")
+def issued(tmp_path_factory):
+    """Certificates of both kinds for several names: issued(name, kind) is a folder with c.pem and k.pem."""
+    folder = tmp_path_factory.mktemp("issued")
+
+    def issue(name: str, kind: str = "ec"):
+        place = folder / f"{name}-{kind}"
+        if not place.exists():
+            place.mkdir()
+            command = [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                *KINDS[kind],
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                f"/CN={name}",
+            ]
+            subprocess.run(command + ["-keyout", "k.pem", "-out", "c.pem"], cwd=place, check=True, capture_output=True)
+        return place
+
+    return issue
+
+
+@pytest.fixture
+def place(tmp_path, issued):
+    """Where the server's certificate is: begins as `first`."""
+    folder = tmp_path / "tls"
+    shutil.copytree(issued("first"), folder)
+    return folder
+
+
+def renew(place, source):
+    """As certbot does: each file is written aside and put into its place."""
+    for name in ("c.pem", "k.pem"):
+        shutil.copy(source / name, place / f"{name}.new")
+        os.replace(place / f"{name}.new", place / name)
+
+
+def client(*, tls12=False) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if tls12:
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def served(server, context=None) -> bytes:
+    """The certificate that a new connection gets."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as plain:
+        with (context or client()).wrap_socket(plain) as secure:
+            return secure.getpeercert(binary_form=True)
+
+
+def der(folder) -> bytes:
+    return ssl.PEM_cert_to_DER_cert((folder / "c.pem").read_text())
+
+
+def start(make_server, place, *more):
+    return make_server("--tls-cert", place / "c.pem", "--tls-key", place / "k.pem", *more)
+
+
+@pytest.mark.parametrize("loops", [1, 2])
+def test_a_renewed_certificate_is_served_on_sighup_and_sessions_go_on(make_server, make_world, place, issued, loops):
+    world = make_world(start(make_server, place, "--loops", loops))
+    taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
+    taro.ring(hanako, "c-1")
+    hanako.expect(type="offer")
+    for name, kind in (("second", "ec"), ("third", "rsa"), ("fourth", "ec")):
+        # Key and certificate may be of another kind than before: nothing of the old one may be left.
+        renew(place, issued(name, kind))
+        os.kill(world.server.pid, signal.SIGHUP)
+        eventually(lambda wanted=der(issued(name, kind)): served(world.server) == wanted)
+        for _ in range(16):
+            assert served(world.server) == der(issued(name, kind)), "on every loop"
+            assert served(world.server, client(tls12=True)) == der(issued(name, kind))
+    hanako.ask(type="ringing", callId="c-1")
+    taro.expect(type="ringing")
+    taro.ask(type="end", callId="c-1")
+    assert world.phone("12", "p", ssl=client()).user == "12"
+
+
+def test_changed_files_are_noticed(make_server, place, issued):
+    server = start(make_server, place)
+    renew(place, issued("second"))
+    eventually(lambda: served(server) == der(issued("second")), seconds=10)
+    assert "the certificate was loaded" in server.errors()
+
+
+def test_a_link_that_leads_elsewhere_is_noticed(make_server, tmp_path, issued):
+    link = tmp_path / "live"
+    link.symlink_to(issued("first"))
+    server = start(make_server, link)
+    (tmp_path / "next").symlink_to(issued("second"))
+    os.replace(tmp_path / "next", link)
+    eventually(lambda: served(server) == der(issued("second")), seconds=10)
+
+
+@pytest.mark.parametrize("fault", ["noise", "other-key", "gone"])
+def test_a_certificate_that_cannot_be_used_is_complained_about_and_the_old_one_served_on(
+    make_server, make_world, place, issued, fault
+):
+    world = make_world(start(make_server, place))
+    phone = world.phone("11", "p", ssl=client())
+    if fault == "noise":
+        (place / "c.pem").write_text("noise")
+    elif fault == "other-key":
+        shutil.copy(issued("second") / "k.pem", place / "k.pem")
+    else:
+        (place / "k.pem").unlink()
+    os.kill(world.server.pid, signal.SIGHUP)
+    eventually(lambda: "the certificate cannot be used" in world.server.errors())
+    assert served(world.server) == der(issued("first"))
+    renew(place, issued("third"))
+    eventually(lambda: served(world.server) == der(issued("third")), seconds=10)
+    assert phone.fence() == []
+
+
+def test_sighup_without_a_certificate_changes_nothing(make_server, make_world):
+    world = make_world(make_server())
+    phone = world.phone("11")
+    os.kill(world.server.pid, signal.SIGHUP)
+    eventually(lambda: "there is no certificate to load" in world.server.errors())
+    assert phone.fence() == []
+
+
+def test_the_log_says_more_and_less_by_signals(make_server, make_world):
+    server = make_server("--log-level", "error")
+
+    def levels() -> list[str]:
+        lines = [line for line in server.errors().splitlines() if "the log level was changed" in line]
+        return [line.rpartition("log.level=")[2] for line in lines]
+
+    world = make_world(server)
+    world.phone("11").ring("10", "c-1")
+    assert "call began" not in server.errors()
+    wanted = ["warning", "notice", "info", "debug", "trace", "trace"]
+    for count in range(1, len(wanted) + 1):
+        os.kill(server.pid, signal.SIGUSR1)
+        eventually(lambda wanted=count: len(levels()) == wanted)
+    world.phone("11", "other").ring("10", "c-2")
+    eventually(lambda: "call began" in server.errors())
+    for count in range(7, 10):
+        os.kill(server.pid, signal.SIGUSR2)
+        eventually(lambda wanted=count: len(levels()) == wanted)
+    assert levels() == wanted + ["debug", "info", "notice"]
+    assert server.alive()

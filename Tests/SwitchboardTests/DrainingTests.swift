@@ -1,0 +1,115 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("A server that is shutting down")
+struct DrainingTests {
+    @Test("closes every session with 1001 and lets no new one in")
+    func sessions() throws {
+        let talk = try Talk()
+        talk.world.give(.drain)
+        #expect(talk.world.closes[talk.caller] == 1_001)
+        #expect(talk.world.closes[talk.callee] == 1_001)
+        #expect(try talk.world.closing("10", "b1") == 1_001)
+        talk.world.give(.drain)
+    }
+
+    @Test("answers who polls, and refuses signals with the advice to try again")
+    func requests() throws {
+        let talk = try Talk()
+        let poll = try talk.world.fetch(try who("11"), "c-1", since: 99, wait: 20, device: "a1")
+        #expect(talk.world.replies[poll] == nil)
+        talk.world.give(.drain)
+        #expect(talk.world.replies[poll]?.status == 503)
+        let reply = try talk.world.post(try who("11"), #"{"action":"ringing","callId":"c-1"}"#)
+        #expect(reply.status == 503)
+        #expect(reply.retryAfterSeconds == 1)
+        #expect(try talk.world.fetched(try who("11"), "c-1").status == 200)
+    }
+
+    @Test("sends no push for the devices whose sockets it closes itself")
+    func noPush() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        _ = try world.open("10", "b1")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.pushes.isEmpty)
+        world.give(.drain)
+        #expect(world.pushes.isEmpty)
+    }
+
+    /// When a session was told to come back, by the frame; the close reason must say the same.
+    private func pause(of session: SessionID, in world: World) throws -> Int64 {
+        let frames = world.taken(session)
+        let frame = try #require(frames.last)
+        #expect(frames.of("draining").count == 1 && frame.type == "draining")
+        let reason = try #require(world.farewells.first { $0.session == session }).reason
+        let pause = try #require(frame["reconnectAfterMs"].flatMap { Int64($0) })
+        #expect(reason == "the server is shutting down; reconnectAfterMs=\(pause)" && reason.utf8.count <= 123)
+        return pause
+    }
+
+    @Test("tells every session when to come back, each in a piece of the time of its own, and who talks first")
+    func spread() throws {
+        let world = World(seed: 3)
+        var talking: [SessionID] = []
+        var idle: [SessionID] = []
+        for number in 0..<1_000 {
+            let session = try world.open("\(number)", "d")
+            if number < 100 { talking.append(session) } else { idle.append(session) }
+        }
+        for number in 0..<50 { world.send(talking[number], World.offer("c-\(number)", to: "\(number + 50)")) }
+        world.give(.drain)
+        let first = try talking.map { try pause(of: $0, in: world) }.sorted()
+        let all = try (first + idle.map { try pause(of: $0, in: world) }).sorted()
+        // 1,000 sessions, 500 a second: two seconds, after the half that the next server needs.
+        #expect(all.allSatisfy { (500..<2_500).contains($0) })
+        #expect(Array(all.prefix(100)) == first)
+        for (place, pause) in all.enumerated() {
+            #expect(pause == 500 + Int64(place) * 2 || pause == 501 + Int64(place) * 2)
+        }
+        // Not in the order in which they came.
+        #expect(idle.map(\.rawValue) == idle.map(\.rawValue).sorted())
+        #expect(world.farewells.map(\.session.rawValue) != world.farewells.map(\.session.rawValue).sorted())
+    }
+
+    @Test("spreads few over a second, many over ten, and never so that a call would end for it")
+    func span() throws {
+        func longest(_ count: Int, grace: Int64 = 30) throws -> Int64 {
+            let world = World({ $0.grace = .seconds(grace) })
+            let sessions = try (0..<count).map { try world.open("\($0)", "d") }
+            world.give(.drain)
+            return try sessions.map { try pause(of: $0, in: world) }.max() ?? 0
+        }
+        #expect(try (500..<1_500).contains(longest(1)))
+        #expect(try (1_490..<1_500).contains(longest(200)))
+        #expect(try (10_480..<10_500).contains(longest(6_000)))
+        #expect(try (1_480..<1_500).contains(longest(1_000, grace: 3)))
+    }
+
+    @Test("draws the times by the chance that it was handed")
+    func seeded() throws {
+        func pauses(seed: UInt64) throws -> [Int64] {
+            let world = World(seed: seed)
+            let sessions = try (0..<20).map { try world.open("\($0)", "d") }
+            world.give(.drain)
+            return try sessions.map { try pause(of: $0, in: world) }
+        }
+        #expect(try pauses(seed: 1) == pauses(seed: 1))
+        #expect(try pauses(seed: 1) != pauses(seed: 2))
+    }
+
+    @Test("says nothing that a Socket.IO client does not know, and tells who comes too late as well")
+    func others() throws {
+        let world = World()
+        let old = world.join(try who("10"))
+        world.give(.drain)
+        #expect(world.taken(old).of("draining").isEmpty && world.closes[old] == 1_001)
+        let late = world.join(try who("12"))
+        #expect(world.taken(late).isEmpty && world.closes[late] == 1_001)
+        let native = try world.open("11", "a1")
+        #expect(try (500..<1_500).contains(pause(of: native, in: world)))
+    }
+}

@@ -1,0 +1,27 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("What is counted")
+struct MetricsTests {
+    @Test("is the time from offer to answer, once, when the answer comes and not when the call ends")
+    func answers() throws {
+        let talk = try Talk()
+        talk.world.wait(3)
+        #expect(talk.world.board.metrics.answerMilliseconds.sum == 0)
+        talk.world.send(talk.callee, World.answer("c-1"))
+        #expect(talk.world.board.metrics.answerMilliseconds.sum == 3_000)
+        talk.world.send(talk.caller, World.plain("connected", "c-1", id: "k"))
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        let times = talk.world.board.metrics.answerMilliseconds
+        #expect(times.sum == 3_000 && times.counts.reduce(0, +) == 1)
+    }
+
+    @Test("is no time of a call that nobody answered")
+    func unanswered() throws {
+        let talk = try Talk()
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        #expect(talk.world.board.metrics.answerMilliseconds.counts.reduce(0, +) == 0)
+    }
+}

@@ -187,7 +187,9 @@ async def restart(old, new, new_url: str) -> list[Client]:
         await client.until(lambda client=client: client.returned, "did not come back")
     back = time.monotonic() - began
     assert {client.code for client in clients} == {1001}
-    await asyncio.sleep(0.5)
+    acked = {caller: len(caller.acked) for caller in callers}
+    for caller in callers:
+        await caller.until(lambda caller=caller: len(caller.acked) > acked[caller], "talks to nobody")
     stop.set()
     await asyncio.gather(*talks)
     counts = metrics(new)

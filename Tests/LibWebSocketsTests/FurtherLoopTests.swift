@@ -22,9 +22,9 @@ extension EveryTest {
                 passed.withLock { $0 = 1 }
             }
             thread.start()
-            #expect(!becomesTrue(within: 0.1) { passed.withLock { $0 == 1 } })
+            #expect(!wait(seconds: 0.1) { passed.withLock { $0 == 1 } })
             valve.leave(60)
-            #expect(becomesTrue { passed.withLock { $0 == 1 } })
+            #expect(wait(seconds: 10) { passed.withLock { $0 == 1 } })
         }
 
         @Test("waits no more once the other side has stopped")
@@ -39,7 +39,7 @@ extension EveryTest {
                 }.start()
             }
             valve.openForGood()
-            #expect(becomesTrue { passed.withLock { $0 == 4 } })
+            #expect(wait(seconds: 10) { passed.withLock { $0 == 4 } })
         }
 
         @Test("is refused when the loop has too much to do, and its peer is to be closed")
@@ -55,7 +55,7 @@ extension EveryTest {
             }
             #expect(link.send(frame, to: connection) == .overflow)
             let thread = try #require(world.loop.start())
-            #expect(becomesTrue { world.loop.orderedBytes == 0 })
+            #expect(wait(seconds: 10) { world.loop.orderedBytes == 0 })
             #expect(link.send(frame, to: connection) == .queued)
             world.loop.stop()
             thread.join()
@@ -75,11 +75,11 @@ extension EveryTest {
                 }
             }.start()
             // Nobody takes anything: 36 MB do not fit into what a loop may have read and the kernel's buffers.
-            #expect(becomesTrue { world.heldBytes >= LoopLimits.news - 70_000 })
-            #expect(!becomesTrue(within: 2) { sent.withLock { $0 == messages } })
+            #expect(wait(seconds: 10) { world.heldBytes >= LoopLimits.news - 70_000 })
+            #expect(!wait(seconds: 2) { sent.withLock { $0 == messages } })
             #expect(world.heldBytes < LoopLimits.news + (1 << 22))
             world.takeAll()
-            #expect(becomesTrue { world.numbers.count == messages })
+            #expect(wait(seconds: 10) { world.numbers.count == messages })
             #expect(world.numbers == Array(0..<messages))
             world.loop.stop()
             thread.join()
@@ -215,14 +215,4 @@ private final class Sender: Sendable {
             sent += count
         }
     }
-}
-
-/// Waits for a condition.
-private func becomesTrue(within seconds: Double = 10, _ condition: () -> Bool) -> Bool {
-    let end = Server.monotonicMilliseconds() + UInt64(seconds * 1_000)
-    while Server.monotonicMilliseconds() < end {
-        if condition() { return true }
-        usleep(1_000)
-    }
-    return condition()
 }

@@ -111,50 +111,18 @@ enum PushPayload {
         sdp: ArraySlice<UInt8>?,
         at now: Moment
     ) -> [UInt8] {
-        let session = call.session
-        let name = displayName ?? session.caller.text
-        var json = JSONWriter(capacity: 1_024)
-        json.beginObject()
-        json.name("aps")
-        json.beginObject()
-        json.name("content-available")
-        json.value(1)
-        json.endObject()
-        json.name("type")
-        json.plain("call.incoming")
-        json.name("callId")
-        json.plain(session.key.id.text)
-        json.name("epoch")
-        json.value(session.epoch)
-        json.name("fromUserId")
-        json.plain(session.caller.text)
-        json.name("fromDisplayName")
-        json.value(name)
-        json.name("room")
-        json.plain(call.room)
-        json.name("hasVideo")
-        json.value(session.hasVideo)
-        json.name("callUUID")
-        json.plain(call.uuid)
-        json.name("handle")
-        json.plain(session.caller.text)
-        // The first app's code reads these two, its documents the two above.
-        json.name("callerId")
-        json.plain(session.caller.text)
-        json.name("callerName")
-        json.value(name)
-        json.name("sentAt")
-        json.value(now.milliseconds)
-        json.name("ringUntil")
-        json.value(session.ringUntil.milliseconds)
-        json.name("act")
-        json.plain(act)
-        if let sdp {
-            json.name("offer")
-            json.raw(sdp)
-        }
-        json.endObject()
-        return json.bytes
+        IncomingCallPayload(
+            callID: call.key.id.text,
+            epoch: call.session.epoch,
+            caller: call.session.caller.text,
+            name: displayName ?? call.session.caller.text,
+            room: call.room,
+            hasVideo: call.session.hasVideo,
+            uuid: call.uuid,
+            ringUntil: call.session.ringUntil,
+            act: act,
+            offer: sdp
+        ).bytes(at: now)
     }
 
     /// The caller's newest description, as it stands in its relayed object.

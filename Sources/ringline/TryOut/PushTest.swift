@@ -69,50 +69,28 @@ struct PushTest {
         )
     }
 
-    /// What a call's push says (protocol, section 6), of a call that there is not.
+    /// What a call's push says, of a call that there is not.
     private func payload(_ uuid: String, at now: Moment) -> [UInt8] {
         let until = now + .seconds(Self.ringSeconds)
-        let text = [
-            ("type", "call.incoming"), ("callId", uuid), ("fromUserId", "ringline-test"),
-            ("fromDisplayName", "Ringline test"),
-            ("room", "p2p:ringline-test-\(device.user.text)"), ("callUUID", uuid), ("handle", "ringline-test"),
-            ("callerId", "ringline-test"), ("callerName", "Ringline test"),
-        ]
-        var json = JSONWriter(capacity: 1_024)
-        json.beginObject()
-        json.name("aps")
-        json.beginObject()
-        json.name("content-available")
-        json.value(1)
-        json.endObject()
-        for (name, value) in text {
-            json.name(escaping: name)
-            json.value(value)
-        }
-        json.name("epoch")
-        json.value(1)
-        json.name("hasVideo")
-        json.value(false)
-        json.name("sentAt")
-        json.value(now.milliseconds)
-        json.name("ringUntil")
-        json.value(until.milliseconds)
-        if let capability {
-            json.name("act")
-            json.value(
-                capability.issue(
-                    .init(
-                        callId: uuid,
-                        epoch: 1,
-                        user: device.user.text,
-                        peer: "ringline-test",
-                        device: device.id.text,
-                        validUntilMs: until.milliseconds
-                    )
+        return IncomingCallPayload(
+            callID: uuid,
+            epoch: 1,
+            caller: "ringline-test",
+            name: "Ringline test",
+            room: "p2p:ringline-test-\(device.user.text)",
+            hasVideo: false,
+            uuid: uuid,
+            ringUntil: until,
+            act: capability?.issue(
+                .init(
+                    callId: uuid,
+                    epoch: 1,
+                    user: device.user.text,
+                    peer: "ringline-test",
+                    device: device.id.text,
+                    validUntilMs: until.milliseconds
                 )
             )
-        }
-        json.endObject()
-        return json.bytes
+        ).bytes(at: now)
     }
 }

@@ -66,14 +66,14 @@ public struct JSONWriter {
     /// `true` or `false`.
     public mutating func value(_ flag: Bool) {
         comma()
-        append(flag ? "true" : "false")
+        plainPart(flag ? "true" : "false")
         needsComma = true
     }
 
     /// `null`.
     public mutating func null() {
         comma()
-        append("null")
+        plainPart("null")
         needsComma = true
     }
 
@@ -104,8 +104,6 @@ public struct JSONWriter {
     mutating func comma() {
         if needsComma { bytes.append(UInt8(ascii: ",")) }
     }
-
-    private mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
     // MARK: Parts, for frames that are written often
 
@@ -169,11 +167,11 @@ public struct JSONWriter {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"):
             bytes.append(UInt8(ascii: "\\"))
             bytes.append(byte)
-        case 0x0A: append("\\n")
-        case 0x0D: append("\\r")
-        case 0x09: append("\\t")
+        case 0x0A: plainPart("\\n")
+        case 0x0D: plainPart("\\r")
+        case 0x09: plainPart("\\t")
         case 0..<0x20:
-            append("\\u00")
+            plainPart("\\u00")
             bytes.append(byte >> 4 + 0x30)
             let low = byte & 15
             bytes.append(low < 10 ? low + 0x30 : low + 0x57)

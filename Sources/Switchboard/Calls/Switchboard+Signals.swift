@@ -102,9 +102,10 @@ extension Switchboard {
         }
         // Nobody acts for a device that has a name.
         let phone = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
+        let signal = message.signal
         let result = drive(
             call,
-            .signal(message.signal, from: side, phone),
+            .signal(signal, from: side, phone),
             relaying: message,
             from: source.user,
             at: now
@@ -114,7 +115,7 @@ extension Switchboard {
             if case .offer = message.content, side == .caller {
                 call.offerWays = isNew ? [source.way] : call.offerWays.union([source.way])
             }
-            if isNew { metrics.signals[message.signal.kind] += 1 }
+            if isNew { metrics.signals[signal.kind] += 1 }
             return .success(Receipt(call: call, seq: seq))
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))

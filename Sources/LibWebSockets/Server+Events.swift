@@ -54,7 +54,7 @@ extension Server {
         table[slot].queue.removeAll()
         table[slot].firstOut = -1
         table[slot].partial = []
-        if row.wasOpened {
+        if row.wasOpened || row.phase == .admitted {
             isTouched = true
             delegate?.closed(id, code: row.closeCode == 0 ? nil : row.closeCode)
         }

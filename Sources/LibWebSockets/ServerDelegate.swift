@@ -10,7 +10,8 @@ public protocol ServerDelegate: AnyObject {
     func received(_ message: RawSpan, on connection: ConnectionID)
     /// A pong arrived, asked for or not.
     func receivedPong(on connection: ConnectionID)
-    /// An opened connection is over; called once for each, when its close frame is with the library or the peer's came.
+    /// A connection that was admitted is over; called once for each, when its close frame is with the library or the peer's
+    /// came, or it broke, be it before it was open.
     ///
     /// - Parameters:
     ///   - connection: Which.

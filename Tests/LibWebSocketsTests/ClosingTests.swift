@@ -160,6 +160,29 @@ extension EveryTest {
             )
         }
 
+        @Test("is told of a connection that breaks between its admission and the handshake's end, too")
+        func neverOpen() throws {
+            let peer = OnLoop<Peer?>(nil)
+            try TestServer.run(
+                { _ in },
+                { test in
+                    test.onAdmit = { _, _, _ in
+                        peer.value?.reset()
+                        return .accept(subprotocol: nil)
+                    }
+                },
+                { test in
+                    _ = test.onLoop { server in
+                        peer.value = Peer(port: server.port)
+                        peer.value?.send(Peer.upgrade())
+                        return true
+                    }
+                    #expect(test.hears("closed -"))
+                    #expect(wait { test.onLoop { $0.connectionCount } == 0 })
+                }
+            )
+        }
+
         @Test("is told for every session when the server stops")
         func stop() throws {
             let test = try TestServer()

@@ -56,6 +56,13 @@ final class Peer {
         isOpen = false
     }
 
+    /// Goes without a good-bye: what was not read or sent yet is lost (RST).
+    func reset() {
+        var now = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+        close()
+    }
+
     func shutdownWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     // MARK: Bytes

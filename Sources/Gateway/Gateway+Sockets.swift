@@ -42,12 +42,8 @@ extension Gateway: ServerDelegate {
     private static let keptBytes = 16_384
 
     /// A pong came.
-    public func receivedPong(on connection: ConnectionID) {
-        if let engine = engines.byConnection[connection] {
-            handle(.socketPonged, engine)
-            return
-        }
-        feed(.ponged(SessionID(rawValue: connection.rawValue)))
+    public func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {
+        ponged(PingPayload.number(in: payload), on: connection)
     }
 
     /// A connection is gone.

@@ -25,6 +25,8 @@ public final class Gateway: @unchecked Sendable {
     private var clock = SteadyClock()
     /// Who was let in and is not yet open.
     var admitted: [ConnectionID: Admission] = [:]
+    /// The sessions to be pinged at the end of the turn, each with the number of its ping.
+    var pingsDue: [SessionID: UInt64] = [:]
     /// The Socket.IO sessions.
     var engines = EngineTable()
     /// The memory of the message at hand, reused.
@@ -170,6 +172,7 @@ public final class Gateway: @unchecked Sendable {
         repeat {
             // What handing over has led to is part of this turn.
             emptyInbox()
+            sendPings()
             turnEngines()
             guard switchboard.hasChanges else { continue }
             let now = clock.now()
@@ -178,7 +181,7 @@ public final class Gateway: @unchecked Sendable {
             switchboard.flush(at: now, into: &outputs)
             perform()
             isBusy = false
-        } while !inbox.isEmpty
+        } while !inbox.isEmpty || !pingsDue.isEmpty || !engines.unturned.isEmpty
         flushLinks()
         setTimer()
     }
@@ -240,12 +243,7 @@ public final class Gateway: @unchecked Sendable {
                 queueDrops += 1
                 close(connection, code: 4408, reason: "too slow", discardingQueue: true)
             }
-        case .ping(let session):
-            if let engine = engine(session) {
-                handle(.ping, engine)
-                return
-            }
-            ping(ConnectionID(rawValue: session.rawValue))
+        case .ping(let session, let number): pingsDue[session] = number
         case .close(let session, let code, let reason, let isLost):
             if let engine = engine(session) {
                 handle(.dismissed(code: code, reason: reason), engine)
@@ -270,7 +268,7 @@ public final class Gateway: @unchecked Sendable {
     }
 
     /// The Socket.IO session that the switchboard knows by this name.
-    private func engine(_ session: SessionID) -> Engine? {
+    func engine(_ session: SessionID) -> Engine? {
         EngineTable.mayHold(session) ? engines.byID[session] : nil
     }
 

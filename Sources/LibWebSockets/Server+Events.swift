@@ -22,7 +22,8 @@ extension Server {
         switch reason {
         case LWS_CALLBACK_RECEIVE: return received(wsi, slot, id, UnsafeRawBufferPointer(start: bytes, count: count))
         case LWS_CALLBACK_SERVER_WRITEABLE: return writable(wsi, slot)
-        case LWS_CALLBACK_RECEIVE_PONG: return pongReceived(slot, id)
+        case LWS_CALLBACK_RECEIVE_PONG:
+            return pongReceived(slot, id, UnsafeRawBufferPointer(start: bytes, count: count))
         case LWS_CALLBACK_HTTP: return requestBegan(wsi, slot)
         case LWS_CALLBACK_HTTP_BODY:
             return bodyReceived(slot, UnsafeRawBufferPointer(start: bytes, count: count))

@@ -16,7 +16,7 @@ extension Server {
         return emit(WaitingFrame(bytes: frame, isPing: false), to: connection)
     }
 
-    /// Sends a ping; the pong comes as ``ServerDelegate/receivedPong(on:)``.
+    /// Sends a ping; the pong comes as ``ServerDelegate/receivedPong(_:on:)``.
     ///
     /// - Parameters:
     ///   - connection: To whom.
@@ -219,10 +219,10 @@ extension Server {
         return -1
     }
 
-    func pongReceived(_ slot: Int, _ id: ConnectionID) -> Int32 {
+    func pongReceived(_ slot: Int, _ id: ConnectionID, _ payload: UnsafeRawBufferPointer) -> Int32 {
         guard table[slot].phase == .open else { return 0 }
         isTouched = true
-        delegate?.receivedPong(on: id)
+        delegate?.receivedPong(payload.bytes, on: id)
         return 0
     }
 

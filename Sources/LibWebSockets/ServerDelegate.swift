@@ -8,8 +8,8 @@ public protocol ServerDelegate: AnyObject {
     func opened(_ connection: ConnectionID)
     /// One whole text message, reassembled, valid UTF-8, within the limit. The bytes are the library's: copy what is kept.
     func received(_ message: RawSpan, on connection: ConnectionID)
-    /// A pong arrived, asked for or not.
-    func receivedPong(on connection: ConnectionID)
+    /// A pong arrived, asked for or not. The payload, 1–125 bytes, is the library's: copy what is kept.
+    func receivedPong(_ payload: RawSpan, on connection: ConnectionID)
     /// A connection that was admitted is over; called once for each, when its close frame is with the library or the peer's
     /// came, or it broke, be it before it was open.
     ///

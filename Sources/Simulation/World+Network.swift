@@ -57,11 +57,11 @@ extension World {
         agenda.plan(.down(link: index, frame), at: at)
     }
 
-    func pings(_ index: Int) {
+    func pings(_ index: Int, _ number: UInt64) {
         guard links[index].isOpenAtServer, !links[index].isHalfOpen else { return }
         let at = max(links[index].downUntil, now + latency())
         links[index].downUntil = at
-        agenda.plan(.pingDown(link: index), at: at)
+        agenda.plan(.pingDown(link: index, number: number), at: at)
     }
 
     func closes(_ index: Int, code: UInt16, isLost: Bool) {
@@ -98,19 +98,19 @@ extension World {
         serve(.received(SessionID(rawValue: UInt64(index)), frame), repeatable: expected && network.percent(4))
     }
 
-    func ponged(_ index: Int) {
+    func ponged(_ index: Int, _ number: UInt64) {
         guard reachesServer(index) else { return }
         links[index].heardAt = now
         watch.confirm(index, by: handsets[links[index].handset])
-        serve(.ponged(SessionID(rawValue: UInt64(index))))
+        serve(.ponged(SessionID(rawValue: UInt64(index)), number))
     }
 
-    func pinged(_ index: Int) {
+    func pinged(_ index: Int, _ number: UInt64) {
         guard links[index].isOpenAtPhone, !links[index].isHalfOpen else { return }
         handsets[links[index].handset].heardAt = now
         let at = max(links[index].upUntil, now + latency())
         links[index].upUntil = at
-        agenda.plan(.pongUp(link: index), at: at)
+        agenda.plan(.pongUp(link: index, number: number), at: at)
     }
 
     func closesAtServer(_ index: Int) {

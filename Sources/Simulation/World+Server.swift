@@ -127,7 +127,7 @@ extension World {
         for output in batch {
             switch output {
             case .send(let id, let frame): sends(frame, on: Int(id.rawValue))
-            case .ping(let id): pings(Int(id.rawValue))
+            case .ping(let id, let number): pings(Int(id.rawValue), number)
             case .close(let id, let code, _, let isLost): closes(Int(id.rawValue), code: code, isLost: isLost)
             case .reply(let id, let reply): replies(id, reply)
             case .verify(let id, let name, _):

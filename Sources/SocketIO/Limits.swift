@@ -13,6 +13,8 @@ public enum SocketIOLimits {
     public static let strangers = 4_096
     /// What may wait for a client that polls, in bytes: as much as for a slow reader on `/ws`.
     public static let queueBytes = 1 << 20
+    /// Packets in one answer to a client that polls: python-socketio's refuses more as an attack.
+    public static let packetsInAPayload = 16
     /// Packets in one request: a client that polls puts what it has into one, and a call has some 40 signals.
     public static let packetsPerPost = 512
     /// Events that may wait for their acknowledgement: the store answers within milliseconds, unless it stalls.

@@ -18,8 +18,8 @@ extension SocketSession {
         case socketOpened
         /// A text message came on its WebSocket.
         case socketReceived([UInt8])
-        /// A WebSocket's own pong came.
-        case socketPonged
+        /// A WebSocket's own pong came; the number if it answers an ``Output/pingSocket(_:)``.
+        case socketPonged(UInt64?)
         /// Its WebSocket is gone.
         case socketClosed
 
@@ -28,8 +28,8 @@ extension SocketSession {
         case verified(Result<Identity, WireError>)
         /// The switchboard has something to say: a frame behind its headroom.
         case frame([UInt8])
-        /// The switchboard wants a sign of life.
-        case ping
+        /// The switchboard wants a sign of life, the answer to its ping of this number.
+        case ping(UInt64)
         /// The switchboard is done with it: a close code of `/ws`, and why.
         case dismissed(code: UInt16, reason: String)
         /// All that came together has been handed in.
@@ -50,8 +50,8 @@ extension SocketSession {
         case refuse(UInt64, EngineRefusal)
         /// Send on its WebSocket; the first bytes are `WireLimits.headroom`.
         case send([UInt8])
-        /// Send a WebSocket's own ping.
-        case pingSocket
+        /// Send a WebSocket's own ping, of this number.
+        case pingSocket(UInt64)
         /// Close its WebSocket.
         case closeSocket(code: UInt16, reason: String)
         /// Find out whose token this is; ``Input/verified(_:)`` follows.
@@ -63,8 +63,8 @@ extension SocketSession {
         case received([UInt8])
         /// Tell the switchboard that it gave a sign of life.
         case showedLife
-        /// Tell the switchboard that its oldest ping was answered.
-        case ponged
+        /// Tell the switchboard that its ping of this number was answered.
+        case ponged(UInt64)
         /// So far the logs of these calls have arrived.
         case seen([LogName: UInt64])
         /// It needs ``Input/turned`` when all that came together has been handed in.
@@ -78,13 +78,17 @@ extension SocketSession {
         /// How it is answered.
         enum Answer { case pong, nextPoll }
 
-        /// Whether the session itself wants to know, and not the switchboard.
-        let isOurs: Bool
+        /// The session's own number for it.
+        let number: UInt64
+        /// The switchboard's; `nil` if the session itself wants to know.
+        let asked: UInt64?
         let answer: Answer
         let sentAt: Moment
         /// How far each call's log was sent before it.
         let seen: [LogName: UInt64]
-        /// Whether the response that carries it is with the client; for one that the next poll answers.
+        /// How many packets were queued before it; for one that the next poll answers.
+        let behind: UInt64
+        /// Whether the response that carries them is with the client.
         var isOut = false
     }
 

@@ -49,22 +49,27 @@ extension SocketSession {
         }
         queue.append(text)
         queuedBytes += text.count
+        queuedPackets += 1
         outputs.append(.needsTurn)
     }
 
-    /// All that came together has been handed in: now the request that waits is answered with all of it.
+    /// All that came together has been handed in: now the request that waits is answered with it.
     mutating func turned(at now: Moment) {
-        if !unconfirmed.isEmpty, pings.isEmpty { ping(isOurs: true, at: now) }
+        if !unconfirmed.isEmpty, pings.isEmpty { ping(asked: nil, at: now) }
         if case .polling(let request?) = transport, !queue.isEmpty { answer(request) }
         if let leaving, queue.isEmpty { finish(code: leaving.code, leaving.reason) }
     }
 
     private mutating func answer(_ request: UInt64) {
         transport = .polling(waiting: nil)
-        outputs.append(.respond(request, EnginePayload.encoded(queue, version)))
-        queue = []
-        queuedBytes = 0
-        for index in pings.indices where pings[index].answer == .nextPoll { pings[index].isOut = true }
+        let packets = Array(queue.prefix(SocketIOLimits.packetsInAPayload))
+        outputs.append(.respond(request, EnginePayload.encoded(packets, version)))
+        queue.removeFirst(packets.count)
+        queuedBytes -= packets.reduce(0) { $0 + $1.count }
+        polledPackets += UInt64(packets.count)
+        for index in pings.indices where pings[index].answer == .nextPoll && pings[index].behind <= polledPackets {
+            pings[index].isOut = true
+        }
     }
 
     // MARK: Requests
@@ -84,7 +89,7 @@ extension SocketSession {
             transport = .polling(waiting: request)
             if queue.isEmpty, case .probed = candidate { enqueue(EnginePacket(.noop).text) }
             if !queue.isEmpty { answer(request) }
-            if let leaving { finish(code: leaving.code, leaving.reason) }
+            if let leaving, queue.isEmpty { finish(code: leaving.code, leaving.reason) }
         }
     }
 
@@ -149,7 +154,7 @@ extension SocketSession {
             outputs.append(.send([UInt8](repeating: 0, count: WireLimits.headroom) + pong))
             // The client stops polling, and waits for the answer to what it has asked last.
             if case .polling(let request?) = transport {
-                if queue.isEmpty { queue.append(EnginePacket(.noop).text) }
+                if queue.isEmpty { enqueue(EnginePacket(.noop).text) }
                 answer(request)
             }
         case (.probed, .upgrade): upgrade(at: now)
@@ -167,11 +172,12 @@ extension SocketSession {
         transport = .socket
         queue = []
         queuedBytes = 0
+        polledPackets = queuedPackets
         let rest = pings.filter { $0.answer == .nextPoll }
         pings.removeAll { $0.answer == .nextPoll }
         for text in waiting where text != EnginePacket(.noop).text { push(text) }
         for ping in rest { unconfirmed.merge(ping.seen) { max($0, $1) } }
-        if rest.contains(where: { !$0.isOurs }) { ping(isOurs: false, at: now) }
+        if let asked = rest.compactMap(\.asked).max() { ping(asked: asked, at: now) }
         outputs.append(.needsTurn)
     }
 
@@ -188,27 +194,51 @@ extension SocketSession {
 
     /// Asks for a sign of life, by the version's rules: a version 3 server may not ping, so there it is the WebSocket's own
     /// ping, or an empty answer, which makes a client poll again.
-    mutating func ping(isOurs: Bool, at now: Moment) {
+    ///
+    /// `asked`: The switchboard's number for it; `nil` if it is the session's own.
+    mutating func ping(asked: UInt64?, at now: Moment) {
+        lastPing += 1
         let isPong: Bool
         switch (transport, version) {
         case (.socket, .v4):
             isPong = true
             push(EnginePacket(.ping).text)
-        case (.polling, .v4) where !isOurs:
+        case (.polling, .v4) where asked != nil:
             isPong = true
             push(EnginePacket(.ping).text)
         case (.socket, .v3):
             isPong = true
-            outputs.append(.pingSocket)
+            outputs.append(.pingSocket(lastPing))
         case (.polling, _):
             isPong = false
-            if !isOurs, queue.isEmpty { push(EnginePacket(.noop).text) }
+            if asked != nil, queue.isEmpty { push(EnginePacket(.noop).text) }
         }
-        pings.append(Ping(isOurs: isOurs, answer: isPong ? .pong : .nextPoll, sentAt: now, seen: unconfirmed))
+        let answer = isPong ? Ping.Answer.pong : .nextPoll
+        pings.append(
+            Ping(
+                number: lastPing,
+                asked: asked,
+                answer: answer,
+                sentAt: now,
+                seen: unconfirmed,
+                behind: queuedPackets
+            )
+        )
         unconfirmed = [:]
     }
 
-    /// The oldest ping is answered.
+    /// A WebSocket's own ping is answered, and with it the earlier ones.
+    mutating func socketPonged(_ number: UInt64?) {
+        guard let number, pings.contains(where: { $0.answer == .pong && $0.number <= number }) else {
+            outputs.append(.showedLife)
+            return
+        }
+        let answered = pings.filter { $0.answer == .pong && $0.number <= number }
+        pings.removeAll { $0.answer == .pong && $0.number <= number }
+        for ping in answered { confirm(ping) }
+    }
+
+    /// The oldest ping is answered: Engine.IO's bear no numbers.
     mutating func ponged() {
         guard let index = pings.firstIndex(where: { $0.answer == .pong }) else {
             outputs.append(.showedLife)
@@ -218,7 +248,7 @@ extension SocketSession {
     }
 
     private mutating func confirm(_ ping: Ping) {
-        outputs.append(ping.isOurs ? .showedLife : .ponged)
+        outputs.append(ping.asked.map { .ponged($0) } ?? .showedLife)
         if !ping.seen.isEmpty { outputs.append(.seen(ping.seen)) }
         if !unconfirmed.isEmpty { outputs.append(.needsTurn) }
     }

@@ -85,10 +85,14 @@ public struct SocketSession: Sendable {
     /// What waits for a client that polls.
     var queue: [[UInt8]] = []
     var queuedBytes = 0
+    /// How many packets have been queued, and how many of them went out.
+    var queuedPackets: UInt64 = 0
+    var polledPackets: UInt64 = 0
     /// When anything last came from it.
     var heardAt: Moment
     /// What was sent that shows, when it is answered, that all before it has arrived; oldest first.
     var pings: [Ping] = []
+    var lastPing: UInt64 = 0
     /// How far each call's log was sent since the newest of them.
     var unconfirmed: [LogName: UInt64] = [:]
     /// Events whose answer is awaited, by the id of their frame.
@@ -148,13 +152,13 @@ public struct SocketSession: Sendable {
         case .posted(let request, let body): posted(body, by: request, at: now)
         case .socketOpened: socketOpened(at: now)
         case .socketReceived(let text): socketReceived(text, at: now)
-        case .socketPonged:
+        case .socketPonged(let number):
             heardAt = now
-            ponged()
+            socketPonged(number)
         case .socketClosed: socketClosed()
         case .verified(let result): verified(result)
         case .frame(let frame): relay(frame)
-        case .ping: ping(isOurs: false, at: now)
+        case .ping(let number): ping(asked: number, at: now)
         case .dismissed(let code, let reason): dismiss(code, reason)
         case .turned: turned(at: now)
         case .deadlineReached: deadlineReached(at: now)

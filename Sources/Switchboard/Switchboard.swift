@@ -101,7 +101,7 @@ public final class Switchboard {
         case .joined(let id, let who, let device, let seen): opened(id, who, device: device, seen: seen, at: now)
         case .showedLife(let id): if let session = sessions[id] { heard(session, at: now) }
         case .received(let id, let frame): received(frame, from: id, at: now)
-        case .ponged(let id): ponged(id, at: now)
+        case .ponged(let id, let number): ponged(id, number, at: now)
         case .closed(let id): closed(id, at: now)
         case .verified(let id, let name, let result): verified(result, for: id, id: name, at: now)
         case .requested(let id, let who, let request): requested(request, by: who, as: id, at: now)

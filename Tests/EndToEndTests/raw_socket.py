@@ -41,6 +41,14 @@ class RawSocket:
 
     def frame(self, opcode: int, payload: bytes = b"", *, fin: bool = True, length: int | None = None):
         """Sends one masked frame; `length` announces another length than the payload's."""
+        self.socket.sendall(self._framed(opcode, payload, fin, length))
+
+    def frames(self, frames: list[tuple[int, bytes]]):
+        """Sends several frames as one packet, or as few as they fit into."""
+        self.socket.sendall(b"".join(self._framed(opcode, payload) for opcode, payload in frames))
+
+    @staticmethod
+    def _framed(opcode: int, payload: bytes, fin: bool = True, length: int | None = None) -> bytes:
         size = len(payload) if length is None else length
         first = bytes([(0x80 if fin else 0) | opcode])
         if size < 126:
@@ -52,7 +60,7 @@ class RawSocket:
         mask = os.urandom(4)
         key = (mask * (len(payload) // 4 + 1))[: len(payload)]
         masked = (int.from_bytes(payload, "big") ^ int.from_bytes(key, "big")).to_bytes(len(payload), "big")
-        self.socket.sendall(first + second + mask + masked)
+        return first + second + mask + masked
 
     def _take(self, count: int) -> bytes:
         while len(self.buffer) < count:

@@ -6,7 +6,7 @@ import time
 import httpx
 import pytest
 import samples
-from raw_socket import BINARY, TEXT, RawSocket
+from raw_socket import BINARY, PING, PONG, TEXT, RawSocket
 from sio_phone import POLLING, WAYS, App
 from test_chutalk_sufferings import ALERT, put
 from test_push import token
@@ -259,6 +259,49 @@ def test_a_text_to_a_suspended_app_is_pushed_and_one_that_arrived_is_not(push_wo
     assert push["payload"]["aps"]["alert"]["body"] == "two"
     hanako.resume()
     assert len(fake.pushes(ALERT)) == 1
+
+
+@pytest.mark.parametrize("way", POLLING)
+def test_many_texts_at_once_reach_a_client_that_polls(world, way):
+    hanako, taro = App(world, 10, way), RawSocket(world.server.port, world.token("11"))
+    texts = [str(number) for number in range(40)]
+    frames = [json.dumps({"type": "message", "to": "10", "body": text}) for text in texts]
+    # In one packet: python-socketio by polling takes 16 of anything at once, pings among them.
+    taro.frames([(TEXT, frame.encode()) for frame in frames])
+    # Its threads may say them in another order.
+    assert sorted(hanako.expect("message")["body"] for _ in texts) == sorted(texts)
+    assert not any("disconnected" in said for said in hanako.heard)
+
+
+def test_texts_that_the_newest_ping_alone_was_answered_behind_are_not_pushed(push_world):
+    world, fake = push_world
+    put(App(world, 10, online=False), apnsDeviceToken=ALERT)
+    hanako, taro = RawSocket(world.server.port, world.token("10")), RawSocket(world.server.port, world.token("11"))
+    seen = json.dumps({"type": "message", "to": "10", "body": "seen"}).encode()
+    for _ in range(10):
+        taro.frame(TEXT, seen)
+    newest, texts = None, 0
+    while texts < 10 or newest is None:
+        opcode, payload = hanako.read()
+        texts += b'"seen"' in payload
+        if opcode == PING or b'"seen"' in payload:
+            newest = payload if opcode == PING else None
+    hanako.frame(PONG, newest)
+    hanako.frame(TEXT, b'{"type":"ping","id":"fence"}')
+    while b'"fence"' not in hanako.read_until(TEXT):
+        pass
+    hanako.socket.close()
+    until_gone = {"type": "message", "id": "m", "to": "10", "body": "unseen"}
+    assert wait_until(lambda: not ask_raw(taro, until_gone)["online"])
+    fake.wait_for_push(ALERT, timeout=5)
+    assert {push["payload"]["aps"]["alert"]["body"] for push in fake.pushes(ALERT)} == {"unseen"}
+
+
+def ask_raw(socket, message) -> dict:
+    socket.frame(TEXT, json.dumps(message).encode())
+    while (answer := json.loads(socket.read_until(TEXT))).get("id") != message["id"]:
+        pass
+    return answer
 
 
 def test_texts_of_somebody_blocked_go_nowhere(push_world):

@@ -112,7 +112,7 @@ private final class LoopWorld: @unchecked Sendable {
         }
         func opened(_ connection: ConnectionID) {}
         func received(_ message: RawSpan, on connection: ConnectionID) {}
-        func receivedPong(on connection: ConnectionID) {}
+        func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {}
         func closed(_ connection: ConnectionID, code: UInt16?) {}
         func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {}
         func abandoned(_ exchange: ExchangeID) {}

@@ -104,12 +104,12 @@ extension EveryTest {
                 let ping = try #require(peer.readFrame())
                 #expect(ping.opcode == 9 && ping.text == "probe")
                 peer.send(Peer.frame(10, ping.payload))
-                #expect(test.hears("pong"))
+                #expect(test.hears("pong probe"))
                 #expect(test.onLoop { $0.ping(id) } == .written)
                 let second = try #require(peer.readFrame())
                 #expect(second.opcode == 9 && !second.payload.isEmpty)
                 peer.send(Peer.frame(10, second.payload))
-                #expect(test.hears("pong", times: 2))
+                #expect(test.hears("pong \(second.text)"))
             }
         }
 

@@ -120,7 +120,7 @@ struct EntryTests {
         bench.poll()
         bench.post("2")
         bench.hear(Said.offer())
-        bench.give(.ping)
+        bench.give(.ping(1))
         #expect(bench.taken() == [.refuse(4, .sessionUnknown), .refuse(5, .sessionUnknown)])
         #expect(bench.session.deadline == nil)
     }

@@ -77,6 +77,28 @@ struct PollingTests {
         }
     }
 
+    @Test(
+        "that polls gets at most 16 packets at once, and the rest by the next polls; what it has got is known by them"
+    )
+    func manyPackets() throws {
+        for version in EngineVersion.allCases {
+            var bench = try Bench.joined(version, isSocket: false)
+            for seq in 1...40 { bench.hear(Said.offer(seq: seq)) }
+            bench.give(.turned)
+            var counts: [Int] = []
+            for _ in 1...4 {
+                bench.poll()
+                let outputs = bench.taken()
+                let isSeen = outputs.contains { if case .seen = $0 { true } else { false } }
+                #expect(isSeen == (counts.count == 3), "only when the last has arrived")
+                for payload in outputs.answers {
+                    counts.append(try EnginePayload.packets(in: bytes(payload), version).count)
+                }
+            }
+            #expect(counts == [16, 16, 8])
+        }
+    }
+
     @Test("that polls once more while it upgrades is not kept waiting, and one that does not go on with it polls on")
     func upgradeFails() throws {
         var bench = try Bench.joined(isSocket: false)
@@ -105,15 +127,15 @@ struct HeartbeatTests {
     func version4() throws {
         for isSocket in [true, false] {
             var bench = try Bench.joined(isSocket: isSocket)
-            bench.give(.ping)
+            bench.give(.ping(7))
             bench.give(.turned)
             if !isSocket { bench.poll() }
             var outputs = bench.taken()
             #expect(outputs.sent + outputs.answers == ["2"])
             bench.wait(19_999)
             bench.say("3")
-            #expect(bench.taken().contains(.ponged))
-            bench.give(.ping)
+            #expect(bench.taken().contains(.ponged(7)))
+            bench.give(.ping(8))
             bench.wait(19_999)
             bench.give(.deadlineReached)
             #expect(!bench.taken().isOver)
@@ -143,20 +165,24 @@ struct HeartbeatTests {
     @Test("is asked for in version 3 by the WebSocket's own ping, and when polling by freeing the poll")
     func probes() throws {
         var socket = try Bench.joined(.v3)
-        socket.give(.ping)
-        #expect(socket.taken() == [.pingSocket])
-        socket.give(.socketPonged)
-        #expect(socket.taken() == [.ponged])
+        socket.give(.ping(7))
+        #expect(socket.taken() == [.pingSocket(1)])
+        socket.give(.ping(8))
+        #expect(socket.taken() == [.pingSocket(2)])
+        socket.give(.socketPonged(nil))
+        #expect(socket.taken() == [.showedLife], "nobody asked for that one")
+        socket.give(.socketPonged(2))
+        #expect(socket.taken() == [.ponged(7), .ponged(8)], "the earlier ones need no answer")
 
         var polling = try Bench.joined(.v3, isSocket: false)
         polling.poll()
-        polling.give(.ping)
+        polling.give(.ping(9))
         polling.give(.turned)
         let outputs = polling.taken()
         #expect(outputs.answers == ["1:6"])
-        #expect(!outputs.contains(.ponged))
+        #expect(!outputs.contains(.ponged(9)))
         polling.poll()
-        #expect(polling.taken().contains(.ponged), "it came back for more")
+        #expect(polling.taken().contains(.ponged(9)), "it came back for more")
     }
 
     @Test("tells a pong that the switchboard awaits from one that it does not")
@@ -164,14 +190,14 @@ struct HeartbeatTests {
         var bench = try Bench.joined()
         bench.hear(Said.offer(seq: 4))
         bench.give(.turned)
-        bench.give(.ping)
+        bench.give(.ping(5))
         #expect(bench.taken().sent.suffix(2) == ["2", "2"])
         bench.say("3")
-        #expect(!bench.taken().contains(.ponged), "that was our own")
+        #expect(!bench.taken().contains(.ponged(5)), "that was our own")
         bench.say("3")
-        #expect(bench.taken().contains(.ponged))
+        #expect(bench.taken().contains(.ponged(5)))
         bench.say("3")
-        #expect(!bench.taken().contains(.ponged), "one too many")
+        #expect(!bench.taken().contains(.ponged(5)), "one too many")
     }
 }
 

@@ -41,7 +41,7 @@ struct LivenessTests {
         let session = try world.open("11", "a1")
         for round in 0..<20 {
             world.wait(50)
-            if round.isMultiple(of: 2) { world.give(.ponged(session)) } else { world.send(session, "{}") }
+            if round.isMultiple(of: 2) { world.pong(session) } else { world.send(session, "{}") }
         }
         #expect(world.closes[session] == nil)
     }
@@ -56,7 +56,7 @@ struct LivenessTests {
             func live(_ seconds: Int64) {
                 for _ in 0..<seconds / 10 {
                     world.wait(10)
-                    world.give(.ponged(session))
+                    world.pong(session)
                 }
             }
             live(150)
@@ -104,7 +104,7 @@ struct LivenessTests {
         talk.world.give(.closed(talk.callee))
         for _ in 0..<10 {
             talk.world.wait(20)
-            talk.world.give(.ponged(talk.caller))
+            talk.world.pong(talk.caller)
             _ = try talk.world.fetched(try who("10"), "c-1", device: "b1")
         }
         #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))

@@ -38,7 +38,7 @@ struct MissedCallTests {
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
         let (callee, caller) = (try world.open("10", "b1"), try world.open("11", "a1"))
         world.send(caller, World.offer("c-1", to: "10"))
-        world.give(.ponged(callee))
+        world.pong(callee)
         world.send(caller, World.plain("end", "c-1", id: "e"))
         #expect(notices(world).map(\.token) == ["a1a1"])
     }

@@ -38,8 +38,8 @@ struct OpeningTests {
         #expect(talk.world.taken(again).types == ["welcome", "offer", "call"])
         talk.clear()
         talk.world.wait(40)
-        talk.world.give(.ponged(again))
-        talk.world.give(.ponged(talk.caller))
+        talk.world.pong(again)
+        talk.world.pong(talk.caller)
         #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
     }
 
@@ -115,7 +115,7 @@ struct OpeningTests {
         #expect(talk.world.taken(again).states == ["ended cancelled"])
         // Written is not heard: only a pong to a later ping shows that it arrived.
         talk.world.wait(30)
-        talk.world.give(.ponged(again))
+        talk.world.pong(again)
         talk.world.give(.closed(again))
         #expect(talk.world.taken(try talk.world.open("10", "b1")).types == ["welcome"])
     }
@@ -126,8 +126,8 @@ struct OpeningTests {
         let caller = try world.open("11", "a1")
         let (b1, b2) = (try world.open("10", "b1"), try world.open("10", "b2"))
         world.send(caller, World.offer("c-1", to: "10"))
-        world.give(.ponged(b1))
-        world.give(.ponged(b2))
+        world.pong(b1)
+        world.pong(b2)
         world.give(.closed(b2))
         world.send(b1, World.answer("c-1"))
         world.send(caller, World.ice("c-1", id: "i"))
@@ -235,7 +235,7 @@ struct SessionLimitTests {
         #expect(world.board.timerCount <= before + 1)
         for _ in 0..<10 {
             world.wait(20)
-            world.give(.ponged(session))
+            world.pong(session)
         }
         #expect(world.board.timerCount <= before + 1)
     }

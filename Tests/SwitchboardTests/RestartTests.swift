@@ -46,7 +46,7 @@ struct RestartTests {
         again.send(a, World.ice("c-1", id: "j"))
         #expect(again.taken(b).first.map { $0.seq > 5 } == true)
         again.wait(29)
-        again.give(.ponged(a))
+        again.pong(a)
         again.wait(29)
         #expect(!again.taken(a).states.contains("ended disconnected"))
     }

@@ -76,7 +76,7 @@ struct TextTests {
             let other = try world.open("10", "b1")
             world.send(sender, text)
             #expect(world.pings[other] == 1)
-            if isAlive { world.give(.ponged(other)) }
+            if isAlive { world.pong(other) }
             world.wait(3)
             #expect(world.takenPushes().count == (isAlive ? 0 : 1))
             #expect((world.closes[other] == nil) == isAlive)
@@ -93,8 +93,40 @@ struct TextTests {
         let dead = try world.open("10", "b1")
         let alive = try world.open("10", "b2")
         world.send(sender, text)
-        world.give(.ponged(alive))
+        world.pong(alive)
         world.give(.closed(dead))
+        #expect(world.takenPushes().isEmpty)
+    }
+
+    @Test("is known to have arrived by the pong to any later ping, and by no earlier one")
+    func newestPong() throws {
+        for answered in [2, 3] as [UInt64] {
+            let world = World()
+            try world.register(try who("10"), "b1", alert: "bb")
+            let sender = try world.open("11", "a1")
+            let other = try world.open("10", "b1")
+            for _ in 1...3 { world.send(sender, text) }
+            #expect(world.pings[other] == 3)
+            world.give(.ponged(other, answered))
+            world.give(.closed(other))
+            #expect(world.takenPushes().count == (answered == 3 ? 0 : 1))
+        }
+    }
+
+    @Test("waits for the pong of a session that talks and answers none with at most 63 others; then it is pushed")
+    func unanswered() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", alert: "bb")
+        let sender = try world.open("11", "a1")
+        let other = try world.open("10", "b1")
+        for index in 1...70 {
+            world.send(sender, text)
+            world.give(.showedLife(other))
+            #expect(world.takenPushes().count == (index <= 64 ? 0 : 1))
+        }
+        #expect(world.closes[other] == nil)
+        world.pong(other)
+        world.give(.closed(other))
         #expect(world.takenPushes().isEmpty)
     }
 

@@ -81,7 +81,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
                 drops.wrappingAdd(1, ordering: .relaxed)
                 server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
             }
-        case .ping(let connection): server.ping(connection)
+        case .ping(let connection, let number): server.ping(connection, payload: PingPayload.of(number))
         case .close(let connection, let code, let reason, let discardingQueue):
             server.close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
         case .respond(let exchange, let response): server.respond(exchange, with: response)
@@ -133,7 +133,9 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
         tell(.received(connection, bytes), bytes: bytes.count)
     }
 
-    func receivedPong(on connection: ConnectionID) { tell(.ponged(connection)) }
+    func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {
+        tell(.ponged(connection, PingPayload.number(in: payload)))
+    }
 
     func closed(_ connection: ConnectionID, code: UInt16?) {
         admitted[connection] = nil

@@ -55,7 +55,7 @@ extension Gateway {
                 } else {
                     feed(.received(SessionID(rawValue: connection.rawValue), bytes))
                 }
-            case .ponged(let connection): receivedPong(on: connection)
+            case .ponged(let connection, let number): ponged(number, on: connection)
             case .closed(let connection): closed(connection, code: nil)
             case .requested(let exchange, let request): take(request, exchange)
             case .abandoned(let exchange): abandoned(exchange)
@@ -81,11 +81,11 @@ extension Gateway {
         return links[connection.loop - 1].send(frame, to: connection)
     }
 
-    func ping(_ connection: ConnectionID) {
+    func ping(_ connection: ConnectionID, _ number: UInt64) {
         if connection.loop == 0 {
-            server?.ping(connection)
+            server?.ping(connection, payload: PingPayload.of(number))
         } else {
-            links[connection.loop - 1].order(.ping(connection))
+            links[connection.loop - 1].order(.ping(connection, number))
         }
     }
 

@@ -7,7 +7,7 @@ enum LoopNews: Sendable {
     /// A WebSocket of Engine.IO's: whether its session takes it, the owner knows.
     case openedEngine(ConnectionID, EngineKnock)
     case received(ConnectionID, [UInt8])
-    case ponged(ConnectionID)
+    case ponged(ConnectionID, UInt64?)
     case closed(ConnectionID)
     /// A request that was looked at there and not answered.
     case requested(ExchangeID, Doorkeeper.Request)
@@ -19,7 +19,7 @@ enum LoopNews: Sendable {
 /// What the owner has a further loop do, in the order in which it was decided.
 enum LoopOrder: Sendable {
     case send([UInt8], ConnectionID)
-    case ping(ConnectionID)
+    case ping(ConnectionID, UInt64)
     case close(ConnectionID, code: UInt16, reason: String, discardingQueue: Bool)
     case respond(ExchangeID, HTTPResponse)
     case stopListening

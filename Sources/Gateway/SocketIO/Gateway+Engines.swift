@@ -24,7 +24,7 @@ extension Gateway {
             guard let connection = engine.connection, let server, send(frame, to: connection, server) == .overflow
             else { return }
             handle(.dismissed(code: 4408, reason: "too slow"), engine)
-        case .pingSocket: if let connection = engine.connection { ping(connection) }
+        case .pingSocket(let number): if let connection = engine.connection { ping(connection, number) }
         case .closeSocket(let code, let reason):
             guard let connection = engine.connection else { return }
             engine.connection = nil
@@ -34,7 +34,7 @@ extension Gateway {
         case .join(let identity, let device, let isTrusted): join(engine, identity, device, isTrusted: isTrusted)
         case .received(let frame): feed(.received(engine.id, frame))
         case .showedLife: if engine.isJoined { feed(.showedLife(engine.id)) }
-        case .ponged: if engine.isJoined { feed(.ponged(engine.id)) }
+        case .ponged(let number): if engine.isJoined { feed(.ponged(engine.id, number)) }
         case .seen(let places): if let key = engine.place { engines.places.note(places, by: key, at: now) }
         case .needsTurn:
             guard !engine.needsTurn else { return }

@@ -14,8 +14,8 @@ extension Switchboard {
         indirect case joined(SessionID, Who, device: DeviceID?, seen: [LogName: UInt64])
         /// A text frame came, valid UTF-8.
         case received(SessionID, [UInt8])
-        /// A pong came.
-        case ponged(SessionID)
+        /// The ping of this number was answered: it and all that was written before it have arrived.
+        case ponged(SessionID, UInt64)
         /// A session gave a sign of life that is neither a frame nor a pong.
         case showedLife(SessionID)
         /// The session is closed.
@@ -46,8 +46,8 @@ extension Switchboard {
     public enum Output: Sendable {
         /// Send a frame; its first bytes are `WireLimits.headroom`.
         case send(SessionID, [UInt8])
-        /// Send a ping.
-        case ping(SessionID)
+        /// Send a ping that can be told by its number: behind what was sent before; one of a session's in a turn, the last, will do.
+        case ping(SessionID, UInt64)
         /// Close a session; `isLost` = its queue is not worth waiting for.
         case close(SessionID, code: UInt16, reason: String, isLost: Bool)
         /// Answer a request.

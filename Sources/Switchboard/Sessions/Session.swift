@@ -18,13 +18,14 @@ final class Session {
     var probedAt: Moment?
     /// For when the heap holds a timer for it.
     var scheduledAt: Moment?
-    /// How many pings it was sent, and how many of them it has answered.
+    /// The number of the last ping that it was sent; they count from 1.
     var pings: UInt64 = 0
-    var pongs: UInt64 = 0
     /// Calls whose end was written to it, each with the number of the ping whose pong will show that it arrived.
     var news: [(call: CallNumber, side: Side, ping: UInt64)] = []
     /// Texts that were written to it, each with the number of such a ping.
     var texts: [(text: RelayedText, ping: UInt64)] = []
+    /// How many of either are kept.
+    static let mostUnconfirmed = 64
     /// The users whose coming and going it wants to know.
     var watched: Set<UserID> = []
     /// Whether its client keeps no place in a log, and takes nothing twice.

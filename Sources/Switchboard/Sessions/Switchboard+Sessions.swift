@@ -148,15 +148,17 @@ extension Switchboard {
         if news[user]?.contains(call.number) != true { news[user, default: []].append(call.number) }
     }
 
-    func ponged(_ id: SessionID, at now: Moment) {
+    /// A ping was answered: with it the earlier ones, for a client need not answer each (RFC 6455 §5.5.3).
+    func ponged(_ id: SessionID, _ number: UInt64, at now: Moment) {
         guard let session = sessions[id] else { return }
         heard(session, at: now)
-        session.pongs = min(session.pongs + 1, session.pings)
-        while let first = session.news.first, first.ping <= session.pongs {
+        // What was not asked yet is not answered.
+        let number = min(number, session.pings)
+        while let first = session.news.first, first.ping <= number {
             session.news.removeFirst()
             if let call = calls[first.call] { drive(call, .told(session.phone, first.side), at: now) }
         }
-        while let first = session.texts.first, first.ping <= session.pongs {
+        while let first = session.texts.first, first.ping <= number {
             session.texts.removeFirst()
             first.text.hasArrived = true
         }
@@ -165,7 +167,7 @@ extension Switchboard {
     func ping(_ session: Session, at now: Moment) {
         session.pingedAt = now
         session.pings += 1
-        out.append(.ping(session.id))
+        out.append(.ping(session.id, session.pings))
     }
 
     /// The end of a call was written to a session: the pong to the next ping will show that it arrived.
@@ -173,6 +175,8 @@ extension Switchboard {
     /// Written is not told: the socket may be half open. Until then the device is told again when it comes back.
     func awaitNews(of call: Call, _ side: Side, by session: Session) {
         session.news.append((call.number, side, session.pings + 1))
+        // It answers no ping, and talks: that it is told once more when it comes back is all that is lost.
+        if session.news.count > Session.mostUnconfirmed { session.news.removeFirst() }
     }
 
     /// A session gave a sign of life.

@@ -41,11 +41,18 @@ extension Switchboard {
             metrics.delivered += 1
             out.append(.send(addressee.id, frame))
             text.sessions += 1
-            addressee.texts.append((text, addressee.pings + 1))
+            awaitArrival(of: text, by: addressee, at: now)
             askForLife(addressee, at: now)
         }
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id, isOnline: !sessions.isEmpty))) }
         if sessions.isEmpty, !isBlocked { push(text, at: now) }
+    }
+
+    /// The pong to the next ping will show that a text has arrived.
+    private func awaitArrival(of text: RelayedText, by session: Session, at now: Moment) {
+        session.texts.append((text, session.pings + 1))
+        // It answers no ping, and talks, so that it is not closed either.
+        if session.texts.count > Session.mostUnconfirmed { giveUp(session.texts.removeFirst().text, at: now) }
     }
 
     /// Pings a session that must answer in time, or was a corpse.
@@ -58,11 +65,13 @@ extension Switchboard {
 
     /// A session is closed: whether the texts written to it since its last pong arrived, nobody knows.
     func giveUpTexts(to session: Session, at now: Moment) {
-        for (text, _) in session.texts {
-            text.sessions -= 1
-            if !text.hasArrived, text.sessions == 0, !isDraining { push(text, at: now) }
-        }
+        for (text, _) in session.texts { giveUp(text, at: now) }
         session.texts = []
+    }
+
+    private func giveUp(_ text: RelayedText, at now: Moment) {
+        text.sessions -= 1
+        if !text.hasArrived, text.sessions == 0, !isDraining { push(text, at: now) }
     }
 
     private func push(_ text: RelayedText, at now: Moment) {

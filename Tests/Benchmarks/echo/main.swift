@@ -28,7 +28,7 @@ final class Relay: ServerDelegate {
         server.send(frame, to: partner)
     }
 
-    func receivedPong(on connection: ConnectionID) {}
+    func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {}
     func closed(_ connection: ConnectionID, code: UInt16?) { partners[connection] = nil }
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
         server?.respond(exchange, with: HTTPResponse(status: 200, contentType: "text/plain", body: Array("ok".utf8)))

@@ -48,7 +48,7 @@ let switchboardOperations: [Operation] = [
                 board.wait(.seconds(5))
                 board.step(call.offer, by: caller)
                 // A phone that is told of a call shows that it is there.
-                board.give(.ponged(callee))
+                board.give(.ponged(callee, .max))
                 board.step(call.answer, by: callee)
                 for (index, frame) in call.candidates.enumerated() {
                     board.step(frame, by: index % 2 == 0 ? caller : callee)
@@ -86,7 +86,7 @@ private func relay(
         try board.open(.caller, 1, device: devices?.first), try board.open(.callee, 1, device: devices?.last),
     ]
     board.step(Inputs.offer(call, to: 1), by: sides[0])
-    board.give(.ponged(sides[1]))
+    board.give(.ponged(sides[1], .max))
     board.step(Inputs.answer(call), by: sides[1])
     let frames = (1...200).map { candidate($0, $0 % 2 == 1 ? .caller : .callee) }
     let before = board.switchboard.metrics.delivered

@@ -113,8 +113,8 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         }
     }
 
-    func receivedPong(on connection: ConnectionID) {
-        note("pong")
+    func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {
+        note("pong \(payload.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })")
         onPong?(server, connection)
     }
 

@@ -97,7 +97,7 @@ struct Talk {
         caller = try world.open("11", "a1")
         callee = try world.open("10", "b1")
         world.send(caller, World.offer(callID, to: "10"))
-        world.give(.ponged(callee))
+        world.pong(callee)
     }
 
     static func answered(_ world: World = World(), callID: String = "c-1") throws -> Talk {

@@ -81,6 +81,9 @@ final class World {
         for output in outputs { take(output) }
     }
 
+    /// A session answers the newest ping that it got.
+    func pong(_ session: SessionID) { give(.ponged(session, UInt64(pings[session, default: 0]))) }
+
     /// Lets time pass, waking the switchboard whenever it asks for it, as a shell does.
     func wait(_ span: Moment.Span) {
         let end = now + span
@@ -157,7 +160,9 @@ final class World {
     private func take(_ output: Switchboard.Output) {
         switch output {
         case .send(let id, let bytes): frames[id, default: []].append(Frame(bytes))
-        case .ping(let id): pings[id, default: 0] += 1
+        case .ping(let id, let number):
+            pings[id, default: 0] += 1
+            #expect(number == UInt64(pings[id, default: 0]), "they are numbered from 1")
         case .close(let id, let code, let reason, _):
             if closes[id] == nil { closes[id] = code }
             farewells.append((id, reason))

@@ -80,30 +80,37 @@ let package = Package(
         library("Crypto", ["COpenSSL"]),
         library("Identity", ["Crypto"]),
 
+        // Locks and threads, of the system's own.
+        library("Threads"),
+
         // What is kept.
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
-        library("SQLiteStore", ["SQLite", "Switchboard", "CallCore", logging]),
+        library("SQLiteStore", ["SQLite", "Threads", "Switchboard", "CallCore", logging]),
         library("MemoryStore", ["Switchboard", "CallCore"], pure),
 
         // Who is woken.
         system("CCurl", apt: "libcurl4-openssl-dev"),
-        library("OutboundHTTP", ["CCurl"]),
-        library("ApplePush", ["OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
+        library("OutboundHTTP", ["CCurl", "Threads"]),
+        library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]),
 
         // Who is connected.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
-        library("LibWebSockets", ["CLibwebsockets"]),
+        library("LibWebSockets", ["CLibwebsockets", "Threads"]),
         library(
             "Gateway",
-            ["LibWebSockets", "Switchboard", "SocketIO", "CallCore", "CallWire", "Identity", "Crypto", logging, deques]
+            [
+                "LibWebSockets", "Threads", "Switchboard", "SocketIO", "CallCore", "CallWire", "Identity", "Crypto",
+                logging,
+                deques,
+            ]
         ),
 
         .executableTarget(
             name: "ringline",
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallCore", "CallWire",
-                "LibWebSockets", "Simulation",
+                "LibWebSockets", "Threads", "Simulation",
                 "Crypto", arguments, logging,
             ],
             swiftSettings: house
@@ -122,9 +129,12 @@ let package = Package(
         tests("IdentityTests", ["Identity", "Crypto"]),
         tests("SQLiteTests", ["SQLite"]),
         tests("ContractTests", ["SQLiteStore", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),
-        tests("ApplePushTests", ["ApplePush", "OutboundHTTP", "Crypto", "Switchboard", "CallCore", logging]),
+        tests(
+            "ApplePushTests",
+            ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]
+        ),
         // The gateway's loops too: no two contexts of the library may end at a time, see `EveryTest`.
-        tests("LibWebSocketsTests", ["LibWebSockets", "Gateway", "Switchboard", "CallCore", "CallWire"]),
+        tests("LibWebSocketsTests", ["LibWebSockets", "Threads", "Gateway", "Switchboard", "CallCore", "CallWire"]),
         tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
         tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
         tests("ConfigurationTests", ["ringline"]),

@@ -2,6 +2,7 @@ import Crypto
 import Dispatch
 import OutboundHTTP
 public import Switchboard
+import Threads
 
 /// One question to Apple's push service, to find out whether it takes our provider token: for `ringline doctor`.
 ///

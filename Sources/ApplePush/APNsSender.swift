@@ -3,6 +3,7 @@ import Crypto
 public import Logging
 import OutboundHTTP
 public import Switchboard
+import Threads
 
 /// Sends pushes by Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
 ///

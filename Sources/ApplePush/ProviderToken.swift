@@ -1,5 +1,6 @@
 import Crypto
 import OutboundHTTP
+import Threads
 
 /// The token by which we show Apple who we are: an ES256 JWT of key id, team id and time of issue, kept and renewed.
 ///

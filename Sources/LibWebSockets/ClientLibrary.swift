@@ -1,5 +1,6 @@
 internal import CLibwebsockets
 internal import Glibc
+internal import Threads
 
 /// A `ws://` or `wss://` address, taken apart.
 struct ClientTarget: Equatable {

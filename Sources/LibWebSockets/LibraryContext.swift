@@ -1,5 +1,6 @@
 internal import CLibwebsockets
 internal import Glibc
+internal import Threads
 
 /// One `lws_context` on a foreign `uv_loop_t`, its vhosts, and the C memory that must outlive them.
 ///

@@ -1,5 +1,6 @@
 internal import CLibwebsockets
 internal import Glibc
+internal import Threads
 
 /// Where libwebsockets' log lines go.
 ///

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import Threads
 
 /// Work from other threads on its way to the loop.
 ///

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import Threads
 
 /// The keys of TLS session tickets, the same on every loop of a port.
 ///

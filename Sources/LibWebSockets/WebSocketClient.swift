@@ -1,5 +1,6 @@
 internal import CLibwebsockets
 internal import Glibc
+internal import Threads
 
 /// A WebSocket client on libwebsockets, with a thread of its own; for command lines and tests, not for thousands.
 public final class WebSocketClient: @unchecked Sendable {

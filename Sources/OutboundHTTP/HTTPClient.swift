@@ -1,3 +1,6 @@
+import CCurl
+import Threads
+
 /// An HTTP client on one thread of its own, over libcurl's multi interface (`curl_multi_perform`).
 ///
 /// Requests to one host share a few HTTP/2 connections, which stay open. No call blocks (but ``shutdown(limitMilliseconds:)``),
@@ -13,13 +16,24 @@ public final class HTTPClient: Sendable {
     public typealias Outcome = Result<HTTPResponse, HTTPFailure>
 
     private let mailbox: Mailbox
-    private let thread: LoopThread
+    private let thread: WorkThread
 
     /// Starts the client's thread; throws when libcurl or the system will not have it.
     public init(_ configuration: HTTPClientConfiguration = .init()) throws(HTTPClientError) {
         try CurlLibrary.ready()
-        mailbox = try Mailbox(waitingPerHost: configuration.waitingPerHost, waitingInAll: configuration.waitingInAll)
-        thread = try LoopThread(mailbox: mailbox, configuration: configuration)
+        let mailbox = try Mailbox(
+            waitingPerHost: configuration.waitingPerHost,
+            waitingInAll: configuration.waitingInAll
+        )
+        self.mailbox = mailbox
+        do throws(WorkThread.Refused) {
+            thread = try WorkThread(named: configuration.threadName) {
+                CurlLoop(mailbox: mailbox, configuration: configuration).run()
+            }
+        } catch {
+            curl_multi_cleanup(mailbox.multi.pointer)
+            throw .noThread
+        }
     }
 
     deinit { shutdown(limitMilliseconds: 0) }

@@ -1,4 +1,5 @@
 import CCurl
+import Threads
 
 /// One request as the loop gets it.
 struct Order: Sendable {

@@ -1,5 +1,6 @@
 import SQLite
 import Switchboard
+import Threads
 
 /// Answers questions on a thread and a connection of its own, so that a long one delays no commit.
 ///
@@ -16,7 +17,7 @@ final class Answerer: @unchecked Sendable {
     init(_ folder: Folder, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
         database = folder.database
         self.report = report
-        try StoreThread.start(named: "store questions") { self.run() }
+        try SQLiteStore.run(onThread: "store questions") { self.run() }
     }
 
     func put(_ questions: [Mailbox.Asked]) {

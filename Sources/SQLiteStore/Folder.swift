@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Switchboard
+import Threads
 
 /// The data folder: made if missing, open to its owner only, and held by one server at a time.
 struct Folder: Sendable {

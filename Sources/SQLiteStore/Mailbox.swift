@@ -1,4 +1,5 @@
 import Switchboard
+import Threads
 
 /// What the loop hands to the writer: filled without waiting, emptied in one grasp.
 ///

@@ -1,6 +1,7 @@
 import CallCore
 import SQLite
 import Switchboard
+import Threads
 
 /// The database while it is open for writing, on the writer's thread.
 final class Session {

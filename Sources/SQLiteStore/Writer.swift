@@ -1,6 +1,7 @@
 import CallCore
 import SQLite
 import Switchboard
+import Threads
 
 /// The thread that writes: it opens the database, commits what gathers in the mailbox, and closes.
 ///
@@ -35,7 +36,7 @@ final class Writer: @unchecked Sendable {
     func start() throws(StoreFailure) -> StoredState {
         condition.lock()
         defer { condition.unlock() }
-        try StoreThread.start(named: "store writer") { self.run() }
+        try SQLiteStore.run(onThread: "store writer") { self.run() }
         hasStarted = true
         while true {
             if let opened { return try opened.get() }

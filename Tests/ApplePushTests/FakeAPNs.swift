@@ -1,5 +1,6 @@
 import Foundation
 import OutboundHTTP
+import Threads
 
 @testable import ApplePush
 

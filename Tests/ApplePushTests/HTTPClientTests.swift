@@ -1,6 +1,7 @@
 import Foundation
 import Switchboard
 import Testing
+import Threads
 
 @testable import OutboundHTTP
 

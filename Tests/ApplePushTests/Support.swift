@@ -5,6 +5,7 @@ import Logging
 import OutboundHTTP
 import Switchboard
 import Testing
+import Threads
 
 @testable import ApplePush
 

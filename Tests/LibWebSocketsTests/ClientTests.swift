@@ -1,6 +1,7 @@
 import Foundation
 import LibWebSockets
 import Testing
+import Threads
 
 /// A client on a thread of its own, and what happened to it.
 final class TestClient: Sendable {

@@ -4,6 +4,7 @@ import Foundation
 import LibWebSockets
 import Switchboard
 import Testing
+import Threads
 
 @testable import Gateway
 

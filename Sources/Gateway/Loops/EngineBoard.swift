@@ -1,5 +1,6 @@
 import LibWebSockets
 import SocketIO
+import Threads
 
 /// What the other loops must know of the Socket.IO sessions, which are the owner's, to answer an upgrade with the right status.
 ///

@@ -1,6 +1,7 @@
 import CallCore
 import LibWebSockets
 import Synchronization
+import Threads
 
 /// A loop besides the owner's: its sockets, their TLS and framing, and whoever comes in there.
 ///
@@ -44,9 +45,10 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
     }
 
     /// Serves on a thread of its own; `nil` if the system gives none.
-    func start() -> LoopThread? {
+    func start() -> WorkThread? {
         guard let server else { return nil }
-        return LoopThread(name: "loop \(server.loop)") { server.run() }
+        // That there is none says enough.
+        return try? WorkThread(named: "loop \(server.loop)") { server.run() }
     }
 
     /// Ends it, whatever it waits for.

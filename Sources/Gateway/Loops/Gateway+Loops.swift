@@ -2,6 +2,7 @@ import CallCore
 public import LibWebSockets
 import SocketIO
 import Switchboard
+import Threads
 
 /// Connections of further loops: what happens there comes here, and what is decided here goes there.
 extension Gateway {

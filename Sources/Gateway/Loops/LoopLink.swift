@@ -1,9 +1,10 @@
 import LibWebSockets
+import Threads
 
 /// The owner's end of a further loop; on the owner's thread only.
 final class LoopLink {
     let loop: FurtherLoop
-    var thread: LoopThread?
+    var thread: WorkThread?
     /// Connections when it was last asked; `nil` before.
     var connections: Int?
 

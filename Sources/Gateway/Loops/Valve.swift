@@ -1,49 +1,37 @@
-import Glibc
+import Threads
 
 /// Lets through what the other side can take: whoever brings more waits.
 ///
-/// @unchecked: the state is touched under the mutex only.
+/// @unchecked: the state is touched under the lock only.
 final class Valve: @unchecked Sendable {
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let changed = Condition()
     private let limit: Int
     private var underWay = 0
     private var isOpenForGood = false
 
-    init(limit: Int) {
-        self.limit = limit
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(changed, nil)
-    }
-
-    deinit {
-        pthread_cond_destroy(changed)
-        pthread_mutex_destroy(mutex)
-        changed.deallocate()
-        mutex.deallocate()
-    }
+    init(limit: Int) { self.limit = limit }
 
     /// Waits until less than the limit is under way, then counts these.
     func enter(_ bytes: Int) {
-        pthread_mutex_lock(mutex)
-        while underWay >= limit, !isOpenForGood { pthread_cond_wait(changed, mutex) }
+        changed.lock()
+        while underWay >= limit, !isOpenForGood { changed.wait() }
         underWay += bytes
-        pthread_mutex_unlock(mutex)
+        changed.unlock()
     }
 
     /// These have been taken.
     func leave(_ bytes: Int) {
-        pthread_mutex_lock(mutex)
+        changed.lock()
         underWay -= bytes
-        pthread_cond_signal(changed)
-        pthread_mutex_unlock(mutex)
+        changed.signal()
+        changed.unlock()
     }
 
     /// Nobody waits any more, ever: the other side has stopped.
     func openForGood() {
-        pthread_mutex_lock(mutex)
+        changed.lock()
         isOpenForGood = true
-        pthread_cond_broadcast(changed)
-        pthread_mutex_unlock(mutex)
+        changed.broadcast()
+        changed.unlock()
     }
 }

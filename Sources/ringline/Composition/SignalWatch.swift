@@ -1,4 +1,5 @@
 import Glibc
+import Threads
 
 /// Waits for signals on a thread of its own, so that no handler runs in the middle of anything.
 ///
@@ -32,20 +33,18 @@ struct SignalWatch {
     ///   - tick: what is done every second meanwhile.
     ///   - stop: what ends the process in good order.
     func start(on actions: [Int32: Action] = [:], everySecond tick: Action? = nil, _ stop: @escaping Action) {
-        let wait = Unmanaged.passRetained(Wait(signals: signals, actions: actions, tick: tick, stop: stop))
-        var thread = pthread_t()
-        guard pthread_create(&thread, nil, ringlineSignalWatch, wait.toOpaque()) == 0 else {
-            wait.release()
+        let wait = Wait(signals: signals, actions: actions, tick: tick, stop: stop)
+        do throws(WorkThread.Refused) {
+            _ = try WorkThread(named: "signals") { wait.run() }
+        } catch {
             // Without the watch nothing could end the process in good order, and not by these signals at all.
             var set = signals
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
-            return
         }
-        pthread_detach(thread)
     }
 
-    /// What the thread is handed, once.
-    fileprivate final class Wait: Sendable {
+    /// What the thread waits for, and what it does then.
+    private struct Wait: Sendable {
         private let signals: sigset_t
         private let actions: [Int32: Action]
         private let tick: Action?
@@ -89,9 +88,4 @@ struct SignalWatch {
             return signal > 0 ? signal : nil
         }
     }
-}
-
-@c private func ringlineSignalWatch(_ wait: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    if let wait { Unmanaged<SignalWatch.Wait>.fromOpaque(wait).takeRetainedValue().run() }
-    return nil
 }

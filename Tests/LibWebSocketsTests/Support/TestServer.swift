@@ -1,5 +1,6 @@
 import Foundation
 import LibWebSockets
+import Threads
 
 /// What the delegate was told, as text.
 typealias Event = String

@@ -136,3 +136,11 @@ def test_a_line_break_in_the_address_is_the_clients_fault(world, escape):
     answer = talk(world.server.port, f"GET /api/calls?limit=1{escape}X HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 400 ") and b'"bad_request"' in answer
     alive(world)
+
+
+@pytest.mark.parametrize("line", ["TRACE / HTTP/1.1", "GET /%zz HTTP/1.1", "OPTIONS * HTTP/1.1", "GET http://x/ HTTP/1.1"])
+def test_a_request_line_that_cannot_be_read_is_a_problem_like_any_other(world, line):
+    answer = talk(world.server.port, f"{line}\r\nHost: x\r\n\r\n".encode())
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ") and b"application/problem+json" in head
+    assert json.loads(body)["code"] == "bad_request"

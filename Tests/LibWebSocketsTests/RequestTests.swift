@@ -97,6 +97,25 @@ extension EveryTest {
             }
         }
 
+        @Test(
+            "that the library cannot read is answered by a problem too",
+            arguments: [
+                "FOO / HTTP/1.1", "TRACE / HTTP/1.1", "GET /%zz HTTP/1.1", "GET path HTTP/1.1", "OPTIONS * HTTP/1.1",
+                "GET http://x/path HTTP/1.1", "PRI * HTTP/2.0", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}",
+            ]
+        )
+        func unreadable(_ line: String) throws {
+            try TestServer.run { test in
+                let peer = Peer(port: test.port)
+                peer.send(line + "\r\nHost: x\r\n\r\n")
+                let response = try #require(peer.readResponse())
+                #expect(response.status == 400)
+                #expect(response.header("content-type") == "application/problem+json")
+                #expect(response.body.contains(#""code":"bad_request""#))
+                #expect(peer.isEnded())
+            }
+        }
+
         @Test("whose body dribbles is cut off in its time")
         func dribbling() throws {
             try TestServer.run({ $0.bodyTimeoutSeconds = 1 }) { test in

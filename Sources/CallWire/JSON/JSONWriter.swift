@@ -9,6 +9,8 @@ public struct JSONWriter {
     public init(headroom: Int = 0, capacity: Int = 256) {
         bytes = []
         bytes.reserveCapacity(headroom + capacity)
+        // To add nothing would write a count into the storage that all empty arrays of the process share: a data race.
+        guard headroom > 0 else { return }
         bytes.append(addingCapacity: headroom) { output in for _ in 0..<headroom { output.append(0) } }
     }
 

@@ -81,6 +81,30 @@ extension StoreContract {
             try expect(try bench.timeline(id, Sample.user("nobody")).0, nil, "a stranger's call")
             try expect(try bench.timeline(Sample.callID("unknown"), nil).0, nil, "an unknown call")
         },
+        Case("a call is found by its two users and its epoch, where its name is used by others and again") { bench in
+            try bench.open()
+            for number in 1...3 as ClosedRange<Int64> {
+                var call = Sample.call(number)
+                call.epoch = UInt32(number)
+                bench.commit([.call(call), .event(Sample.number(number), Sample.event("of \(number)"))])
+            }
+            var other = Sample.call(4, from: Sample.alice, to: Sample.carol)
+            other.epoch = 1
+            bench.commit([.call(other)])
+            let id = Sample.callID("11-10")
+            func number(_ users: UserID..., epoch: UInt32? = nil) throws -> Int64? {
+                let (call, _) = try bench.timeline(CallChoice(id, of: users, epoch: epoch))
+                return call?.number.rawValue
+            }
+            try expect(try number(Sample.alice), 4, "her newest")
+            try expect(try number(Sample.alice, Sample.bob), 3, "their newest")
+            try expect(try number(Sample.bob, Sample.alice, epoch: 2), 2, "one of theirs, whoever calls")
+            try expect(try number(Sample.alice, epoch: 1), 4, "the newest of an epoch")
+            try expect(try number(Sample.alice, Sample.bob, epoch: 4), nil, "an epoch to come")
+            try expect(try number(Sample.bob, Sample.carol), nil, "two who have no call")
+            let (_, events) = try bench.timeline(CallChoice(id, of: [Sample.bob], epoch: 1))
+            try expect(events, [Sample.event("of 1")], "its events")
+        },
         Case("a call without events has an empty timeline") { bench in
             try bench.open()
             bench.commit([.call(Sample.call(1))])

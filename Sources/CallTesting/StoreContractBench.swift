@@ -71,7 +71,12 @@ final class Bench {
 
     /// A call's timeline.
     func timeline(_ id: CallID, _ user: UserID? = nil) throws -> (CallRecord?, [TimelineRecord]) {
-        let answer = try ask(.timeline(id, user))
+        try timeline(CallChoice(id, of: user.map { [$0] } ?? []))
+    }
+
+    /// A call's timeline.
+    func timeline(_ choice: CallChoice) throws -> (CallRecord?, [TimelineRecord]) {
+        let answer = try ask(.timeline(choice))
         guard case .timeline(let call, let events) = answer else {
             throw StoreContract.Violation(description: "a question for a timeline was answered by \(answer)")
         }

@@ -71,8 +71,8 @@ enum Route: Equatable {
         case .record:
             try head.checkJSON()
             return .record(with: try Self.callee(in: body))
-        case .call(let id): return .call(try Self.callID(id))
-        case .timeline(let id): return .timeline(try Self.callID(id))
+        case .call(let id): return .call(try Self.callID(id), peer: try head.peer(), epoch: try head.epoch())
+        case .timeline(let id): return .timeline(try Self.callID(id), peer: try head.peer(), epoch: try head.epoch())
         case .register:
             try head.checkJSON()
             return .register(try Switchboard.Registration(body: body, device: try head.device()))
@@ -152,15 +152,22 @@ extension RequestHead {
         return number
     }
 
-    fileprivate func fetch() throws(WireError) -> Switchboard.Fetch {
-        var fetch = Switchboard.Fetch(device: try device())
-        if let text = parameter("peer") {
-            guard let peer = UserID(text) else {
-                throw WireError(.invalidField, "peer: must be the id of a user", field: "peer")
-            }
-            fetch.peer = peer
+    /// With whom a call is.
+    fileprivate func peer() throws(WireError) -> UserID? {
+        guard let text = parameter("peer") else { return nil }
+        guard let peer = UserID(text) else {
+            throw WireError(.invalidField, "peer: must be the id of a user", field: "peer")
         }
-        let epoch = try number("epoch", in: 1...Int64(UInt32.max)).map { UInt32($0) }
+        return peer
+    }
+
+    fileprivate func epoch() throws(WireError) -> UInt32? {
+        try number("epoch", in: 1...Int64(UInt32.max)).map { UInt32($0) }
+    }
+
+    fileprivate func fetch() throws(WireError) -> Switchboard.Fetch {
+        var fetch = Switchboard.Fetch(peer: try peer(), device: try device())
+        let epoch = try epoch()
         if let seq = try number("since", in: 0...Int64.max) { fetch.since = .init(epoch: epoch, seq: UInt64(seq)) }
         if let text = parameter("wait") {
             guard let seconds = Double(text), seconds.isFinite, seconds >= 0 else {

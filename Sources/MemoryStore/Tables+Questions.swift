@@ -6,7 +6,7 @@ extension Tables {
     func answer(_ question: Question) -> Answer {
         switch question {
         case .history(let user, let limit, let before): .history(history(of: user, limit: limit, before: before))
-        case .timeline(let id, let user): timeline(of: id, user)
+        case .timeline(let choice): timeline(of: choice)
         }
     }
 
@@ -18,10 +18,9 @@ extension Tables {
             .compactMap { rows[$0]?.call }
     }
 
-    private func timeline(of id: CallID, _ user: UserID?) -> Answer {
-        for number in (numbersByID[id] ?? []).reversed() {
-            guard let row = rows[number], let call = row.call else { continue }
-            if let user, call.caller != user, call.callee != user { continue }
+    private func timeline(of choice: CallChoice) -> Answer {
+        for number in (numbersByID[choice.id] ?? []).reversed() {
+            guard let row = rows[number], let call = row.call, choice.fits(call) else { continue }
             return .timeline(call, row.events)
         }
         return .timeline(nil, [])

@@ -14,9 +14,9 @@ struct Questions {
             switch question {
             case .history(let user, let limit, let before):
                 return .history(try history(of: user, limit: limit, before: before))
-            case .timeline(let id, let user):
-                guard let (call, events) = try timeline(of: id, user: user) else { return .timeline(nil, []) }
-                return .timeline(call, events)
+            case .timeline(let choice):
+                guard let call = try calls(choice, limit: 1).first else { return .timeline(nil, []) }
+                return .timeline(call, try events(of: call.number))
             }
         } catch { return .failed(error) }
     }
@@ -36,28 +36,16 @@ struct Questions {
         }
     }
 
-    /// The newest call of this name among the user's, or among anybody's, and what happened in it.
-    func timeline(of id: CallID, user: UserID?) throws(StoreFailure) -> (CallRecord, [TimelineRecord])? {
-        try reading { () throws -> (CallRecord, [TimelineRecord])? in
-            let row = try connection.statement(Self.newest)
-            defer { row.reset() }
-            try row.bind(id.text, at: 1)
-            try row.bind(user?.text, at: 2)
-            guard try row.step() else { return nil }
-            let call = try RowReader.call(row)
-            return (call, try readEvents(of: call.number))
-        }
-    }
-
-    /// The calls of this name, newest first, of anybody or of these users.
-    func calls(named id: CallID, of users: [UserID], limit: Int) throws(StoreFailure) -> [CallRecord] {
+    /// The calls that fit, newest first.
+    func calls(_ choice: CallChoice, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws -> [CallRecord] in
             let rows = try connection.statement(Self.named)
             defer { rows.reset() }
-            try rows.bind(id.text, at: 1)
-            try rows.bind(users.first?.text, at: 2)
-            try rows.bind(users.last?.text, at: 3)
-            try rows.bind(Int64(limit), at: 4)
+            try rows.bind(choice.id.text, at: 1)
+            try rows.bind(choice.users.first?.text, at: 2)
+            try rows.bind(choice.users.last?.text, at: 3)
+            try rows.bind(choice.epoch.map { Int64($0) }, at: 4)
+            try rows.bind(Int64(limit), at: 5)
             var calls: [CallRecord] = []
             while try rows.step() { calls.append(try RowReader.call(rows)) }
             return calls
@@ -66,16 +54,14 @@ struct Questions {
 
     /// What happened in a call.
     func events(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
-        try reading { () throws -> [TimelineRecord] in try readEvents(of: number) }
-    }
-
-    private func readEvents(of number: CallNumber) throws -> [TimelineRecord] {
-        let rows = try connection.statement(Self.events)
-        defer { rows.reset() }
-        try rows.bind(number.rawValue, at: 1)
-        var events: [TimelineRecord] = []
-        while try rows.step() { events.append(RowReader.event(rows)) }
-        return events
+        try reading { () throws -> [TimelineRecord] in
+            let rows = try connection.statement(Self.events)
+            defer { rows.reset() }
+            try rows.bind(number.rawValue, at: 1)
+            var events: [TimelineRecord] = []
+            while try rows.step() { events.append(RowReader.event(rows)) }
+            return events
+        }
     }
 
     /// The kept log of a call.
@@ -135,22 +121,13 @@ struct Questions {
         """
     )
 
-    private static let newest = SQL(
-        "newest call",
-        """
-        SELECT \(RowReader.callColumns) FROM call
-        WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND \(isNotForgotten)
-        ORDER BY number DESC LIMIT 1
-        """
-    )
-
     private static let named = SQL(
         "calls of a name",
         """
         SELECT \(RowReader.callColumns) FROM call
         WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND (?3 IS NULL OR caller = ?3 OR callee = ?3)
-            AND \(isNotForgotten)
-        ORDER BY number DESC LIMIT ?4
+            AND (?4 IS NULL OR epoch = ?4) AND \(isNotForgotten)
+        ORDER BY number DESC LIMIT ?5
         """
     )
 

@@ -51,17 +51,9 @@ public final class StoreReader {
         try questions.history(of: user, limit: limit, before: before)
     }
 
-    /// The newest call of this name and what happened in it; see `Question.timeline(_:_:)`.
-    public func timeline(of id: CallID, user: UserID? = nil) throws(StoreFailure) -> (CallRecord, [TimelineRecord])? {
-        try questions.timeline(of: id, user: user)
-    }
-
-    /// The calls of this name, newest first, as far as they are kept.
-    ///
-    /// One name may be in use with several people, and is used again by apps that have one for every call between two. `users`
-    /// says who takes part: nobody in particular, one user, or the two; `limit` is how many are read at most.
-    public func calls(named id: CallID, of users: [UserID], limit: Int) throws(StoreFailure) -> [CallRecord] {
-        try questions.calls(named: id, of: users, limit: limit)
+    /// The calls that fit, newest first, as far as they are kept; at most so many.
+    public func calls(_ choice: CallChoice, limit: Int) throws(StoreFailure) -> [CallRecord] {
+        try questions.calls(choice, limit: limit)
     }
 
     /// What happened in a call, oldest first.

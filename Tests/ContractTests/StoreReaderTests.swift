@@ -104,3 +104,11 @@ struct StoreReaderTests {
         #expect(stat(copy, &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 }
+
+extension StoreReader {
+    /// The newest call of a name and what happened in it.
+    func timeline(of id: CallID, user: UserID? = nil) throws -> (CallRecord, [TimelineRecord])? {
+        let choice = CallChoice(id, of: user.map { [$0] } ?? [])
+        return try calls(choice, limit: 1).first.map { ($0, try timeline(of: $0.number)) }
+    }
+}

@@ -41,6 +41,27 @@ def test_nothing_of_the_earlier_call_shows_in_the_new_one(world):
     assert all(signal["epoch"] == 2 for signal in hers["signals"])
 
 
+def test_each_use_of_a_name_has_its_own_record_and_timeline(world):
+    taro, hanako = world.rest("11"), world.rest("10")
+    taro.signal("offer", "11-10", sdp=samples.OFFER)
+    hanako.signal("end", "11-10")
+    taro.signal("offer", "11-10", to="12", sdp=samples.OFFER)
+    taro.signal("offer", "11-10", to="10", sdp=AGAIN)
+
+    def told(path, **query):
+        answer = hanako.get(f"/api/calls/11-10{path}", **query)
+        return answer.status_code, answer.json().get("epoch"), answer.json().get("field")
+
+    for path in ("", "/timeline"):
+        assert told(path) == told(path, epoch=2) == told(path, peer="11") == (200, 2, None)
+        assert told(path, epoch=1) == told(path, epoch=1, peer="11") == (200, 1, None)
+        assert told(path, epoch=3) == told(path, peer="12") == (404, None, None)
+        assert told(path, epoch=0) == (400, None, "epoch") and told(path, peer="a b") == (400, None, "peer")
+    first = hanako.get("/api/calls/11-10/timeline", epoch=1).json()
+    assert first["events"][-1]["reason"] == "declined"
+    assert taro.get("/api/calls/11-10", peer="12").json()["callee_id"] == "12"
+
+
 def test_a_cursor_of_another_epoch_counts_as_nought(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "11-10", sdp=samples.OFFER)

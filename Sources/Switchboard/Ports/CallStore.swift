@@ -96,15 +96,38 @@ public enum Change: Equatable, Sendable {
 public enum Question: Equatable, Sendable {
     /// A user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
     case history(UserID, limit: Int, before: CallNumber?)
-    /// A user's newest call with this name, and its timeline; `user` `nil` = anybody's.
-    case timeline(CallID, UserID?)
+    /// A call and its timeline.
+    case timeline(CallChoice)
+}
+
+/// Which call is meant, where a name may be in use with several people and is used again: the newest one that fits.
+public struct CallChoice: Equatable, Sendable {
+    /// Its name.
+    public var id: CallID
+    /// Who takes part: nobody in particular, one user, or two.
+    public var users: [UserID]
+    /// Which use of the name; `nil` = any.
+    public var epoch: UInt32?
+
+    /// A choice of all its parts.
+    public init(_ id: CallID, of users: [UserID] = [], epoch: UInt32? = nil) {
+        self.id = id
+        self.users = users
+        self.epoch = epoch
+    }
+
+    /// Whether a call is one of those.
+    public func fits(_ call: CallRecord) -> Bool {
+        call.id == id && epoch ?? call.epoch == call.epoch
+            && users.allSatisfy { call.caller == $0 || call.callee == $0 }
+    }
 }
 
 /// What a store answers.
 public enum Answer: Equatable, Sendable {
     /// To ``Question/history(_:limit:before:)``.
     case history([CallRecord])
-    /// To ``Question/timeline(_:_:)``; `nil` when there is no such call.
+    /// To ``Question/timeline(_:)``; `nil` when there is no such call.
     case timeline(CallRecord?, [TimelineRecord])
     /// The question failed.
     case failed(StoreFailure)

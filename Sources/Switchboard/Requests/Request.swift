@@ -14,10 +14,10 @@ extension Switchboard {
         case history(limit: Int, before: CallNumber?)
         /// The record of the user's call with another, which a client believes to have begun just now.
         case record(with: UserID)
-        /// State, legs and durations of a call.
-        case call(CallID)
+        /// State, legs and durations of a call; `peer` and `epoch` say which, where a name is used for several.
+        case call(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
         /// What happened in a call.
-        case timeline(CallID)
+        case timeline(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
         /// Register a device.
         case register(Registration)
         /// The user's devices.

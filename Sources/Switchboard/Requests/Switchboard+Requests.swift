@@ -7,7 +7,7 @@ extension Switchboard {
     enum Inquiry {
         case history(RequestID, Who)
         case record(RequestID, Who, with: UserID)
-        case call(RequestID, Who, CallID)
+        case call(RequestID, Who)
         case timeline(RequestID, Who)
     }
 
@@ -24,14 +24,17 @@ extension Switchboard {
         case .history(let limit, let before):
             ask(.history(who.user, limit: limit, before: before), for: .history(id, who), at: now)
         case .record(let peer): record(with: peer, by: who, as: id, at: now)
-        case .call(let callID):
-            if let call = calls.find(callID, for: who.user) {
+        case .call(let callID, let peer, let epoch):
+            let call = calls.find(callID, for: who.user, with: peer)
+            if let call, epoch ?? call.session.epoch == call.session.epoch {
                 say(.reply(id, Reply(body: CallView.details(call.record, for: who))), at: now)
             } else {
-                ask(.timeline(callID, who.user), for: .call(id, who, callID), at: now)
+                let choice = CallChoice(callID, of: [who.user] + [peer].compactMap(\.self), epoch: epoch)
+                ask(.timeline(choice), for: .call(id, who), at: now)
             }
-        case .timeline(let callID):
-            ask(.timeline(callID, who.isService ? nil : who.user), for: .timeline(id, who), at: now)
+        case .timeline(let callID, let peer, let epoch):
+            let users = (who.isService ? [] : [who.user]) + [peer].compactMap(\.self)
+            ask(.timeline(CallChoice(callID, of: users, epoch: epoch)), for: .timeline(id, who), at: now)
         case .register(let registration): register(registration, by: who, as: id, at: now)
         case .devices: out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
         case .removeDevice(let device): removeDevice(device, by: who, as: id, at: now)
@@ -186,12 +189,12 @@ extension Switchboard {
             out.append(.reply(id, Reply(body: CallView.history(calls, for: who))))
         case (.record(let id, let who, let peer), .history(let calls)):
             answerRecord(among: calls, with: peer, by: who, as: id, at: now)
-        case (.call(let id, let who, _), .timeline(let record?, _)) where Self.concerns(record, who):
+        case (.call(let id, let who), .timeline(let record?, _)) where Self.concerns(record, who):
             out.append(.reply(id, Reply(body: CallView.details(record, for: who))))
         case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
             out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
-        case (.call(let id, _, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
-        case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _, _), _), (.timeline(let id, _), _):
+        case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
+        case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _):
             out.append(.reply(id, Self.storeUnavailable))
         }
     }

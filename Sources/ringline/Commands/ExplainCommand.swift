@@ -39,8 +39,9 @@ struct ExplainCommand: ParsableCommand {
         }
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)
-            let namesakes = try reader.calls(named: id, of: users, limit: Namesakes.limit)
-            guard let record = namesakes.first(where: { epoch == nil || $0.epoch == epoch }) else {
+            let namesakes = try reader.calls(CallChoice(id, of: users), limit: Namesakes.limit)
+            // It may be older than the newest of its name.
+            guard let record = try reader.calls(CallChoice(id, of: users, epoch: epoch), limit: 1).first else {
                 throw StoreFailure("There is no call \(callId)\(restriction) in \(data).")
             }
             return Explanation(

@@ -66,8 +66,8 @@ struct Kept {
         case .history(let user, let limit, let before):
             let own = all.filter { ($0.caller == user || $0.callee == user) && before.map($0.number.isBelow) ?? true }
             return .history(Array(own.prefix(limit)))
-        case .timeline(let id, let user):
-            let call = all.first { $0.id == id && (user == nil || $0.caller == user || $0.callee == user) }
+        case .timeline(let choice):
+            let call = all.first(where: choice.fits)
             return .timeline(call, call.flatMap { events[$0.number] } ?? [])
         }
     }

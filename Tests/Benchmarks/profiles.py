@@ -18,7 +18,7 @@ def demangled(names):
     names = list(names)
     command = ["swift", "demangle", "--simplified", "--compact"]
     done = subprocess.run(command, input="\n".join(names), capture_output=True, text=True, check=True)
-    return dict(zip(names, done.stdout.split("\n")))
+    return dict(zip(names, done.stdout.splitlines(), strict=True))
 
 
 class Profile:

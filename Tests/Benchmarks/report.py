@@ -181,7 +181,7 @@ def live_table(medians):
             values = [medians.get(f"live-{size}", s, key) for size in sizes]
             if any(v is not None for v in values):
                 # What one call alone adds to the heap says nothing.
-                values = [None if key == "rss_bytes_per_call" and size < 1000 else v for size, v in zip(sizes, values)]
+                values = [None if key == "rss_bytes_per_call" and size < 1000 else v for size, v in zip(sizes, values, strict=True)]
                 rows.append([NAMES[s][0], title, *(number(v) for v in values)])
     return table(["live calls", "", *(f"{size:,}" for size in sizes)], rows)
 

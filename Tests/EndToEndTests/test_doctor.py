@@ -86,7 +86,7 @@ def test_a_certificate_and_a_key_that_do_not_go_together_are_an_error(tmp_path, 
 
 def test_an_expired_certificate_is_an_error(tmp_path):
     key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
-    now, day = datetime.datetime.now(datetime.timezone.utc), datetime.timedelta(days=1)
+    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
     made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     made = made.serial_number(1).not_valid_before(now - 3 * day).not_valid_after(now - day).sign(key, hashes.SHA256())
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()

@@ -1,5 +1,6 @@
 """`kill -9` at any moment: what was acked is there afterwards (protocol, section 0; issue 2, part 6)."""
 
+import itertools
 import os
 import random
 import threading
@@ -15,7 +16,7 @@ SIGNALS = 100
 
 
 def strictly_growing(numbers) -> bool:
-    return all(one < other for one, other in zip(numbers, numbers[1:]))
+    return all(one < other for one, other in itertools.pairwise(numbers))
 
 
 def ices(rest, call_id: str) -> list[dict]:
@@ -62,7 +63,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
         # Killed at any moment of the sending, of the commits and of the acks.
         moment, killer = chance.randrange(1, SIGNALS), threading.Timer(chance.uniform(0, 0.01), server.kill)
 
-        def hears_an_ack() -> bool:
+        def hears_an_ack(taro=taro, call_id=call_id) -> bool:
             if (answer := next_answer(taro)) is None:
                 return False
             assert answer["type"] == "ack", answer

@@ -17,7 +17,6 @@ from raw_socket import RawSocket
 from ringline_server import ROOT, binary, clean_environment
 from test_push import pushed, register, token
 
-
 PAGE = ROOT / "Sources/ringline/ringline.docc/Explaining.md"
 
 

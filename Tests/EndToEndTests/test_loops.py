@@ -51,7 +51,7 @@ def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
     pairs, each = open_phones(world, 100), 20
     for number, (caller, callee) in enumerate(pairs):
         caller.send(type="offer", callId=f"c-{number}", to=callee.user, sdp=samples.OFFER)
-    for number, (caller, callee) in enumerate(pairs):
+    for number, (_, callee) in enumerate(pairs):
         callee.expect(type="offer", callId=f"c-{number}")
         callee.send(type="answer", callId=f"c-{number}", sdp=samples.ANSWER)
     # All at once: the loops are to have many of each other's messages on the way.

@@ -91,7 +91,8 @@ def test_a_renewed_certificate_is_served_on_sighup_and_sessions_go_on(make_serve
         # Key and certificate may be of another kind than before: nothing of the old one may be left.
         renew(place, issued(name, kind))
         os.kill(world.server.pid, signal.SIGHUP)
-        eventually(lambda wanted=der(issued(name, kind)): served(world.server) == wanted)
+        wanted = der(issued(name, kind))
+        eventually(lambda wanted=wanted: served(world.server) == wanted)
         for _ in range(16):
             assert served(world.server) == der(issued(name, kind)), "on every loop"
             assert served(world.server, client(tls12=True)) == der(issued(name, kind))

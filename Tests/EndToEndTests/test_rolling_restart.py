@@ -228,7 +228,7 @@ def test_1000_sessions_and_200_ringing_calls_go_on_over_a_rolling_restart(make_s
     callers, callees = clients[:CALLS], clients[CALLS : 2 * CALLS]
 
     # No acked signal is lost, and none that came twice was another one.
-    for caller, callee in zip(callers, callees):
+    for caller, callee in zip(callers, callees, strict=True):
         assert not caller.refused and not callee.refused
         sent = {name for name in caller.acked if "-" in name}
         assert sent and sent <= {frame["id"] for frame in callee.signals("ice")}

@@ -12,7 +12,6 @@ import time
 
 import jwt
 import pytest
-import samples
 from rest import code
 from test_command_line import one_clear_line, serve
 from test_rest_habits import app, offer

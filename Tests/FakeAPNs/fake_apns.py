@@ -80,7 +80,7 @@ def make_certificates(directory):
     def name(text):
         return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
 
-    now = datetime.datetime.now(datetime.timezone.utc)
+    now = datetime.datetime.now(datetime.UTC)
     day = datetime.timedelta(days=1)
 
     def builder(subject, issuer, public_key):
@@ -562,7 +562,7 @@ async def run(options):
 
     apple = Apple(options.team_id, options.key_id, public_key)
     environments = ["sandbox", "production"] if options.environment == "both" else [options.environment]
-    ports = dict(zip(environments, [options.port, options.production_port]))
+    ports = dict(zip(environments, [options.port, options.production_port], strict=False))
     ready["ports"] = {}
     for environment, port in ports.items():
         def connection(environment=environment):

@@ -19,6 +19,25 @@ struct Folder: Sendable {
         return lock
     }
 
+    /// Takes the folder to change what is in it while no server runs, and makes no database.
+    func hold() throws(StoreFailure) -> Lock {
+        try prepare()
+        let lock = try lock(Patience())
+        // Made by root, the server could not open it.
+        try giveToOwner { lchown(lockFile, $0, $1) }
+        return lock
+    }
+
+    /// Where root works in a folder of the server's user, gives that user a file, by `chown` or one of its sisters.
+    func giveToOwner(_ give: (uid_t, gid_t) -> Int32) throws(StoreFailure) {
+        guard geteuid() == 0 else { return }
+        var status = stat()
+        guard stat(path, &status) == 0, give(status.st_uid, status.st_gid) == 0 else {
+            let why = errno
+            throw StoreFailure("A file in \(path) cannot be given to the folder's owner: \(reason(why)).")
+        }
+    }
+
     /// Makes the folder if it is missing (0700) and makes sure that it can be used.
     private func prepare() throws(StoreFailure) {
         if mkdir(path, 0o700) != 0, errno != EEXIST {

@@ -88,7 +88,7 @@ public final class StoreReader {
     ///
     /// Reading a database in WAL mode needs its `-shm`, which SQLite makes if it may. Where it may not, and no `-wal`
     /// holds anything that is not in the database, nobody writes there, and the file can be read as it stands.
-    private static func connect(to database: String) throws(SQLiteError) -> Connection {
+    static func connect(to database: String) throws(SQLiteError) -> Connection {
         do throws(SQLiteError) {
             let connection = try Connection(.file(path: database, .readOnly))
             try connection.pragma("schema_version")

@@ -36,8 +36,9 @@ struct RinglineCommand: ParsableCommand {
 
     static let commands: [any ParsableCommand.Type] = [
         ServeCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self, HealthCommand.self,
-        CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self, BackupCommand.self,
-        CallCommand.self, AnswerCommand.self, SimulateCommand.self, VersionCommand.self,
+        CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self,
+        BackupCommand.self, RestoreCommand.self, CallCommand.self, AnswerCommand.self, SimulateCommand.self,
+        VersionCommand.self,
     ]
 }
 

@@ -103,6 +103,23 @@ struct StoreReaderTests {
         var status = stat()
         #expect(stat(copy, &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
+
+    @Test("is put into a folder whose server has stopped, and the -wal there is not taken for its own")
+    func restore() throws {
+        let store = try store(with: "offer")
+        let copy = place.path + "/copy"
+        try SQLiteCallStore.reader(folder: place.path).backUp(to: copy)
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.restore(copy, into: place.path, keeping: "old") }
+        store.close()
+        // What a killed server leaves behind.
+        #expect(FileManager.default.createFile(atPath: place.path + "/ringline.sqlite-wal", contents: Data(count: 9)))
+        #expect(try SQLiteCallStore.restore(copy, into: place.path, keeping: "old"))
+        #expect(try read() == ["offer"])
+        let files = try FileManager.default.contentsOfDirectory(atPath: place.path)
+        #expect(files.contains("old") && files.contains("old-wal") && !files.contains("ringline.sqlite-wal"))
+        #expect(throws: StoreFailure.self) { try SQLiteCallStore.restore(copy, into: place.path, keeping: "old") }
+        #expect(try !SQLiteCallStore.restore(copy, into: place.path + "/new", keeping: "old"))
+    }
 }
 
 extension StoreReader {

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sqlite3
 import stat
 import subprocess
 import time
@@ -30,7 +31,7 @@ def wait_for(world, *arguments, holds, seconds=8):
 
 
 @pytest.mark.parametrize(
-    "command", ["config", "doctor", "calls", "devices", "push-test", "backup", "serve", "explain", "health", "token"]
+    "command", ["config", "doctor", "calls", "devices", "push-test", "backup", "restore", "serve", "explain", "health", "token"]
 )
 def test_every_command_explains_itself(command):
     result = run(command, "--help")
@@ -183,12 +184,9 @@ def test_a_copy_made_while_calls_go_on_can_be_read_and_restored(world, make_serv
     assert explained.returncode == 0 and "10 answered" in explained.stdout, explained.stderr
     assert [row[0] for row in rows(run("calls", "--data", copy))] == ["c-1"]
     restored = tmp_path / "restored"
-    restored.mkdir()
-    for source, name in (
-        (copy, "ringline.sqlite"),
-        (world.server.data / "development-jwt-secret", "development-jwt-secret"),
-    ):
-        (restored / name).write_bytes(source.read_bytes())
+    assert run("restore", copy, "--data", restored).returncode == 0
+    key = "development-jwt-secret"
+    (restored / key).write_bytes((world.server.data / key).read_bytes())
     other = make_world(make_server(data=restored))
     assert other.rest("10").log("c-1")["offer"]["sdp"]
 
@@ -213,3 +211,64 @@ def test_copies_under_load_are_each_sound(world, tmp_path):
             taro.ask(type="ice", callId="c-1", candidate={"candidate": os.urandom(64).hex()})
         assert process.returncode == 0 and b"sound" in process.stdout.read()
         process.stdout.close()
+
+
+@pytest.mark.parametrize("how", ["kill", "terminate"])
+def test_a_back_up_is_restored_in_the_place_of_the_database_and_that_one_is_kept(world, tmp_path, how):
+    """After a kill there is a -wal, which belongs to the database that is replaced and to no other."""
+    server = world.server
+    world.call("c-1")
+    wait_for(world, "calls", holds="answered")
+    copy = tmp_path / "copy.sqlite"
+    assert run("backup", copy, "--data", server.data).returncode == 0
+    world.phone("21", "phone-21").ring("20", "c-2")
+    wait_for(world, "calls", holds="c-2")
+    getattr(server, how)()
+    server.process.wait(10)
+    assert (server.data / "ringline.sqlite-wal").exists() == (how == "kill")
+    result = run("restore", copy, "--data", server.data)
+    assert result.returncode == 0, result.stderr
+    (replaced,) = server.data.glob("replaced-*.sqlite")
+    assert str(replaced) in result.stdout
+    assert [row[0] for row in rows(run("calls", "--data", server.data))] == ["c-1"]
+    assert [row[0] for row in rows(run("calls", "--data", replaced))] == ["c-2", "c-1"]
+    assert stat.S_IMODE((server.data / "ringline.sqlite").stat().st_mode) == 0o600
+    assert not list(server.data.glob("*.part-*"))
+    server.start()
+    assert world.rest("10").log("c-1")["offer"]["sdp"]
+    assert world.rest("20").get("/api/calls/signal/c-2").status_code == 404
+
+
+def test_nothing_is_restored_under_a_running_server_and_nothing_that_is_no_back_up(world, tmp_path):
+    data = world.server.data
+    copy, text, other = tmp_path / "copy.sqlite", tmp_path / "text", tmp_path / "other.sqlite"
+    assert run("backup", copy, "--data", data).returncode == 0
+    one_clear_line(run("restore", copy, "--data", data), "in use by another ringline")
+    world.server.terminate()
+    assert world.server.exit_code(10) == 0
+
+    def kept():
+        """All but the number of the process that has held the folder last."""
+        return {each.name: each.read_bytes() for each in data.iterdir() if each.name != "ringline.lock"}
+
+    before = kept()
+    text.write_text("no database " * 1000)
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    damaged = bytearray(copy.read_bytes())
+    damaged[4096:8192] = os.urandom(4096)
+    (tmp_path / "damaged").write_bytes(damaged)
+    for file in (text, other, tmp_path / "damaged", tmp_path / "none"):
+        one_clear_line(run("restore", file, "--data", data), str(file))
+    assert kept() == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_what_root_restores_is_the_servers_own(server, tmp_path):
+    copy, folder = tmp_path / "copy.sqlite", tmp_path / "other"
+    assert run("backup", copy, "--data", server.data).returncode == 0
+    folder.mkdir()
+    os.chown(folder, 10001, 10002)
+    assert run("restore", copy, "--data", folder).returncode == 0
+    kept = {each.name: (each.stat().st_uid, each.stat().st_gid) for each in folder.iterdir()}
+    assert kept == {"ringline.sqlite": (10001, 10002), "ringline.lock": (10001, 10002)}

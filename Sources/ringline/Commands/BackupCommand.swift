@@ -11,9 +11,8 @@ struct BackupCommand: ParsableCommand {
         discussion: """
             The copy is of one moment, is checked, and appears under its name only when it is whole and on the disk; a \
             file that is there is not overwritten. It can be read by 'ringline explain', 'calls' and 'devices' with \
-            --data FILE. To restore it, stop the server and put it into the data folder as ringline.sqlite, without the \
-            -wal and -shm files there. What a data folder has besides, server-key and development-jwt-secret, can be copied \
-            at any time.
+            --data FILE. To restore it, stop the server and run 'ringline restore'. What a data folder has besides, \
+            server-key and development-jwt-secret, can be copied at any time.
 
             Examples:
               ringline backup /backup/ringline-$(date +%F).sqlite --data /var/lib/ringline

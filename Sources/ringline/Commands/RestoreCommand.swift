@@ -1,0 +1,40 @@
+import ArgumentParser
+import CallCore
+import CallWire
+import LibWebSockets
+import SQLiteStore
+import Switchboard
+
+/// Puts a back-up into the data folder of a stopped server.
+struct RestoreCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Put a back-up into the data folder of a server that is stopped.",
+        discussion: """
+            The back-up is checked and copied; it may be of an older ringline. The database that is there is kept beside it \
+            as replaced-TIME.sqlite, to be read with --data or deleted. Run as root, the files belong to whom the \
+            folder belongs.
+
+            Example: ringline restore /backup/ringline-2026-11-21.sqlite --data /var/lib/ringline
+            """
+    )
+
+    @Argument(help: "The back-up, as 'ringline backup' made it.") var file: String
+    @Option(help: "The server's data folder.") var data = DataFolder.standard
+
+    func run() throws {
+        do throws(Complaint) { try restore() } catch { throw error.shown() }
+    }
+
+    private func restore() throws(Complaint) {
+        guard data != ":memory:" else { throw Complaint("--data: :memory: keeps nothing; name a folder") }
+        let now = Timestamp.text(Moment(milliseconds: Int64(Server.wallClockMilliseconds())))
+        // Colons make trouble in names for `scp` and others.
+        let name = "replaced-\(String(now.map { $0 == ":" ? "-" : $0 })).sqlite"
+        do throws(StoreFailure) {
+            let wasThere = try SQLiteCallStore.restore(file, into: data, keeping: name)
+            print("\(data)/ringline.sqlite: restored from \(file)")
+            if wasThere { print("\(data)/\(name): what was there before") }
+        } catch { throw Complaint(error.message) }
+    }
+}

@@ -1,6 +1,8 @@
 """What must agree among the files below Deploy, and with the server that they run."""
 
+import os
 import re
+import subprocess
 
 import yaml
 from conftest import DEPLOY, ROOT
@@ -87,6 +89,20 @@ def test_compose_gives_both_the_same_turn_secret_as_a_file():
     environment = COMPOSE["services"]["ringline"]["environment"]
     assert environment["RINGLINE_TURN_SECRET_FILE"] == "/run/secrets/turn-secret"
     assert not [line for line in (DEPLOY / "coturn/turnserver.conf").read_text().split("\n") if "auth-secret=" in line]
+
+
+def test_coturn_is_told_both_of_its_addresses_or_none():
+    """With the public one alone, two phones that both need the relay do not hear each other (its own range is denied)."""
+    done = subprocess.run(
+        [DEPLOY / "coturn/start"],
+        env={"PATH": os.environ["PATH"], "TURN_EXTERNAL_IP": "203.0.113.9"},
+        capture_output=True,
+        text=True,
+        timeout=10,
+    )
+    assert done.returncode == 64 and "PUBLIC/PRIVATE" in done.stderr
+    lines = (DEPLOY / "coturn/turnserver.conf").read_text().splitlines()
+    assert "no-tcp-relay" in lines, "a relay for UDP is no proxy to other hosts' TCP ports"
 
 
 def test_everyone_waits_longer_for_the_server_than_it_takes_to_end():

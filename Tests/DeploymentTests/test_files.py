@@ -105,6 +105,11 @@ def test_coturn_is_told_both_of_its_addresses_or_none():
     assert "no-tcp-relay" in lines, "a relay for UDP is no proxy to other hosts' TCP ports"
 
 
+def test_no_ingress_logs_a_browsers_token():
+    annotations = only("Ingress")["metadata"]["annotations"]
+    assert annotations["nginx.ingress.kubernetes.io/enable-access-log"] == "false", "its lines hold the query"
+
+
 def test_everyone_waits_longer_for_the_server_than_it_takes_to_end():
     assert int(COMPOSE["services"]["ringline"]["stop_grace_period"].removesuffix("s")) > 10
     assert pod()["spec"]["terminationGracePeriodSeconds"] > 10

@@ -92,7 +92,7 @@ def test_compose_gives_both_the_same_turn_secret_as_a_file():
 
 
 def test_coturn_is_told_both_of_its_addresses_or_none():
-    """With the public one alone, two phones that both need the relay do not hear each other (its own range is denied)."""
+    """With the public one alone, two phones that both need the relay do not hear each other: its own range is denied."""
     done = subprocess.run(
         [DEPLOY / "coturn/start"],
         env={"PATH": os.environ["PATH"], "TURN_EXTERNAL_IP": "203.0.113.9"},

@@ -30,9 +30,10 @@ def wait_for(world, *arguments, holds, seconds=8):
         assert time.monotonic() < deadline, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize(
-    "command", ["config", "doctor", "calls", "devices", "push-test", "backup", "restore", "serve", "explain", "health", "token"]
-)
+COMMANDS = "config doctor calls devices push-test backup restore serve explain health token".split()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(command):
     result = run(command, "--help")
     assert result.returncode == 0

@@ -8,6 +8,7 @@ import time
 import uuid
 
 import pytest
+from conftest import DEPLOY
 
 ENGINE = shlex.split(os.environ.get("RINGLINE_ENGINE", "docker"))
 IMAGE = os.environ.get("RINGLINE_UNIT_IMAGE", "localhost/ringline:unit")
@@ -61,6 +62,55 @@ def test_the_unit_runs_as_nobody_in_particular_and_a_call_goes_through(machine):
 def test_the_booted_unit_is_as_hardened_as_it_says(machine):
     said = machine("systemd-analyze", "security", "ringline", "--no-pager")
     assert float(re.search(r"exposure level for ringline.service: ([\d.]+)", said).group(1)) <= 1.5
+
+
+def test_a_reload_reaches_the_server(machine):
+    """The Debian in there is a small one, without procps' /bin/kill."""
+    machine("systemctl", "reload", "ringline")
+    wait_for(lambda: "SIGHUP" in machine("journalctl", "-u", "ringline", "--no-pager"))
+    assert shown(machine, "ActiveState") == "active"
+
+
+def test_a_back_up_is_restored_as_root_and_served(machine):
+    data, copy = ["--data", "/var/lib/ringline"], "/root/copy.sqlite"
+    a_call(machine, *data)
+    machine("ringline", "backup", copy, *data)
+    machine("systemctl", "stop", "ringline")
+    machine("ringline", "restore", copy, *data)
+    machine("systemctl", "start", "ringline")
+    wait_for(lambda: '"ok"' in machine("ringline", "health", "--ready", check=False))
+    assert "call is active" in a_call(machine, *data)
+
+
+def test_it_is_started_again_until_what_stops_it_is_gone(machine):
+    """As long as it takes: systemd's own limit would give up after some seconds, and nobody would start it again."""
+    machine("systemctl", "stop", "ringline")
+    machine("chown", "root", "/var/lib/ringline/ringline.sqlite")
+    machine("systemctl", "start", "ringline")
+    wait_for(lambda: int(shown(machine, "NRestarts")) > 5)
+    machine("chown", "--reference=/var/lib/ringline/", "/var/lib/ringline/ringline.sqlite")
+    wait_for(lambda: '"ok"' in machine("ringline", "health", "--ready", check=False))
+    assert shown(machine, "StartLimitIntervalUSec") == "0"
+
+
+def test_it_serves_tls_on_443_as_the_readme_says(machine, certificate):
+    folder = "/etc/systemd/system/ringline.service.d"
+    text = (DEPLOY / "README.md").read_text().split("\n### TLS by the unit itself\n")[1].split("\n## ")[0]
+    commands, drop_in = re.findall(r"^```\n(.*?)^```$", text, re.M | re.S)
+    write = 'mkdir -p "${1%/*}" && printf %s "$2" >"$1"'
+    for name, file in zip(("fullchain.pem", "privkey.pem"), certificate):
+        machine("sh", "-c", write, "sh", f"/root/{name}", file.read_text())
+    machine("sh", "-ec", f"cd /root; {commands}")
+    machine("sh", "-c", write, "sh", f"{folder}/tls.conf", drop_in)
+    machine("systemctl", "daemon-reload")
+    machine("systemctl", "restart", "ringline")
+    wait_for(lambda: '"ok"' in machine("ringline", "health", "--ready", check=False))
+    assert "listening on https://0.0.0.0:443" in machine("journalctl", "-u", "ringline", "--no-pager")
+    machine("systemctl", "reload", "ringline")
+    wait_for(lambda: "the certificate was loaded" in machine("journalctl", "-u", "ringline", "--no-pager"))
+    machine("rm", "-r", folder)
+    machine("systemctl", "daemon-reload")
+    machine("systemctl", "restart", "ringline")
 
 
 def test_what_it_keeps_survives_a_restart(machine):

@@ -47,6 +47,8 @@ class Proxy:
         text = replaced(
             (DEPLOY / "nginx.conf").read_text(),
             ("listen 443 ssl", f"listen 127.0.0.1:{self.port} ssl"),
+            # Not everywhere that this is tested there is IPv6.
+            ("listen [::]:443 ssl", "# "),
             ("server 127.0.0.1:8080", f"server 127.0.0.1:{self.server.port}"),
             ("server_name signal.example.com", "server_name localhost"),
             ("/etc/ssl/ringline/fullchain.pem", str(self.chain)),

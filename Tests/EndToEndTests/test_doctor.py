@@ -2,6 +2,7 @@
 
 import datetime
 import resource
+import subprocess
 import time
 
 import pytest
@@ -105,6 +106,21 @@ def test_a_data_folder_that_is_none_or_holds_noise_is_an_error(tmp_path):
     data.mkdir()
     (data / "ringline.sqlite").write_text("noise, and more of it than a header has" * 100)
     assert doctor(tmp_path, "--data", data, code=1)["database"][0] == "error"
+
+
+@pytest.mark.parametrize("options, words", [("size=4k", "free some space"), ("ro", "for writing")])
+def test_a_disk_that_is_full_or_read_only_is_told_from_a_folder_of_somebody_else(tmp_path, options, words):
+    data = tmp_path / "disk"
+    data.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", data], capture_output=True).returncode != 0:
+        pytest.skip("nothing can be mounted here")
+    try:
+        if options != "ro":
+            (data / "filling").write_bytes(bytes(4096))
+        grade, text = doctor(tmp_path, "--data", data, "--offline", code=1)["data folder"]
+    finally:
+        subprocess.run(["umount", data], check=True)
+    assert grade == "error" and words in text
 
 
 def test_too_few_descriptors_for_the_wanted_sessions_are_an_error(tmp_path):

@@ -20,8 +20,18 @@ extension Doctor {
         }
         let owner = "it must be a folder that belongs to the user that runs ringline"
         guard isFolder else { return [.error(subject, "\(settings.data) is no folder", fix: owner)] }
-        guard let path = Self.realPath(settings.data), access(path, W_OK | X_OK) == 0, Self.canWrite(in: path) else {
+        guard let path = Self.realPath(settings.data) else {
             return [.error(subject, "\(settings.data) cannot be written", fix: owner)]
+        }
+        if let obstacle = Self.obstacle(toWritingIn: path) {
+            let fix =
+                switch obstacle {
+                case ENOSPC, EDQUOT: "free some space on its disk"
+                case EROFS: "mount its file system for writing"
+                default: owner
+                }
+            let why = String(cString: strerror(obstacle)).lowercased()
+            return [.error(subject, "\(settings.data) cannot be written: \(why)", fix: fix)]
         }
         return [Self.fileSystem(MountTable().kind(of: path), path), database()].compactMap { $0 }
     }
@@ -87,16 +97,17 @@ extension Doctor {
         return (try? SQLiteCallStore.reader(folder: settings.data).bundleIDs(limit: 8)) ?? []
     }
 
-    /// Whether a file can be made there: a read-only file system is writable by its mode bits.
-    private static func canWrite(in folder: String) -> Bool {
+    /// Why no file can be made there (`errno`), or nil: a full disk, and a read-only one, are writable by their mode bits.
+    private static func obstacle(toWritingIn folder: String) -> Int32? {
+        guard access(folder, W_OK | X_OK) == 0 else { return errno }
         let path = "\(folder)/.doctor-\(getpid())"
         let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { return false }
+        guard file >= 0 else { return errno }
         defer {
             close(file)
             unlink(path)
         }
-        return write(file, "x", 1) == 1 && fsync(file) == 0
+        return write(file, "x", 1) == 1 && fsync(file) == 0 ? nil : errno
     }
 
     private static func realPath(_ path: String) -> String? {

@@ -325,6 +325,11 @@ def test_health_tells_by_its_exit_code(server):
     assert result.returncode != 0 and result.stderr
 
 
+def test_health_takes_an_empty_variable_for_none():
+    """As `serve` does, and compose files have them."""
+    assert "--admin" not in run("health", environment={"RINGLINE_ADMIN_LISTEN": ""}).stderr
+
+
 def test_the_server_says_nothing_of_the_calls_content_in_its_log(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])

@@ -14,9 +14,9 @@ struct HealthCommand: ParsableCommand {
 
     func run() throws {
         do {
-            let text =
-                admin ?? ProcessInfo.processInfo.environment["RINGLINE_ADMIN_LISTEN"].map { "http://\($0)" }
-                ?? "http://127.0.0.1:9090"
+            // An empty variable is none, as it is to `serve`.
+            let told = ProcessInfo.processInfo.environment["RINGLINE_ADMIN_LISTEN"].flatMap { $0.isEmpty ? nil : $0 }
+            let text = admin ?? "http://\(told ?? "127.0.0.1:9090")"
             guard text.hasPrefix("http://"), let address = ListenAddress(String(text.dropFirst(7).prefix { $0 != "/" }))
             else { throw Complaint("--admin must be http://HOST:PORT, not '\(text)'") }
             let answer = try HealthQuestion(address).ask(ready ? "/readyz" : "/healthz")

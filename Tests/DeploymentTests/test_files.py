@@ -71,6 +71,14 @@ def test_the_dockerfile_is_one_for_every_builder():
         assert not re.search(pattern, DOCKERFILE, re.M), f"{pattern}: classic docker or buildah 1.28 would not take it"
 
 
+def test_the_image_is_built_with_a_folder_for_every_test_target():
+    """Without one SwiftPM refuses the whole package; it went unseen where no image is built."""
+    command = re.search(r"for name in \$\((.*)\); do", DOCKERFILE).group(1)
+    made = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=10).stdout.split()
+    targets = {path.name for path in (ROOT / "Tests").glob("*Tests") if next(path.rglob("*.swift"), None)}
+    assert set(made) == targets and len(targets) > 5
+
+
 def test_nothing_runs_as_root_or_may_write_where_it_need_not():
     for name, service in COMPOSE["services"].items():
         assert service["read_only"] and service["cap_drop"] == ["ALL"], name

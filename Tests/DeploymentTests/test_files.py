@@ -161,6 +161,9 @@ def test_prometheus_finds_the_admin_port():
     found = [one for one in of("Service") if holds(one["metadata"]["labels"], monitor["selector"]["matchLabels"])]
     assert [[port["name"] for port in one["spec"]["ports"]] for one in found] == [["admin"]]
     assert [(one["port"], one["path"]) for one in monitor["endpoints"]] == [("admin", "/metrics")]
+    # The alerts and the dashboard go by the job's name, which is the Service's unless a label of it is named.
+    named = found[0]["metadata"]["labels"].get(monitor.get("jobLabel")) or found[0]["metadata"]["name"]
+    assert set(re.findall(r'job="([^"]*)"', (DEPLOY / "alerts.yaml").read_text())) == {named}
 
 
 def test_no_proxy_ends_a_websocket_that_the_server_keeps():

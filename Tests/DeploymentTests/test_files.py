@@ -110,6 +110,7 @@ def test_coturn_is_told_both_of_its_addresses_or_none():
     )
     assert done.returncode == 64 and "PUBLIC/PRIVATE" in done.stderr
     lines = (DEPLOY / "coturn/turnserver.conf").read_text().splitlines()
+    assert "denied-peer-ip=::ffff:0.0.0.0-::ffff:255.255.255.255" in lines, "10.0.0.1 by another name"
     assert "no-tcp-relay" in lines, "a relay for UDP is no proxy to other hosts' TCP ports"
 
 

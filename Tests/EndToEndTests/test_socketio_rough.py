@@ -212,7 +212,8 @@ def test_calling_and_hanging_up_many_times_in_a_row_ends_in_the_last_call(world)
     hanako.emit("answer", {"to": 11, "sdp": samples.ANSWER})
     assert taro.expect("answer")["epoch"] == 21
     assert taro.events("call-ended") == [] and taro.events("signal-error") == []
-    assert [ended["epoch"] for ended in hanako.events("call-ended")] == list(range(1, 21))
+    # Its threads may say them in another order.
+    assert sorted(ended["epoch"] for ended in hanako.events("call-ended")) == list(range(1, 21))
 
 
 def test_a_block_in_a_call_lets_the_call_go_on_and_keeps_the_next_away(world):

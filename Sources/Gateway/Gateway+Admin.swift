@@ -10,8 +10,8 @@ extension Gateway {
             return HTTPResponse.problem(
                 405,
                 code: "method_not_allowed",
-                message: "allowed here: GET",
-                headers: [.init("Allow", "GET")]
+                message: "allowed here: GET, HEAD",
+                headers: [.init("Allow", "GET, HEAD")]
             )
         }
         switch head.path {

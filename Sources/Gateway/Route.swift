@@ -26,8 +26,10 @@ enum Route: Equatable {
         guard parts != ["ws"] else { throw .upgradeRequired }
         let routes = Self.routes(parts)
         guard !routes.isEmpty else { throw .wire(WireError(.notFound, "there is nothing at this path")) }
-        guard let route = routes.first(where: { $0.method == method }) else {
-            throw .methodNotAllowed(routes.map(\.method))
+        // RFC 9110, section 9.3.2: HEAD is GET, of whose answer the server leaves out the body.
+        let meant = method == "HEAD" ? "GET" : method
+        guard let route = routes.first(where: { $0.method == meant }) else {
+            throw .methodNotAllowed(routes.flatMap { $0.method == "GET" ? ["GET", "HEAD"] : [$0.method] })
         }
         self = route.route
     }

@@ -1,0 +1,75 @@
+"""What any HTTP client may count on: HEAD, 405 with Allow, and what browsers ask before and after (CORS)."""
+
+import httpx
+import pytest
+import samples
+from rest import code
+
+ORIGIN = "https://app.example"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/calls", "/api/calls/c-1", "/api/calls/c-1/timeline", "/api/calls/signal/c-1", "/api/me/devices", "/api/blocks"],
+)
+def test_head_is_get_without_the_body(world, path):
+    world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
+    rest = world.rest("10")
+    rest.get(path)  # The first one may be noted in the timeline.
+    get, head = rest.get(path), rest.request("HEAD", path)
+    assert (head.status_code, head.content) == (200, b"")
+    assert abs(int(head.headers["content-length"]) - len(get.content)) < 200
+    assert head.headers["content-type"] == get.headers["content-type"]
+    assert rest.get(path).status_code == 200, "on the same connection"
+
+
+def test_head_is_refused_as_get_is(world):
+    assert world.rest(token="none").request("HEAD", "/api/calls").status_code == 401
+    assert world.rest("11").request("HEAD", "/api/calls/none").status_code == 404
+    assert world.rest("11").request("HEAD", "/nothing").status_code == 404
+    assert world.rest("11").request("HEAD", "/ws").status_code == 426
+    assert world.rest("11").request("HEAD", "/api/me/dnd").status_code == 405
+
+
+@pytest.mark.parametrize(
+    "method, path, allowed",
+    [
+        ("PUT", "/api/calls/signal", "GET, HEAD, POST"),
+        ("PUT", "/api/calls/signal/c-1", "GET, HEAD, POST, DELETE"),
+        ("DELETE", "/api/calls", "GET, HEAD, POST"),
+        ("PATCH", "/api/me/devices", "GET, HEAD, PUT, POST"),
+        ("GET", "/api/me/dnd", "PUT"),
+        ("POST", "/api/turn-cred", "GET, HEAD"),
+        ("GET", "/api/blocks/12", "DELETE"),
+    ],
+)
+def test_a_method_that_a_path_does_not_know_is_405_with_those_that_it_knows(world, method, path, allowed):
+    answer = world.rest("11").request(method, path)
+    assert code(answer) == (405, "method_not_allowed")
+    assert answer.headers["allow"] == allowed
+
+
+def test_the_admin_listener_has_get_and_head(server):
+    for path in ("/healthz", "/readyz", "/metrics"):
+        head = httpx.head(server.admin_url + path, trust_env=False)
+        assert (head.status_code, head.content) == (200, b"")
+        answer = httpx.post(server.admin_url + path, trust_env=False)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+def test_a_browsers_preflight_is_answered_for_an_allowed_origin_alone(make_server, make_world):
+    world = make_world(make_server("--allow-origin", ORIGIN))
+    asks = {"Access-Control-Request-Method": "DELETE", "Access-Control-Request-Headers": "authorization,content-type"}
+    answer = httpx.options(
+        world.server.url + "/api/calls/signal/c-1", headers=asks | {"Origin": ORIGIN}, trust_env=False
+    )
+    assert answer.status_code == 204 and not answer.content
+    assert answer.headers["access-control-allow-origin"] == ORIGIN and answer.headers["vary"] == "Origin"
+    assert "DELETE" in answer.headers["access-control-allow-methods"]
+    assert {"authorization", "content-type"} <= {
+        name.strip().lower() for name in answer.headers["access-control-allow-headers"].split(",")
+    }
+    refused = httpx.options(
+        world.server.url + "/api/calls", headers=asks | {"Origin": "https://evil.example"}, trust_env=False
+    )
+    assert refused.status_code == 403 and "access-control-allow-origin" not in refused.headers

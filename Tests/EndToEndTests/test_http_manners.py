@@ -73,3 +73,13 @@ def test_a_browsers_preflight_is_answered_for_an_allowed_origin_alone(make_serve
         world.server.url + "/api/calls", headers=asks | {"Origin": "https://evil.example"}, trust_env=False
     )
     assert refused.status_code == 403 and "access-control-allow-origin" not in refused.headers
+
+
+def test_a_page_may_read_how_long_to_wait_and_what_is_wrong_with_its_token(make_server, make_world):
+    world = make_world(make_server("--allow-origin", ORIGIN))
+    for rest in (world.rest("11"), world.rest(token="none")):
+        answer = rest.request("GET", "/api/calls", headers={"Origin": ORIGIN})
+        assert answer.headers["access-control-allow-origin"] == ORIGIN
+        exposed = {name.strip() for name in answer.headers["access-control-expose-headers"].split(",")}
+        assert exposed == {"Retry-After", "WWW-Authenticate"}
+    assert "access-control-expose-headers" not in world.rest("11").get("/api/calls").headers

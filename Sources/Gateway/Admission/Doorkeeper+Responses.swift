@@ -55,6 +55,8 @@ extension Doorkeeper {
         if let origin {
             headers.append(.init("Access-Control-Allow-Origin", origin))
             headers.append(.init("Vary", "Origin"))
+            // What a page may read besides the body: how long to wait, and what is wrong with its token.
+            headers.append(.init("Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate"))
         }
         return headers
     }

@@ -14,6 +14,12 @@ extension Server {
         guard table[slot].phase == .http, !table[slot].isLastRequest,
             let head = RequestHead(headers, row: table[slot], keeping: configuration.keptHeaders)
         else { return -1 }
+        if let name, offered.lowercased() == "h2c" {
+            // RFC 9110, section 7.8: an upgrade that is not wanted is ignored; Java's client offers this one with every
+            // request. The library looks at this very text once more, and goes on with HTTP/1.1 where it knows it not.
+            name.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
+            return 0
+        }
         if let refusal = refusal(of: head, headers, upgradeTo: offered) { return refuse(wsi, refusal) }
         isTouched = true
         let decision = delegate?.admit(head, as: id) ?? .refuse(HTTPResponse(status: 503))
@@ -34,7 +40,6 @@ extension Server {
 
     private func refusal(of head: RequestHead, _ headers: HeaderReader, upgradeTo name: String) -> HTTPResponse? {
         func bad(_ message: String) -> HTTPResponse { .problem(400, code: "bad_handshake", message: message) }
-        // h2c above all: this library's HTTP/2 lacks later fixes.
         guard name.lowercased() == "websocket" else { return bad("only Upgrade: websocket") }
         guard configuration.webSocketPaths.contains(head.path) else {
             return .problem(404, code: "not_found", message: "no WebSocket here")

@@ -49,6 +49,21 @@ def test_a_method_that_a_path_does_not_know_is_405_with_those_that_it_knows(worl
     assert answer.headers["allow"] == allowed
 
 
+def test_an_offer_of_http_2_is_ignored(world):
+    """As Java's HttpClient makes it with every request over plain text (RFC 9110, section 7.8)."""
+    offer = {
+        "Connection": "Upgrade, HTTP2-Settings",
+        "Upgrade": "h2c",
+        "HTTP2-Settings": "AAEAAEAAAAIAAAAAAAMAAAAAAAQBAAAAAAUAAEAAAAYABgAA",
+    }
+    body = {"callId": "c-1", "action": "offer", "to": "10", "data": {"sdp": samples.OFFER}}
+    rest = world.rest("11")
+    assert rest.request("POST", "/api/calls/signal", json=body, headers=offer).status_code == 200
+    answer = rest.request("GET", "/api/calls/signal/c-1", headers=offer)
+    assert answer.http_version == "HTTP/1.1" and answer.json()["state"] == "ringing"
+    assert httpx.get(world.server.admin_url + "/healthz", headers=offer, trust_env=False).status_code == 200
+
+
 def test_the_admin_listener_has_get_and_head(server):
     for path in ("/healthz", "/readyz", "/metrics"):
         head = httpx.head(server.admin_url + path, trust_env=False)

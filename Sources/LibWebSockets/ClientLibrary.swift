@@ -58,6 +58,9 @@ final class ClientLibrary {
         info.uid = -1
         info.fd_limit_per_thread = 32
         info.pt_serv_buf_size = 32_768
+        // How long a server may take to be reached and to answer, in seconds.
+        info.connect_timeout_secs = 10
+        info.timeout_secs = 10
         info.options = UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
         info.alpn = UnsafePointer(string("http/1.1"))
         if let authoritiesPath { info.client_ssl_ca_filepath = UnsafePointer(string(authoritiesPath)) }

@@ -130,7 +130,11 @@ public final class WebSocketClient: @unchecked Sendable {
             onEvent(.opened)
             lws_callback_on_writable(wsi)
         case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-            if let wsi = self.wsi { lws_callback_on_writable(wsi) }
+            if let wsi = self.wsi {
+                lws_callback_on_writable(wsi)
+            } else if isGivenUp {
+                finish(.failed("given up before it was open"))
+            }
         case LWS_CALLBACK_CLIENT_WRITEABLE: return writable(wsi)
         case LWS_CALLBACK_CLIENT_RECEIVE:
             partial.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count))
@@ -151,9 +155,21 @@ public final class WebSocketClient: @unchecked Sendable {
                 )
             )
         case LWS_CALLBACK_CLIENT_CLOSED: finish(.closed(code: code, reason: self.reason))
+        // An answer that is not even HTTP, say, is no connection error to the library.
+        case LWS_CALLBACK_CLOSED_CLIENT_HTTP, LWS_CALLBACK_WSI_DESTROY:
+            finish(wasOpened ? .closed(code: code, reason: self.reason) : .failed("no WebSocket's answer came"))
         default: break
         }
         return 0
+    }
+
+    /// Whether whoever owns it closed it.
+    private var isGivenUp: Bool {
+        state.withLock { state in
+            state.outgoing.contains { outgoing in
+                if case .close = outgoing { true } else { false }
+            }
+        }
     }
 
     private func appendHeader(_ at: UnsafeMutableRawPointer?, room: Int) -> Int32 {
@@ -198,7 +214,11 @@ public final class WebSocketClient: @unchecked Sendable {
         guard !isOver else { return }
         isOver = true
         wsi = nil
-        state.withLock { $0.isOver = true }
+        state.withLock { state in
+            state.isOver = true
+            // The library may go on to wait for events, of which no more will come.
+            if let waking = state.waking { lws_cancel_service(waking.context) }
+        }
         onEvent(event)
     }
 }

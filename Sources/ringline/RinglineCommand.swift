@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 
 /// The one binary: the server, and what its operators and developers need beside it.
 @main
@@ -27,11 +28,20 @@ struct RinglineCommand: ParsableCommand {
         do {
             var command = try parseAsRoot()
             try command.run()
+            try checkOutput()
         } catch {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
             Complaint(message(for: error)).show()
             exit(withError: ExitCode.validationFailure)
         }
+    }
+
+    /// A token or a table that could not be written is a failure.
+    ///
+    /// Whoever closed stdout, or reads no further, did not want it.
+    private static func checkOutput() throws {
+        guard fflush(nil) != 0, errno != EBADF, errno != EPIPE else { return }
+        throw Complaint("the output cannot be written: \(String(cString: strerror(errno)))").shown()
     }
 
     static let commands: [any ParsableCommand.Type] = [

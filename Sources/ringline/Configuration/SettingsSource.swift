@@ -16,8 +16,10 @@ struct Complaint: Error, CustomStringConvertible {
 
     /// Says it on stderr.
     func show() {
-        // One write, so that lines of several threads do not mix.
-        _ = Array("ringline: \(description)\n".utf8).withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
+        // One write, so that lines of several threads do not mix; and no control characters of what it quotes.
+        _ = Array("ringline: \(TextTable.visible(description))\n".utf8).withUnsafeBytes {
+            write(2, $0.baseAddress, $0.count)
+        }
     }
 }
 

@@ -92,7 +92,8 @@ final class Terminal: @unchecked Sendable {
     func say(_ text: String) {
         let offset = Server.monotonicMilliseconds() - began
         let rest = String(offset % 1_000)
-        print("\(offset / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)  \(text)")
+        // Names and reasons are of somebody else's making.
+        print("\(offset / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)  \(TextTable.visible(text))")
         fflush(nil)
     }
 

@@ -29,6 +29,32 @@ public enum SecretFile {
         return bytes
     }
 
+    /// What is odd about a secret as it was read: the traces of an editor or a shell, which nobody meant.
+    ///
+    /// It is used as it is all the same, but whoever signs with the secret proper is refused, and nothing says why.
+    ///
+    /// - Returns: a part of a sentence, `ends with a carriage return`; `nil` for a secret without such traces.
+    public static func oddity(of secret: [UInt8]) -> String? {
+        if secret.starts(with: [0xEF, 0xBB, 0xBF]) { return "begins with a byte order mark" }
+        if secret.starts(with: [0xFF, 0xFE]) || secret.starts(with: [0xFE, 0xFF]) { return "is UTF-16" }
+        func isBlank(_ byte: UInt8?) -> Bool { byte.map { [0x09, 0x0A, 0x20].contains($0) } ?? false }
+        if secret.last == 0x0D { return "ends with a carriage return, as files from Windows do" }
+        if isBlank(secret.last) { return "ends with a blank or an empty line" }
+        return isBlank(secret.first) ? "begins with a blank or an empty line" : nil
+    }
+
+    /// A path as it may be shown: what stands in a path's place may be the secret itself.
+    ///
+    /// - Returns: the path where such a file is there, or a folder that it leads through; else asterisks.
+    public static func shown(_ path: String) -> String {
+        var folder = path[...]
+        while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
+            folder = folder[..<slash]
+            if folder.contains(where: { $0 != "/" && $0 != "." }), access(String(folder), F_OK) == 0 { return path }
+        }
+        return access(path, F_OK) == 0 ? path : "******"
+    }
+
     /// Reads a file's secret, or makes a random one and keeps it there.
     ///
     /// The file appears at once and whole, with mode 0600, so that of two processes that start together both read the same:
@@ -58,7 +84,8 @@ public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible
     /// One line that names the path and says what is wrong, without the file's contents.
     public var description: String {
         switch self {
-        case .cannot(let what, let path, let code): "cannot \(what) \(path): \(String(cString: strerror(code)))"
+        case .cannot(let what, let path, let code):
+            "cannot \(what) \(SecretFile.shown(path)): \(String(cString: strerror(code)))"
         case .empty(let path): "\(path) is empty; it must hold the secret"
         case .tooLarge(let path): "\(path) has more than \(SecretFile.maximumByteCount) bytes; that is no secret"
         }

@@ -31,7 +31,9 @@ struct RinglineCommand: ParsableCommand {
             try checkOutput()
         } catch {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
-            Complaint(message(for: error)).show()
+            // A key that was given in the place of its file would be quoted.
+            let text = message(for: error)
+            Complaint(text.firstRange(of: "-----BEGIN").map { "\(text[..<$0.lowerBound])******" } ?? text).show()
             exit(withError: ExitCode.validationFailure)
         }
     }

@@ -109,6 +109,12 @@ struct MountTableTests {
     )
     func kinds(_ path: String, _ kind: String) { #expect(table.kind(of: path) == kind) }
 
+    @Test("knows what is mounted by itself, as a container's secret is")
+    func mountPoints() {
+        #expect(table.isMountPoint("/srv/my data") && table.isMountPoint("/"))
+        #expect(!table.isMountPoint("/srv/my data/ringline") && !table.isMountPoint("/srv/my"))
+    }
+
     @Test("says nothing where there is none")
     func none() { #expect(MountTable([]).kind(of: "/") == nil) }
 }

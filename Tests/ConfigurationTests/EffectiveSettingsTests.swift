@@ -47,6 +47,9 @@ struct EffectiveSettingsTests {
             #expect(!text.contains("hunter2") && text.contains("******"))
         }
         #expect(try SettingsSource(flags: [name: ["/dev/null"]]).effective().contains("/dev/null"))
+        // Whoever mistyped a path wants to see it.
+        let missing = try SettingsSource(flags: [name: ["/usr/none/secret"]]).effective()
+        #expect(missing.contains("/usr/none/secret (no such file)"))
     }
 }
 

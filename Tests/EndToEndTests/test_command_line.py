@@ -1,8 +1,10 @@
 """`ringline` as an operator meets it (issue 2, part 8)."""
 
+import contextlib
 import os
 import socket
 import subprocess
+import threading
 import time
 
 import httpx
@@ -273,6 +275,57 @@ def test_listen_addresses_may_come_from_the_environment(tmp_path):
         process.stdout.close()
 
 
+@pytest.mark.parametrize("option", ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"])
+@pytest.mark.parametrize("secret", ["hunter2", "hunter2/ab+cd==", "/hunter2"])
+def test_a_secret_in_the_place_of_its_file_is_not_shown(tmp_path, certificate, option, secret):
+    others = {
+        "apns-key-file": ["--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"],
+        "tls-key": ["--tls-cert", certificate / "c.pem"],
+        "turn-secret-file": ["--turn-url", "turn:a"],
+    }.get(option, [])
+    for command in (serve, lambda folder, *options: run("doctor", "--offline", "--data", folder / "d", *options)):
+        result = command(tmp_path, f"--{option}", secret, *others)
+        assert result.returncode == 1
+        assert f"--{option}" in result.stdout + result.stderr
+        assert "hunter2" not in result.stdout + result.stderr
+
+
+def test_a_key_in_the_place_of_its_file_is_not_shown_either(tmp_path):
+    result = serve(tmp_path, "--apns-key-file", "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----")
+    assert result.returncode == 64 and "hunter2" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "bytes, words",
+    [(b"%s\r\n", "carriage return"), (b"\xef\xbb\xbf%s", "byte order mark"), (b"%s \n", "blank"), (b"%s\n\n", "empty line")],
+)
+def test_what_an_editor_left_in_a_secret_is_warned_of(make_server, tmp_path, bytes, words):
+    path = tmp_path / "secret"
+    path.write_bytes(bytes % b"a secret of thirty-two bytes....")
+    server = make_server("--jwt-secret-file", path, "--turn-secret-file", path, "--turn-url", "turn:127.0.0.1:9")
+    for option in ("--jwt-secret-file", "--turn-secret-file"):
+        (line,) = [line for line in server.errors().splitlines() if option in line]
+        assert " warning " in line and words in line and "thirty-two" not in line
+    path.write_bytes(b"a secret of thirty-two bytes....\n")
+    assert "--jwt-secret-file" not in make_server("--jwt-secret-file", path).errors()
+
+
+@pytest.mark.parametrize(
+    "command", [["explain"], ["config", "--listen"], ["calls", "--data"], ["health", "--admin"], ["calls", "--limit"]]
+)
+def test_what_is_quoted_does_not_steer_the_terminal(command, tmp_path):
+    result = run(*command, "a\x1b[31mb\nc\x9bd", cwd=tmp_path)
+    assert result.returncode and "\x1b" not in result.stderr and "\x9b" not in result.stderr
+    one_clear_line(result, "a\N{REPLACEMENT CHARACTER}[31mb")
+
+
+def test_output_that_cannot_be_written_is_a_failure(tmp_path):
+    with open("/dev/full", "w") as full:
+        command = [str(binary()), "token", "--user", "11", "--data", str(tmp_path / "d")]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=clean_environment())
+    assert result.returncode == 1 and "cannot be written" in result.stderr
+
+
 # Tokens
 
 
@@ -325,9 +378,87 @@ def test_health_tells_by_its_exit_code(server):
     assert result.returncode != 0 and result.stderr
 
 
-def test_health_takes_an_empty_variable_for_none():
-    """As `serve` does, and compose files have them."""
-    assert "--admin" not in run("health", environment={"RINGLINE_ADMIN_LISTEN": ""}).stderr
+def test_health_finds_a_server_by_name_and_takes_an_empty_variable_for_none(server, tmp_path):
+    port = server.admin_url.rpartition(":")[2]
+    assert run("health", "--admin", f"http://localhost:{port}").returncode == 0
+    result = run("health", environment={"RINGLINE_ADMIN_LISTEN": ""})
+    assert "127.0.0.1:9090" in result.stderr or result.returncode == 0
+    one_clear_line(run("health", environment={"RINGLINE_ADMIN_LISTEN": "none"}), "no admin listener")
+
+
+@contextlib.contextmanager
+def listener(answer):
+    """Something else than a server of ours: its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve_all():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection = listening.accept()[0]
+                    threading.Thread(target=serve_one, args=(connection,), daemon=True).start()
+
+        def serve_one(connection):
+            with connection, contextlib.suppress(OSError):
+                connection.recv(4096)
+                answer(connection)
+
+        threading.Thread(target=serve_all, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def silent(connection):
+    time.sleep(60)
+
+
+def drips(connection):
+    for _ in range(120):
+        connection.sendall(b"x")
+        time.sleep(0.5)
+
+
+def rubbish(connection):
+    connection.sendall(b"\x1b[31m\x00\xff rubbish\r\n" * 10)
+
+
+def hangs_up(connection):
+    pass
+
+
+@pytest.mark.parametrize("answer", [silent, drips, rubbish, hangs_up])
+def test_a_server_that_is_none_is_one_line_within_seconds(answer, tmp_path):
+    with listener(answer) as port:
+        began = time.monotonic()
+        result = run("health", "--admin", f"http://127.0.0.1:{port}")
+        one_clear_line(result, "no answer", str(port))
+        assert time.monotonic() - began < 8
+        result = run("call", "--url", f"ws://127.0.0.1:{port}/ws", "--token", "x", "--to", "10", seconds=14)
+        one_clear_line(result)
+        assert not result.stdout
+
+
+def test_whoever_gives_up_before_there_is_an_answer_is_let_go(tmp_path):
+    with listener(silent) as port:
+        command = [str(binary()), "answer", "--url", f"ws://127.0.0.1:{port}/ws", "--token", "x"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=clean_environment())
+        time.sleep(1)
+        process.terminate()
+        _, errors = process.communicate(timeout=5)
+        assert process.returncode == 1 and errors.count("\n") == 1
+
+
+def test_a_callers_name_does_not_steer_the_callees_terminal(world):
+    token = world.token("10")
+    command = [str(binary()), "answer", "--url", world.server.ws_url, "--token", token, "--once"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean_environment()) as process:
+        taro = world.phone("11")
+        for line in process.stdout:
+            assert "\x1b" not in line
+            if "waiting for calls" in line:
+                taro.ring("10", "c-1", displayName="Ta\x1b[31mro\nforged")
+            elif "offer" in line:
+                assert "(Ta\N{REPLACEMENT CHARACTER}[31mro\N{REPLACEMENT CHARACTER}forged)" in line
+                taro.ask(type="end", callId="c-1")
 
 
 def test_the_server_says_nothing_of_the_calls_content_in_its_log(world):

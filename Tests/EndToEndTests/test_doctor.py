@@ -1,8 +1,11 @@
 """`ringline doctor`: what would not work is said before it does not work, with what helps."""
 
 import datetime
+import os
+import pathlib
 import resource
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -35,6 +38,8 @@ def doctor(tmp_path, *options, code=None, **more) -> dict[str, tuple[str, str]]:
         subject, _, text = rest.strip().partition(": ")
         assert grade in ("ok", "warning", "error"), line
         findings.setdefault(subject, (grade, text))
+    for subject, (grade, text) in findings.items():
+        assert grade == "ok" or " Fix: " in text, f"{subject}: {text}"
     errors = [subject for subject, (grade, _) in findings.items() if grade == "error"]
     assert result.returncode == (1 if errors else 0), result.stdout + result.stderr
     assert not result.stderr, result.stderr
@@ -195,3 +200,31 @@ def test_a_turn_server_with_another_secret_is_an_error(coturn, tmp_path):  # noq
 def test_a_turn_server_that_is_not_there_is_an_error(secret_file, tmp_path):  # noqa: F811
     options = ["--turn-secret-file", secret_file, "--turn-url", "turn:127.0.0.1:9?transport=tcp"]
     assert doctor(tmp_path, *options, code=1)["TURN turn:127.0.0.1:9?transport=tcp"][0] == "error"
+
+
+def test_a_secret_that_everybody_can_read_is_warned_of(tmp_path):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        os.chmod(folder, 0o755)
+        path = pathlib.Path(folder) / "secret"
+        path.write_text(KEY)
+        os.chmod(path, 0o644)
+        grade, text = doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"]
+        assert grade == "warning" and str(path) in text and "chmod 600" in text
+        os.chmod(path, 0o640)
+        assert doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"][0] == "ok"
+        os.chmod(path, 0o644)
+        os.chmod(folder, 0o700)
+        assert doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"][0] == "ok", "nobody gets that far"
+
+
+def test_a_secret_with_a_line_end_of_windows_is_warned_of(tmp_path):
+    path = tmp_path / "secret"
+    path.write_bytes(KEY.encode() + b"\r\n")
+    grade, text = doctor(tmp_path, "--jwt-secret-file", path, code=0)["JWT keys"]
+    assert grade == "warning" and "carriage return" in text
+
+
+def test_a_folder_that_is_yet_to_be_made_in_memory_is_warned_of(tmp_path):
+    grade, text = doctor(tmp_path, "--data", f"/dev/shm/{tmp_path.name}/none", code=0)["data folder"]
+    assert grade == "warning" and "tmpfs" in text
+    assert doctor(tmp_path, "--data", "", code=1)["settings"][0] == "error"

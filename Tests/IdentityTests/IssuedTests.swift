@@ -203,6 +203,32 @@ struct SecretFileTests {
         }
     }
 
+    @Test(
+        "shows the traces that an editor or a shell left in it",
+        arguments: [
+            ("s3cret", nil), ("\u{FEFF}s3cret", "byte order mark"), ("s3cret\r", "carriage return"),
+            ("s3cret\n", "empty line"), ("s3cret ", "blank"), ("\ts3cret", "begins with a blank"), ("s3 cret", nil),
+        ] as [(String, String?)]
+    )
+    func oddity(_ secret: String, _ word: String?) {
+        let oddity = SecretFile.oddity(of: Array(secret.utf8))
+        #expect(oddity.map { word.map($0.contains) ?? false } ?? (word == nil), "\(oddity ?? "nothing")")
+        #expect(oddity?.contains("s3cret") != true)
+        #expect(SecretFile.oddity(of: [0xFF, 0xFE, 0x73, 0]) == "is UTF-16")
+    }
+
+    @Test(
+        "is named where its path leads somewhere, and not where the path may be the secret itself",
+        arguments: [
+            ("/usr/none/secret", true), ("/usr/secret", true), ("/dev/null", true), ("/usr/../usr/none", true),
+            ("s3cret", false), ("./s3cret", false), ("/s3cret", false), ("s3/cret+w==", false), ("", false),
+            ("-----BEGIN PRIVATE KEY-----\ns3/cret", false), ("../s3cret", false), ("//s3cret", false),
+        ]
+    )
+    func shown(_ path: String, _ isShown: Bool) {
+        #expect(SecretFile.shown(path) == (isShown ? path : "******"))
+    }
+
     @Test("of a data folder is made once, for its owner only, and read from then on")
     func kept() async throws {
         try await inFolder { folder in

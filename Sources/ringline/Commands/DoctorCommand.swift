@@ -36,7 +36,13 @@ struct DoctorCommand: ParsableCommand {
             let now = Int64(Server.wallClockMilliseconds())
             Doctor(settings: settings, bundles: bundle, usesNetwork: !offline, now: now).examine(say)
         } catch {
-            say(.error("settings", error.description))
+            say(
+                .error(
+                    "settings",
+                    error.description,
+                    fix: "see 'ringline serve --help'; 'ringline config' says where it is set"
+                )
+            )
         }
         if errors > 0 { throw ExitCode(1) }
     }

@@ -8,9 +8,9 @@ struct CoturnCredentials: RelayIssuer {
     private let urls: [String]
     private let ttlSeconds: Int64
 
-    /// Reads the secret, once.
-    init(_ turn: ServeSettings.TURN) throws(Complaint) {
-        secret = try Keys.read(turn.secretFile, for: "turn-secret-file")
+    /// Reads the secret, once; `warn` gets what is odd about it.
+    init(_ turn: ServeSettings.TURN, warn: (String) -> Void) throws(Complaint) {
+        secret = try Keys.secret(turn.secretFile, for: "turn-secret-file", warn: warn)
         urls = turn.urls
         ttlSeconds = turn.ttlSeconds
     }

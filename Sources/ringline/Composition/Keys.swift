@@ -14,8 +14,8 @@ struct Keys {
     let warnings: [String]
 
     init(_ settings: ServeSettings) throws(Complaint) {
-        var sources = try Self.configured(settings)
         var warnings: [String] = []
+        var sources = try Self.configured(settings) { warnings.append($0) }
         if sources.isEmpty {
             guard !settings.isInMemory else {
                 throw Complaint("--data :memory: keeps no development key: give --jwt-secret-file or another key")
@@ -42,10 +42,16 @@ struct Keys {
     }
 
     /// The keys that the settings name, each checked; empty when they name none.
-    static func configured(_ settings: ServeSettings) throws(Complaint) -> [TokenKeySource] {
+    ///
+    /// `warn` gets what is odd about them and does not stop the start.
+    static func configured(
+        _ settings: ServeSettings,
+        warn: (String) -> Void
+    ) throws(Complaint) -> [TokenKeySource] {
         var sources: [TokenKeySource] = []
         if let path = settings.jwtSecretFile {
-            sources.append(try checked(.secret(try read(path, for: "jwt-secret-file")), "--jwt-secret-file", path))
+            let secret = try secret(path, for: "jwt-secret-file", warn: warn)
+            sources.append(try checked(.secret(secret), "--jwt-secret-file", path))
         }
         if let path = settings.jwtPublicKeyFile {
             let pem = String(decoding: try read(path, for: "jwt-public-key-file"), as: UTF8.self)
@@ -81,6 +87,15 @@ struct Keys {
         do throws(SecretFileError) { return try SecretFile.read(path) } catch {
             throw Complaint("--\(setting): \(error.description)")
         }
+    }
+
+    /// Reads a secret whose every byte counts; `warn` gets what is odd about it.
+    static func secret(_ path: String, for setting: String, warn: (String) -> Void) throws(Complaint) -> [UInt8] {
+        let bytes = try read(path, for: setting)
+        if let oddity = SecretFile.oddity(of: bytes) {
+            warn("the secret of --\(setting) \(path) \(oddity), and is used as it is")
+        }
+        return bytes
     }
 
     private static func folderKey(

@@ -25,7 +25,10 @@ struct Launch {
         let log = Log.make(threshold, asJSON: settings.logsJSON)
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let keys = try Keys(settings)
-        let relay = try settings.turn.map { turn throws(Complaint) in try CoturnCredentials(turn) }
+        var warnings = settings.warnings + keys.warnings
+        let relay = try settings.turn.map { turn throws(Complaint) in
+            try CoturnCredentials(turn) { warnings.append($0) }
+        }
         let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
         let renewal = settings.tls.map { files in
             CertificateRenewal(files, log) { [weak gateway] certificate in gateway?.serve(certificate) }
@@ -43,10 +46,15 @@ struct Launch {
         } catch ServerError.badCertificate(_, let reason) {
             let files = settings.tls.map { "--tls-cert \($0.certificatePath), --tls-key \($0.keyPath)" } ?? ""
             throw Complaint("\(files): cannot be used together: \(reason)")
+        } catch ServerError.unreadableFile(let path, let reason) {
+            let option = path == settings.tls?.certificatePath ? "--tls-cert" : "--tls-key"
+            throw Complaint("\(option): cannot read \(SecretFile.shown(path)): \(reason)")
         } catch {
             throw Complaint("\(error)")
         }
-        for warning in settings.warnings + keys.warnings { log.warning("\(warning)") }
+        let descriptors = Doctor.descriptors(wanted: settings.maxConnections)
+        if descriptors.grade == .error { warnings.append(descriptors.text) }
+        for warning in warnings { log.warning("\(warning)") }
         if settings.apns == nil {
             log.warning("there is no APNs key: pushes are only logged, and sleeping phones do not ring")
         }
@@ -138,12 +146,10 @@ struct Launch {
     /// What Apple's service wants to know of us; there must be a key.
     func apnsConfiguration() throws(Complaint) -> APNsConfiguration {
         guard let apns = settings.apns else { throw Complaint("there is no --apns-key-file") }
-        guard let data = FileManager.default.contents(atPath: apns.keyFile),
-            let key = String(data: data, encoding: .utf8)
-        else { throw Complaint("--apns-key-file \(apns.keyFile): cannot be read") }
+        let key = try Keys.read(apns.keyFile, for: "apns-key-file")
         do {
             return try APNsConfiguration(
-                key: key,
+                key: String(decoding: key, as: UTF8.self),
                 keyID: apns.keyID,
                 teamID: apns.teamID,
                 endpoints: .init(sandbox: apns.sandbox, production: apns.production),

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Identity
 
 extension SettingsSource {
     /// Where a setting's value comes from.
@@ -18,8 +19,8 @@ extension SettingsSource {
 
     /// Every setting in three columns: its name, its value, where that comes from.
     ///
-    /// Secrets stand in files, of which only the path is shown. Where there is no such file, the value may be the secret
-    /// itself, given in the wrong place: then nothing of it is shown.
+    /// Secrets stand in files, of which only the path is shown. What leads nowhere may be the secret itself, given in the
+    /// wrong place: then nothing of it is shown.
     func effective() throws(Complaint) -> String {
         var rows: [[String]] = []
         for setting in Setting.all {
@@ -38,7 +39,7 @@ extension SettingsSource {
     }
 
     private static func shown(_ value: String, of setting: Setting) -> String {
-        guard setting.holdsSecret, !FileManager.default.fileExists(atPath: value) else { return value }
-        return "****** (no such file)"
+        guard setting.holdsSecret else { return value }
+        return FileManager.default.fileExists(atPath: value) ? value : "\(SecretFile.shown(value)) (no such file)"
     }
 }

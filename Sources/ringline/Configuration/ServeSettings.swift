@@ -55,6 +55,7 @@ struct ServeSettings {
         listen = try source.address("listen")
         admin = try source.value("admin-listen") == "none" ? nil : source.address("admin-listen")
         data = try source.value("data") ?? "./data"
+        guard !data.isEmpty else { throw Complaint("\(source.origin(of: "data")): must name a folder") }
         waitsForData = try source.value("wait-for-data") == "0" ? 0 : source.milliseconds("wait-for-data")
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")

@@ -49,13 +49,21 @@ extension Doctor {
                 fix: "make it, for the user that runs ringline"
             )
         }
-        return .ok(subject, "\(path) is not there yet, and can be made")
+        // What will not do there is said before the folder is made; what is well is said of it when it is there.
+        let there = Self.realPath(parent).map { Self.fileSystem(MountTable().kind(of: $0), path) }
+        guard let there, there.grade != .ok else {
+            return .ok(subject, "\(path) is not there yet, and can be made")
+        }
+        return there
     }
 
     /// What a kind of file system means for a database whose locks and whose `fsync` must hold.
     static func fileSystem(_ kind: String?, _ path: String) -> Finding {
         let subject = "data folder"
-        guard let kind else { return .warning(subject, "\(path): on what file system it lies cannot be told") }
+        guard let kind else {
+            let fix = "look at it with findmnt: a disk of this machine is wanted"
+            return .warning(subject, "\(path): on what file system it lies cannot be told", fix: fix)
+        }
         let network = [
             "nfs", "cifs", "smb", "fuse", "9p", "ceph", "afs", "glusterfs", "lustre", "gfs", "ocfs", "vboxsf",
         ]
@@ -86,7 +94,8 @@ extension Doctor {
             return .ok("database", "it is there and can be read")
         } catch {
             return error.message.contains("older ringline")
-                ? .warning("database", error.message) : .error("database", error.message)
+                ? .warning("database", error.message, fix: "the next start brings it up to date; back it up before")
+                : .error("database", error.message, fix: "put a back-up in its place, or look who may read it")
         }
     }
 

@@ -56,11 +56,11 @@ extension Doctor {
         case .answered(let status, let reason, _):
             let said = "answers \(status)\(reason.map { " \($0)" } ?? "")"
             return status >= 500 || status == 429
-                ? .warning(subject, said, fix: hint)
+                ? .warning(subject, said, fix: hint ?? "ask again in a while")
                 : .error(subject, said, fix: hint ?? "see Apple's table of reasons")
         case .unreachable(let why):
             return .warning(subject, "could not be asked: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
-        case .cancelled, .onlyLogged: return .warning(subject, "was not asked")
+        case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "ask again")
         }
     }
 
@@ -92,19 +92,27 @@ extension Doctor {
             return [.warning("TURN", "there is none: calls between strict networks get no media", fix: fix)]
         }
         let secret: [UInt8]
-        do { secret = try Keys.read(turn.secretFile, for: "turn-secret-file") } catch {
-            return [.error("TURN", error.description)]
+        var findings: [Finding] = []
+        do throws(Complaint) {
+            secret = try Keys.secret(turn.secretFile, for: "turn-secret-file") { oddity in
+                findings.append(.warning("TURN", oddity, fix: Self.secretFix))
+            }
+        } catch {
+            return [.error("TURN", error.description, fix: "put coturn's static-auth-secret into that file")]
         }
         let credential = TurnCredential(user: "doctor", secret: secret, ttlSeconds: turn.ttlSeconds, now: now / 1_000)
-        guard usesNetwork else { return [.ok("TURN", "a credential can be made")] }
-        return turn.urls.compactMap { url in
-            guard let server = TurnProbe.Address(url) else { return nil }
-            guard !server.isTLS else {
-                let said = reaches(server) ? "is listened on; TLS was not tried" : "nothing listens there"
-                return reaches(server) ? .warning("TURN \(url)", said) : .error("TURN \(url)", said, fix: Self.turnFix)
+        guard usesNetwork else { return findings + [.ok("TURN", "a credential can be made")] }
+        return findings
+            + turn.urls.compactMap { url in
+                guard let server = TurnProbe.Address(url) else { return nil }
+                guard !server.isTLS else {
+                    guard reaches(server) else {
+                        return .error("TURN \(url)", "nothing listens there", fix: Self.turnFix)
+                    }
+                    return .warning("TURN \(url)", "is listened on; TLS was not tried", fix: "try it with a client")
+                }
+                return Self.finding(TurnProbe(server: server, credential: credential).run(), url)
             }
-            return Self.finding(TurnProbe(server: server, credential: credential).run(), url)
-        }
     }
 
     private func reaches(_ server: TurnProbe.Address) -> Bool {
@@ -130,7 +138,9 @@ extension Doctor {
                 fix:
                     "--turn-secret-file must hold coturn's static-auth-secret (with use-auth-secret), and both clocks agree"
             )
-        case .refused(let code, let reason): return .error(subject, "refuses an allocation: \(code) \(reason)")
+        case .refused(let code, let reason):
+            let fix = "its log says why: the quota, the ports and the addresses that it may use"
+            return .error(subject, "refuses an allocation: \(code) \(reason)", fix: fix)
         case .silent(let why): return .error(subject, why, fix: turnFix)
         }
     }

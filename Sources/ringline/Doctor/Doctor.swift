@@ -1,5 +1,4 @@
 import Crypto
-import FoundationEssentials
 import Glibc
 import LibWebSockets
 
@@ -15,11 +14,14 @@ struct Doctor {
 
     /// All findings, in the order in which they are worth reading; `say` is told of each at once.
     func examine(_ say: (Finding) -> Void) {
-        for warning in settings.warnings { say(.warning("settings", warning)) }
+        for warning in settings.warnings {
+            say(.warning("settings", warning, fix: "spell it as 'ringline config --table' does, or take it away"))
+        }
         if settings.warnings.isEmpty { say(.ok("settings", "read, and every one makes sense")) }
         say(jwtKeys())
+        for finding in secretFiles() { say(finding) }
         for finding in dataFolder() { say(finding) }
-        say(descriptors())
+        say(Self.descriptors(wanted: settings.maxConnections))
         for finding in certificate() { say(finding) }
         examineAPNs(say)
         for finding in turn() { say(finding) }
@@ -31,7 +33,8 @@ struct Doctor {
         let subject = "JWT keys"
         let fix = "give --jwt-secret-file, --jwt-public-key-file or --jwks-file, with your backend's key"
         do throws(Complaint) {
-            let sources = try Keys.configured(settings)
+            var oddities: [String] = []
+            let sources = try Keys.configured(settings) { oddities.append($0) }
             guard !sources.isEmpty else {
                 if settings.isInMemory {
                     return .error(subject, "there is none", fix: fix)
@@ -39,18 +42,24 @@ struct Doctor {
                 let text = "none is configured: tokens are checked with the data folder's development key"
                 return .warning(subject, text, fix: fix)
             }
-            let warnings = try Keys.warnings(of: sources)
-            guard warnings.isEmpty else { return .warning(subject, warnings.joined(separator: "; ")) }
+            let warnings = oddities + (try Keys.warnings(of: sources))
+            guard warnings.isEmpty else {
+                return .warning(subject, warnings.joined(separator: "; "), fix: Self.secretFix)
+            }
             return .ok(subject, sources.count == 1 ? "loaded" : "\(sources.count) sources loaded")
         } catch { return .error(subject, error.description, fix: "put the right file in its place") }
     }
 
+    static let secretFix =
+        "the file must hold the secret alone, 32 random bytes or more, and no line end or blank that is not its own"
+
     // MARK: Descriptors
 
-    private func descriptors() -> Finding {
+    /// What this process' hard limit means for so many sessions.
+    static func descriptors(wanted: Int?) -> Finding {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        return Self.descriptors(hard: Int(clamping: limit.rlim_max), wanted: settings.maxConnections)
+        return descriptors(hard: Int(clamping: limit.rlim_max), wanted: wanted)
     }
 
     /// What a hard limit means for so many sessions; the server raises its soft limit by itself.
@@ -83,14 +92,11 @@ struct Doctor {
             ]
         }
         let certificate: Certificate
-        do {
-            certificate = try Certificate(pem: try Self.text(of: tls.certificatePath))
-        } catch {
-            let text = "--tls-cert \(tls.certificatePath): \(error)"
-            return [.error(subject, text, fix: "a PEM chain, the server's own first")]
+        do throws(Complaint) { certificate = try Self.certificate(tls) } catch {
+            return [.error(subject, error.description, fix: "a PEM chain, the server's own first")]
         }
-        do {
-            guard try certificate.fits(privateKey: try Self.text(of: tls.keyPath)) else {
+        do throws(Complaint) {
+            guard try Self.fits(certificate, tls) else {
                 return [
                     .error(
                         subject,
@@ -99,7 +105,7 @@ struct Doctor {
                     )
                 ]
             }
-        } catch { return [.error(subject, "--tls-key \(tls.keyPath): \(error)", fix: "its PEM, without a passphrase")] }
+        } catch { return [.error(subject, error.description, fix: "its PEM, without a passphrase")] }
         return [Self.validity(from: certificate.notBeforeSeconds, until: certificate.notAfterSeconds, at: now / 1_000)]
     }
 
@@ -118,10 +124,17 @@ struct Doctor {
         return .ok(subject, "belongs to its key and is good until \(date(until))")
     }
 
-    // MARK: Small things
+    private static func certificate(_ tls: ServerConfiguration.TLS) throws(Complaint) -> Certificate {
+        let pem = String(decoding: try Keys.read(tls.certificatePath, for: "tls-cert"), as: UTF8.self)
+        do throws(KeyError) { return try Certificate(pem: pem) } catch {
+            throw Complaint("--tls-cert \(tls.certificatePath): \(error)")
+        }
+    }
 
-    static func text(of path: String) throws(Complaint) -> String {
-        guard let data = FileManager.default.contents(atPath: path) else { throw Complaint("cannot be read") }
-        return String(decoding: data, as: UTF8.self)
+    private static func fits(_ certificate: Certificate, _ tls: ServerConfiguration.TLS) throws(Complaint) -> Bool {
+        let pem = String(decoding: try Keys.read(tls.keyPath, for: "tls-key"), as: UTF8.self)
+        do throws(KeyError) { return try certificate.fits(privateKey: pem) } catch {
+            throw Complaint("--tls-key \(tls.keyPath): \(error)")
+        }
     }
 }

@@ -12,18 +12,18 @@ struct Finding: Equatable {
     let grade: Grade
     let subject: String
     let text: String
-    /// What to do about it.
+    /// What to do about it; `nil` where nothing is to be done.
     let fix: String?
 
     static func ok(_ subject: String, _ text: String) -> Finding {
         Finding(grade: .ok, subject: subject, text: text, fix: nil)
     }
 
-    static func warning(_ subject: String, _ text: String, fix: String? = nil) -> Finding {
+    static func warning(_ subject: String, _ text: String, fix: String) -> Finding {
         Finding(grade: .warning, subject: subject, text: text, fix: fix)
     }
 
-    static func error(_ subject: String, _ text: String, fix: String? = nil) -> Finding {
+    static func error(_ subject: String, _ text: String, fix: String) -> Finding {
         Finding(grade: .error, subject: subject, text: text, fix: fix)
     }
 

@@ -32,6 +32,9 @@ struct MountTable {
         return best?.kind
     }
 
+    /// Whether something is mounted on this very path.
+    func isMountPoint(_ path: String) -> Bool { mounts.contains { $0.point == path } }
+
     private static func holds(_ point: String, _ path: String) -> Bool {
         point == "/" || path == point || path.hasPrefix(point + "/")
     }

@@ -1,0 +1,45 @@
+import FoundationEssentials
+import Glibc
+import Identity
+import LibWebSockets
+
+extension Doctor {
+    /// A line for each secret that every user of this machine can read; one for all where there is none such.
+    func secretFiles() -> [Finding] {
+        let subject = "secrets"
+        let named: [(String, String?)] = [
+            ("--jwt-secret-file", settings.jwtSecretFile), ("--apns-key-file", settings.apns?.keyFile),
+            ("--tls-key", settings.tls?.keyPath), ("--turn-secret-file", settings.turn?.secretFile),
+        ]
+        let made = [ServerKey.fileName, DevelopmentKey.fileName].map { ("", "\(settings.data)/\($0)") }
+        let files = named.compactMap { name, path in path.map { (name, $0) } } + (settings.isInMemory ? [] : made)
+        let there = files.filter { access($0.1, F_OK) == 0 }
+        guard !there.isEmpty else { return [] }
+        let open = there.filter { Self.isOpen(toAll: $0.1) }
+        guard !open.isEmpty else { return [.ok(subject, "no other user of this machine can read them")] }
+        return open.map { name, path in
+            let text = "\(name.isEmpty ? "" : "\(name) ")\(path) can be read by every user of this machine"
+            return .warning(subject, text, fix: "chmod 600, and let it belong to the user that runs ringline")
+        }
+    }
+
+    /// Whether every user can read a file, and every folder that leads to it lets them through.
+    ///
+    /// What is mounted there by itself is a container's secret, and in the container is nobody else.
+    static func isOpen(toAll path: String, _ mounts: MountTable = MountTable()) -> Bool {
+        guard let found = realpath(path, nil) else { return false }
+        defer { free(found) }
+        var place = String(cString: found)
+        guard allows(place, 0o004), !mounts.isMountPoint(place) else { return false }
+        while let slash = place.lastIndex(of: "/") {
+            place = String(place[..<slash])
+            guard allows(place.isEmpty ? "/" : place, 0o001) else { return false }
+        }
+        return true
+    }
+
+    private static func allows(_ path: String, _ bit: mode_t) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & bit != 0
+    }
+}

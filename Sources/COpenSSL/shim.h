@@ -28,3 +28,14 @@ static const char *const ringline_param_rsa_e = OSSL_PKEY_PARAM_RSA_E;
 static const char *const ringline_param_group = OSSL_PKEY_PARAM_GROUP_NAME;
 static const char *const ringline_param_public = OSSL_PKEY_PARAM_PUB_KEY;
 static const char *const ringline_p256 = SN_X9_62_prime256v1;
+
+/* Macros over SSL_CTX_ctrl and SSL_ctrl, which Swift cannot import. */
+static inline int ringline_tls_at_least_12(SSL_CTX *context) {
+    return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+}
+
+/* For whom the certificate must be; a name, and no address, is also sent with the greeting (RFC 6066, section 3). */
+static inline int ringline_tls_expect(SSL *session, const char *host) {
+    if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session), host)) return 1;
+    return SSL_set1_host(session, host) && SSL_set_tlsext_host_name(session, host);
+}

@@ -76,6 +76,15 @@ struct DoctorTests {
         #expect(Doctor.finding(.unreachable("x"), .sandbox, topic: nil).grade == .warning)
     }
 
+    @Test("says what helps with a TURN server whose certificate phones refuse")
+    func turnCertificate() {
+        func finding(_ fault: String?) -> Finding {
+            Doctor.finding(.init(result: .allocated(lifetimeSeconds: 600), certificateFault: fault), "turns:a")
+        }
+        #expect(finding(nil) == .ok("TURN turns:a", "granted an allocation for 600 s"))
+        #expect(finding("self-signed").grade == .warning && finding("self-signed").text.contains("self-signed"))
+    }
+
     @Test("writes a line each, without control characters")
     func lines() {
         #expect(Finding.ok("a", "b").line == "ok       a: b")
@@ -174,6 +183,7 @@ struct STUNMessageTests {
             ("turn:a.example:1?transport=udp", "a.example", 1, false, false),
             ("turn:a.example:1?transport=tcp", "a.example", 1, true, false),
             ("turns:a.example", "a.example", 5_349, true, true),
+            ("turns:a.example?transport=udp", "a.example", 5_349, true, true),
             ("turn:[::1]:2", "::1", 2, false, false), ("turn:[::1]", "::1", 3_478, false, false),
         ]
     )
@@ -181,6 +191,7 @@ struct STUNMessageTests {
         let address = try #require(TurnProbe.Address(url))
         #expect(address.host == host && address.port == port)
         #expect(address.isTCP == isTCP && address.isTLS == isTLS)
+        #expect(address.isDTLS == url.hasSuffix("a.example?transport=udp"))
         #expect(TurnProbe.Address("stun:a.example") == nil)
     }
 }

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from test_command_line import certificate, run  # noqa: F401 - a fixture
 from test_push import register
-from test_turn import coturn, secret_file  # noqa: F401 - fixtures
+from test_turn import coturn, secret_file, turn_server  # noqa: F401 - fixtures
 
 KEY = "a secret of thirty-two bytes...."
 
@@ -200,6 +200,35 @@ def test_a_turn_server_with_another_secret_is_an_error(coturn, tmp_path):  # noq
 def test_a_turn_server_that_is_not_there_is_an_error(secret_file, tmp_path):  # noqa: F811
     options = ["--turn-secret-file", secret_file, "--turn-url", "turn:127.0.0.1:9?transport=tcp"]
     assert doctor(tmp_path, *options, code=1)["TURN turn:127.0.0.1:9?transport=tcp"][0] == "error"
+
+
+@pytest.fixture(scope="module")
+def secure_coturn(tmp_path_factory, certificate):  # noqa: F811
+    """A TURN server that speaks TLS, with a certificate of nobody's: (its port, the certificate)."""
+    with turn_server(tmp_path_factory.mktemp("coturn-tls"), certificate) as port:
+        yield port, certificate / "c.pem"
+
+
+def test_an_allocation_is_taken_over_tls_and_the_certificate_looked_at(secure_coturn, secret_file, tmp_path):  # noqa: F811
+    port, trusted = secure_coturn
+    url = f"turns:localhost:{port}?transport=tcp"
+    options = ["--turn-secret-file", secret_file, "--turn-url", url]
+    grade, text = doctor(tmp_path, *options, code=0)[f"TURN {url}"]
+    assert grade == "warning" and "granted an allocation" in text and "not trusted" in text
+    found = doctor(tmp_path, *options, code=0, environment={"SSL_CERT_FILE": str(trusted)})
+    assert found[f"TURN {url}"] == ("ok", "granted an allocation for 600 s")
+    other = tmp_path / "other"
+    other.write_text("another secret")
+    assert doctor(tmp_path, "--turn-secret-file", other, "--turn-url", url, code=1)[f"TURN {url}"][0] == "error"
+    udp = f"turns:localhost:{port}?transport=udp"
+    grade, text = doctor(tmp_path, "--turn-secret-file", secret_file, "--turn-url", udp, code=0)[f"TURN {udp}"]
+    assert grade == "warning" and "not tried" in text
+
+
+def test_a_port_without_tls_is_an_error_where_tls_is_said_to_be(server, secret_file, tmp_path):  # noqa: F811
+    url = f"turns:127.0.0.1:{server.port}"
+    grade, text = doctor(tmp_path, "--turn-secret-file", secret_file, "--turn-url", url, code=1)[f"TURN {url}"]
+    assert grade == "error" and "no TLS" in text
 
 
 def test_a_secret_that_everybody_can_read_is_warned_of(tmp_path):

@@ -1,6 +1,7 @@
 """Credentials for the TURN server (protocol, section 5): Debian's own coturn takes them, in a real allocation."""
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import os
@@ -45,10 +46,12 @@ def answers_stun(port: int) -> bool:
             return False
 
 
-@pytest.fixture(scope="module")
-def coturn(tmp_path_factory):
-    """A TURN server on the loopback with our secret, on a port of its own: the port."""
-    folder, port = tmp_path_factory.mktemp("coturn"), free_port()
+@contextlib.contextmanager
+def turn_server(folder, certificate=None):
+    """A TURN server on the loopback with our secret, on a port of its own: the port. With a certificate's folder it
+    speaks TLS there, too."""
+    port = free_port()
+    tls = [f"cert={certificate}/c.pem", f"pkey={certificate}/k.pem", f"tls-listening-port={free_port()}"]
     configuration = folder / "turnserver.conf"
     configuration.write_text(
         "\n".join(
@@ -60,7 +63,7 @@ def coturn(tmp_path_factory):
                 "use-auth-secret",
                 f"static-auth-secret={SECRET}",
                 "allow-loopback-peers",
-                "no-tls",
+                *(tls if certificate else ["no-tls"]),
                 "no-dtls",
                 "no-cli",
                 "no-rfc5780",
@@ -92,6 +95,13 @@ def coturn(tmp_path_factory):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(SECONDS)
+
+
+@pytest.fixture(scope="module")
+def coturn(tmp_path_factory):
+    """A TURN server on the loopback with our secret: its port."""
+    with turn_server(tmp_path_factory.mktemp("coturn")) as port:
+        yield port
 
 
 @pytest.fixture

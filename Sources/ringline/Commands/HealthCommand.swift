@@ -1,5 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
+import LibWebSockets
 
 /// Asks a server on this machine whether it is well: for containers, which have no curl.
 struct HealthCommand: ParsableCommand {
@@ -14,13 +15,16 @@ struct HealthCommand: ParsableCommand {
 
     func run() throws {
         do {
-            // An empty variable is none, as it is to `serve`.
+            // An empty variable is how compose files and units say "not set".
             let told = ProcessInfo.processInfo.environment["RINGLINE_ADMIN_LISTEN"].flatMap { $0.isEmpty ? nil : $0 }
+            guard admin != nil || told != "none" else {
+                throw Complaint("RINGLINE_ADMIN_LISTEN is none: there is no admin listener to ask")
+            }
             let text = admin ?? "http://\(told ?? "127.0.0.1:9090")"
             guard text.hasPrefix("http://"), let address = ListenAddress(String(text.dropFirst(7).prefix { $0 != "/" }))
             else { throw Complaint("--admin must be http://HOST:PORT, not '\(text)'") }
             let answer = try HealthQuestion(address).ask(ready ? "/readyz" : "/healthz")
-            print(answer.body)
+            print(TextTable.visible(answer.body))
             guard answer.status == 200 else { throw ExitCode(1) }
         } catch let complaint as Complaint {
             throw complaint.shown()
@@ -35,12 +39,14 @@ struct HealthQuestion {
     init(_ address: ListenAddress) { self.address = address }
 
     func ask(_ path: String) throws(Complaint) -> (status: Int, body: String) {
-        let socket: PlainSocket
-        do { socket = try PlainSocket(host: address.host, port: address.port) } catch { throw deserted }
-        let request = "GET \(path) HTTP/1.1\r\nHost: \(address.host)\r\nConnection: close\r\n\r\n"
+        let socket: ClientSocket
+        do { socket = try .connected(host: address.host, port: address.port) } catch { throw deserted }
+        let request = "GET \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n\r\n"
         guard socket.send(Array(request.utf8)) else { throw silent }
         var answer: [UInt8] = []
-        while answer.count < 65_536 {
+        // One that sends a byte now and then is not well either.
+        let end = Server.monotonicMilliseconds() + 3_000
+        while answer.count < 65_536, Server.monotonicMilliseconds() < end {
             let bytes = socket.receive()
             if bytes.isEmpty { break }
             answer += bytes
@@ -49,9 +55,13 @@ struct HealthQuestion {
         throw silent
     }
 
-    private var silent: Complaint { Complaint("no answer from http://\(address.host):\(address.port)") }
+    private var place: String {
+        (address.host.contains(":") ? "[\(address.host)]" : address.host) + ":\(address.port)"
+    }
 
-    private var deserted: Complaint { Complaint("nothing listens on http://\(address.host):\(address.port)") }
+    private var silent: Complaint { Complaint("no answer from http://\(place)") }
+
+    private var deserted: Complaint { Complaint("nothing listens on http://\(place)") }
 
     /// Status and body, once all has come.
     private static func parse(_ answer: [UInt8]) -> (status: Int, body: String)? {

@@ -105,28 +105,24 @@ extension Doctor {
         return findings
             + turn.urls.compactMap { url in
                 guard let server = TurnProbe.Address(url) else { return nil }
-                guard !server.isTLS else {
-                    guard reaches(server) else {
-                        return .error("TURN \(url)", "nothing listens there", fix: Self.turnFix)
-                    }
-                    return .warning("TURN \(url)", "is listened on; TLS was not tried", fix: "try it with a client")
+                guard !server.isDTLS else {
+                    return .warning("TURN \(url)", "was not tried: TLS over UDP", fix: "try transport=tcp as well")
                 }
                 return Self.finding(TurnProbe(server: server, credential: credential).run(), url)
             }
     }
 
-    private func reaches(_ server: TurnProbe.Address) -> Bool {
-        // Whether there is one is all that is asked.
-        (try? PlainSocket(host: server.host, port: server.port)) != nil
-    }
-
     private static let turnFix = "see that the server runs, and that its port and its relay ports are open"
 
     /// What came of an allocation.
-    static func finding(_ result: TurnProbe.Result, _ url: String) -> Finding {
+    static func finding(_ outcome: TurnProbe.Outcome, _ url: String) -> Finding {
         let subject = "TURN \(url)"
-        switch result {
+        switch outcome.result {
         case .allocated(let seconds):
+            if let fault = outcome.certificateFault {
+                let text = "granted an allocation, but its certificate is not trusted: \(fault)"
+                return .warning(subject, text, fix: "a certificate for that name, of an authority that phones know")
+            }
             return .ok(subject, "granted an allocation" + (seconds.map { " for \($0) s" } ?? ""))
         case .allocatedWithoutCredential:
             let fix = "use-auth-secret and static-auth-secret= in turnserver.conf"

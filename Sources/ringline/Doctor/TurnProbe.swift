@@ -12,11 +12,14 @@ struct TurnProbe {
         let port: Int
         let isTCP: Bool
         let isTLS: Bool
+        /// TLS over UDP, which is not spoken here.
+        let isDTLS: Bool
 
         init?(_ url: String) {
             guard let checked = ICEServerURL(url), checked.isRelay else { return nil }
             let parts = url.split(separator: "?", maxSplits: 1)
             isTLS = parts[0].hasPrefix("turns:")
+            isDTLS = isTLS && parts.count == 2 && parts[1] == "transport=udp"
             isTCP = isTLS || parts.count == 2 && parts[1] == "transport=tcp"
             var rest = parts[0].drop { $0 != ":" }.dropFirst()
             var port = isTLS ? 5_349 : 3_478
@@ -42,13 +45,36 @@ struct TurnProbe {
         case silent(String)
     }
 
+    /// What came of it, and why the server's certificate is not to be trusted.
+    struct Outcome: Equatable {
+        let result: Result
+        /// `nil` where it is trusted, and where there is none.
+        var certificateFault: String?
+    }
+
+    /// Asks at each of the server's addresses until one answers.
+    func run() -> Outcome {
+        let addresses: [ClientSocket.Address]
+        do { addresses = try ClientSocket.addresses(of: server.host, port: server.port) } catch {
+            return Outcome(result: .silent(error.description))
+        }
+        let place = "\(server.host), port \(server.port)"
+        var outcome = Outcome(result: .silent("nothing listens on \(place)"))
+        for address in addresses {
+            let socket = ClientSocket(to: address, isDatagram: !server.isTCP, timeoutMilliseconds: 1_000)
+            guard let socket else { continue }
+            guard !server.isTLS || socket.startTLS(host: server.host) else {
+                outcome = Outcome(result: .silent("no TLS on \(place)"))
+                continue
+            }
+            outcome = Outcome(result: ask(on: socket), certificateFault: socket.certificateFault)
+            guard case .silent = outcome.result else { break }
+        }
+        return outcome
+    }
+
     /// Asks twice: the first answer says in which realm, and with which nonce, the credential is to be shown.
-    func run() -> Result {
-        let socket: PlainSocket
-        do {
-            let (host, port, isDatagram) = (server.host, server.port, !server.isTCP)
-            socket = try PlainSocket(host: host, port: port, isDatagram: isDatagram, timeoutMilliseconds: 1_000)
-        } catch { return .silent(error.description) }
+    private func ask(on socket: ClientSocket) -> Result {
         let transport = STUNMessage.Attribute(name: .requestedTransport, value: [17, 0, 0, 0])
         guard let challenge = exchange(STUNMessage(.allocate, [transport]), on: socket) else {
             return .silent("no answer from \(server.host), port \(server.port), \(server.isTCP ? "TCP" : "UDP")")
@@ -80,7 +106,7 @@ struct TurnProbe {
     }
 
     /// Sends a request until its answer comes; over UDP three times, as packets get lost.
-    private func exchange(_ request: STUNMessage, key: [UInt8]? = nil, on socket: PlainSocket) -> STUNMessage? {
+    private func exchange(_ request: STUNMessage, key: [UInt8]? = nil, on socket: ClientSocket) -> STUNMessage? {
         for _ in 0..<(server.isTCP ? 1 : 3) {
             guard socket.send(request.encoded(key: key)) else { return nil }
             // An earlier answer that was late may come first.
@@ -93,7 +119,7 @@ struct TurnProbe {
     }
 
     /// One message: a datagram, or of a stream as many bytes as its header announces.
-    private func receive(on socket: PlainSocket) -> [UInt8]? {
+    private func receive(on socket: ClientSocket) -> [UInt8]? {
         guard server.isTCP else {
             let bytes = socket.receive()
             return bytes.isEmpty ? nil : bytes

@@ -26,6 +26,7 @@ extension Gateway {
                 .init(
                     version: configuration.version,
                     connections: connections,
+                    certificateExpiry: configuration.certificateExpiry(),
                     queueDrops: queueDrops + links.reduce(0) { $0 + $1.loop.queueDrops },
                     process: ProcessFigures(basis, connections: connections)
                 )

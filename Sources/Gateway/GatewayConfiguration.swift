@@ -22,6 +22,8 @@ public struct GatewayConfiguration: Sendable {
     public var drainMilliseconds: Int64 = 5_000
     /// How far commits of a store on disk keep apart when there is much to commit, in milliseconds.
     public var commitSpacingMilliseconds: Int64 = 6
+    /// Until when the served certificate is good, in seconds since 1970; `nil` without TLS.
+    public var certificateExpiry: @Sendable () -> Int64? = { nil }
     /// What `/healthz` says of itself.
     public var version = "dev"
 

@@ -9,6 +9,8 @@ struct MetricsPage {
     struct Surroundings {
         let version: String
         let connections: Int
+        /// Until when the served certificate is good, in seconds since 1970; `nil` without TLS.
+        let certificateExpiry: Int64?
         /// Sessions that read too slowly, and were closed for it.
         let queueDrops: UInt64
         let process: ProcessFigures
@@ -23,6 +25,10 @@ struct MetricsPage {
         histogram("ringline_store_commit_seconds", "From a change to its being durable.", metrics.commitMilliseconds)
         gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
         addPushes(metrics)
+        if let expiry = surroundings.certificateExpiry {
+            let help = "When the served TLS certificate expires, in seconds since 1970."
+            gauge("ringline_certificate_expiry_timestamp_seconds", help, Int(expiry))
+        }
         addProcess(surroundings.process)
     }
 

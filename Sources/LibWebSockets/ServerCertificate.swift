@@ -9,6 +9,8 @@ public final class ServerCertificate: @unchecked Sendable {
 
     /// An `SSL_CTX` that serves nobody: it only holds the chain and the key.
     let holder: OpaquePointer
+    /// Until when the server's own certificate is good, in seconds since 1970.
+    public let notAfterSeconds: Int64
 
     /// Loads both files.
     ///
@@ -31,9 +33,17 @@ public final class ServerCertificate: @unchecked Sendable {
             throw .badCertificate(path: tls.certificatePath, reason: reason)
         }
         self.holder = holder
+        notAfterSeconds = Self.notAfter(of: SSL_CTX_get0_certificate(holder))
     }
 
     deinit { SSL_CTX_free(holder) }
+
+    /// Wraps `X509_get0_notAfter`, `ASN1_TIME_to_tm`; a time that cannot be read is long ago.
+    private static func notAfter(of certificate: OpaquePointer?) -> Int64 {
+        var fields = tm()
+        guard let certificate, ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &fields) == 1 else { return 0 }
+        return Int64(timegm(&fields))
+    }
 
     /// What OpenSSL says first; the queue is empty afterwards, for it is shared with the connections of this thread.
     private static func reason() -> String {

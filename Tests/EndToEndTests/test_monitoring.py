@@ -16,6 +16,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from raw_socket import RawSocket
 from ringline_server import ROOT, Server
+from test_command_line import certificate  # noqa: F401 - a fixture
 
 DASHBOARD = json.loads((ROOT / "Deploy/grafana.json").read_text())
 RULES_PATH = ROOT / "Deploy/alerts.yaml"
@@ -88,8 +89,10 @@ def test_every_alert_is_shown_to_fire_and_to_be_silent_and_is_explained():
         assert {"summary", "description"} == set(rule["annotations"])
 
 
-def test_dashboard_and_rules_ask_for_what_is_served(page):
-    families = list(text_string_to_metric_families(page))
+def test_dashboard_and_rules_ask_for_what_is_served(page, make_server, certificate):  # noqa: F811
+    # Some of it is there with TLS only.
+    secure = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem").metrics_text()
+    families = [*text_string_to_metric_families(page), *text_string_to_metric_families(secure)]
     served = {sample.name for family in families for sample in family.samples}
     asked = {name for expression in dashboard_expressions() for name in names_in(expression)}
     in_rules = {name for rule in ALERTS.values() for name in names_in(rule["expr"])}

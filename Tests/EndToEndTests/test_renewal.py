@@ -6,9 +6,11 @@ import signal
 import socket
 import ssl
 import subprocess
+import time
 
 import pytest
 from test_admin import eventually
+from test_monitoring import sample
 
 KINDS = {
     "ec": ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
@@ -167,3 +169,62 @@ def test_the_log_says_more_and_less_by_signals(make_server, make_world):
         eventually(lambda wanted=count: len(levels()) == wanted)
     assert levels() == wanted + ["debug", "info", "notice"]
     assert server.alive()
+
+
+def test_a_folder_as_kubernetes_swaps_it_is_noticed(make_server, tmp_path, issued):
+    """Files are links to ..data/NAME, and ..data is a link that is put elsewhere."""
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    shutil.copytree(issued("first"), mount / "..1")
+    (mount / "..data").symlink_to("..1")
+    for name in ("c.pem", "k.pem"):
+        (mount / name).symlink_to(f"..data/{name}")
+    server = start(make_server, mount)
+    shutil.copytree(issued("second"), mount / "..2")
+    (mount / "..data_tmp").symlink_to("..2")
+    os.replace(mount / "..data_tmp", mount / "..data")
+    shutil.rmtree(mount / "..1")
+    eventually(lambda: served(server) == der(issued("second")), seconds=10)
+    assert "cannot be used" not in server.errors()
+
+
+def test_a_key_that_is_written_long_before_its_certificate_is_waited_out(make_server, place, issued):
+    server = start(make_server, place)
+    shutil.copy(issued("second") / "k.pem", place / "k.pem")
+    eventually(lambda: "the certificate cannot be used" in server.errors(), seconds=10)
+    assert served(server) == der(issued("first"))
+    shutil.copy(issued("second") / "c.pem", place / "c.pem")
+    eventually(lambda: served(server) == der(issued("second")), seconds=10)
+    assert server.errors().count("the certificate cannot be used") == 1
+
+
+def test_many_sighups_while_calls_go_on_harm_nobody(make_server, make_world, place, issued):
+    world = make_world(start(make_server, place, "--loops", 2))
+    taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
+    taro.ring(hanako, "c-1")
+    hanako.expect(type="offer")
+    for number in range(200):
+        if number % 20 == 0:
+            renew(place, issued("second" if number % 40 else "third"))
+        os.kill(world.server.pid, signal.SIGHUP)
+        taro.ask(type="ice", callId="c-1", candidate={"candidate": f"candidate:{number} 1 udp 1 192.0.2.1 9 typ host"})
+    for number in range(200):
+        assert f"candidate:{number} " in hanako.expect(type="ice")["candidate"]["candidate"]
+    os.kill(world.server.pid, signal.SIGHUP)
+    renew(place, issued("fourth"))
+    eventually(lambda: served(world.server) == der(issued("fourth")), seconds=10)
+
+
+def test_an_expired_certificate_is_complained_about_and_its_end_is_a_metric(make_server, place, issued):
+    server = start(make_server, place)
+    name = "ringline_certificate_expiry_timestamp_seconds"
+    assert sample(server, name) == pytest.approx(time.time() + 2 * 86_400, abs=600)
+    assert "has expired" not in server.errors()
+    request = ["openssl", "req", "-new", "-key", "k.pem", "-subj", "/CN=old", "-out", "csr.pem"]
+    sign = ["openssl", "x509", "-req", "-in", "csr.pem", "-signkey", "k.pem", "-days", "-1", "-out", "c.pem"]
+    for command in (request, sign):
+        subprocess.run(command, cwd=place, check=True, capture_output=True)
+    os.kill(server.pid, signal.SIGHUP)
+    eventually(lambda: "the certificate has expired" in server.errors())
+    assert sample(server, name) < time.time()
+    assert name not in make_server().metrics_text(), "without TLS there is none"

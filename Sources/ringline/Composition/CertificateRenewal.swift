@@ -9,7 +9,6 @@ import Synchronization
 final class CertificateRenewal: Sendable {
     private let files: ServerConfiguration.TLS
     private let log: Logger
-    private let take: @Sendable (ServerCertificate) -> Void
     private let seen: Mutex<Seen>
 
     /// What tells one version of the two files from another.
@@ -22,6 +21,8 @@ final class CertificateRenewal: Sendable {
         var loaded: Mark
         /// What they have changed to, when that was noticed for the first time.
         var changed: Mark?
+        /// Until when the served certificate is good, in seconds since 1970.
+        var expiry: Int64?
     }
 
     /// Watches files that are about to be loaded for the first time by somebody else.
@@ -29,26 +30,36 @@ final class CertificateRenewal: Sendable {
     /// - Parameters:
     ///   - files: certificate and key.
     ///   - log: where it says what it does.
-    ///   - take: gets each new certificate, on the thread that called.
-    init(
-        _ files: ServerConfiguration.TLS,
-        _ log: Logger,
-        _ take: @escaping @Sendable (ServerCertificate) -> Void
-    ) {
+    init(_ files: ServerConfiguration.TLS, _ log: Logger) {
         self.files = files
         self.log = log
-        self.take = take
         seen = Mutex(Seen(loaded: Self.mark(of: files)))
+        // A shell's `<(…)` can be read once only, by whoever serves it.
+        guard [files.certificatePath, files.keyPath].allSatisfy(Self.isFile) else { return }
+        // What is wrong with it is said by whoever serves it.
+        if let certificate = try? ServerCertificate(files) { note(certificate) }
     }
 
-    /// Loads the files, changed or not.
-    func load() {
+    /// Until when the served certificate is good, in seconds since 1970.
+    var expiry: Int64? { seen.withLock { $0.expiry } }
+
+    /// Serving goes on with one that is over, for clients that do not mind; everybody else is turned away by it.
+    private func note(_ certificate: ServerCertificate) {
+        seen.withLock { $0.expiry = certificate.notAfterSeconds }
+        guard certificate.notAfterSeconds <= Int64(Server.wallClockMilliseconds()) / 1_000 else { return }
+        log.error("the certificate has expired: clients refuse it", metadata: ["tls.cert": "\(files.certificatePath)"])
+    }
+
+    /// Loads the files, changed or not; `take` gets the new certificate.
+    func load(_ take: (ServerCertificate) -> Void) {
         let mark = Self.mark(of: files)
-        seen.withLock { $0 = Seen(loaded: mark) }
+        seen.withLock { seen in (seen.loaded, seen.changed) = (mark, nil) }
         let names: Logger.Metadata = ["tls.cert": "\(files.certificatePath)", "tls.key": "\(files.keyPath)"]
         do {
-            take(try ServerCertificate(files))
+            let certificate = try ServerCertificate(files)
+            take(certificate)
             log.notice("the certificate was loaded; new connections get it", metadata: names)
+            note(certificate)
         } catch {
             log.error(
                 "the certificate cannot be used; the one before is served on",
@@ -59,7 +70,7 @@ final class CertificateRenewal: Sendable {
 
     /// Loads the files if they have changed, and have then stood still from one call to the next: a certificate and its
     /// key are written one after the other.
-    func look() {
+    func look(_ take: (ServerCertificate) -> Void) {
         let mark = Self.mark(of: files)
         let isSettled = seen.withLock { seen in
             guard mark != seen.loaded else {
@@ -69,7 +80,12 @@ final class CertificateRenewal: Sendable {
             defer { seen.changed = mark }
             return seen.changed == mark
         }
-        if isSettled { load() }
+        if isSettled { load(take) }
+    }
+
+    private static func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
     /// Through symbolic links, as Kubernetes and certbot renew by putting a link in another place.

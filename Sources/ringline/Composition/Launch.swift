@@ -29,10 +29,10 @@ struct Launch {
         let relay = try settings.turn.map { turn throws(Complaint) in
             try CoturnCredentials(turn) { warnings.append($0) }
         }
-        let gateway = Gateway(configuration: configuration(log), bouncer: keys.bouncer, log: log)
-        let renewal = settings.tls.map { files in
-            CertificateRenewal(files, log) { [weak gateway] certificate in gateway?.serve(certificate) }
-        }
+        let renewal = settings.tls.map { CertificateRenewal($0, log) }
+        var configuration = configuration(log)
+        configuration.certificateExpiry = { renewal?.expiry }
+        let gateway = Gateway(configuration: configuration, bouncer: keys.bouncer, log: log)
         let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
         do {
@@ -67,8 +67,10 @@ struct Launch {
             )
         }
         announce(gateway, log)
-        let tick: SignalWatch.Action? = renewal.map { renewal in { @Sendable in renewal.look() } }
-        watch.start(on: Self.actions(renewal, threshold, log), everySecond: tick) { [weak gateway] in gateway?.drain() }
+        let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
+        let tick: SignalWatch.Action? = renewal.map { renewal in { @Sendable in renewal.look(serve) } }
+        let actions = Self.actions({ renewal?.load(serve) != nil }, threshold, log)
+        watch.start(on: actions, everySecond: tick) { [weak gateway] in gateway?.drain() }
         gateway.run()
         (push as? APNsSender)?.shutdown()
         log.notice("stopped")
@@ -76,7 +78,7 @@ struct Launch {
 
     /// What the signals do that end nothing.
     private static func actions(
-        _ renewal: CertificateRenewal?,
+        _ renew: @escaping @Sendable () -> Bool,
         _ threshold: LogThreshold,
         _ log: Logger
     ) -> [Int32: SignalWatch.Action] {
@@ -88,7 +90,7 @@ struct Launch {
         return [
             SIGUSR1: { move(-1) }, SIGUSR2: { move(1) },
             SIGHUP: {
-                if let renewal { renewal.load() } else { log.notice("SIGHUP: there is no certificate to load") }
+                if !renew() { log.notice("SIGHUP: there is no certificate to load") }
             },
         ]
     }

@@ -27,6 +27,9 @@ struct UnknownVariablesTests {
         #expect(warnings([name: "x"]) == wanted)
     }
 
+    @Test("is left alone where it is for another command")
+    func token() { #expect(warnings(["RINGLINE_TOKEN": "x"]) == []) }
+
     @Test("is left alone where it is a setting, or not ours at all")
     func known() {
         let ours = Dictionary(uniqueKeysWithValues: Setting.all.map { ($0.variable, "x") })

@@ -44,7 +44,10 @@ struct CallsCommand: ParsableCommand {
     static func table(_ calls: some Sequence<CallRecord>, at now: Moment) -> String {
         let rows = calls.map { call in
             let (state, since) = standing(of: call)
-            let devices = call.legs.map { "\($0.phone.id.text) (\($0.phase))" }
+            // The caller's own is in the call from the start: "answered" would be misread.
+            let devices = call.legs.map {
+                "\($0.phone.id.text) (\($0.isCaller && $0.phase == "answered" ? "caller" : $0.phase))"
+            }
             return [
                 call.id.text, "\(call.epoch)", call.caller.text, call.callee.text, call.hasVideo ? "video" : "audio",
                 state,

@@ -45,7 +45,7 @@ struct DevicesCommand: ParsableCommand {
     static func text(_ devices: [DeviceRecord], at now: Moment) -> String {
         let rows = devices.map { device in
             [
-                device.id.text, device.platform, device.bundleID, tokens(of: device),
+                device.id.text, device.platform, device.bundleID.isEmpty ? "-" : device.bundleID, tokens(of: device),
                 (device.workingEnvironment ?? device.environment)?.rawValue ?? "not known",
                 CallsCommand.span(from: device.seenAt, to: now) + " ago", push(of: device, at: now),
             ]

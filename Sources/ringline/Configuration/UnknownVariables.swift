@@ -5,9 +5,10 @@ extension SettingsSource {
     func unknownVariables() -> [String] {
         let known = Set(Setting.all.map(\.variable) + ["RINGLINE_CONFIG"])
         return environment.sorted { $0.key < $1.key }.compactMap { name, value in
-            guard name.hasPrefix("RINGLINE_"), !known.contains(name), !Self.isOfKubernetes(name, value) else {
-                return nil
-            }
+            // The token is for `ringline call`, which may be tried from the same shell.
+            guard name.hasPrefix("RINGLINE_"), name != "RINGLINE_TOKEN", !known.contains(name),
+                !Self.isOfKubernetes(name, value)
+            else { return nil }
             guard let meant = Self.nearest(to: name, of: known.sorted()) else {
                 return "\(name) is no setting, and is ignored"
             }

@@ -1,6 +1,6 @@
 import CallCore
 import CallWire
-import Switchboard
+public import Switchboard
 
 extension Switchboard.Registration {
     /// Reads the body of `PUT /api/me/devices` (protocol, section 5).
@@ -44,7 +44,8 @@ extension Switchboard.Registration {
         )
     }
 
-    private static func isBundleID(_ text: String) -> Bool {
+    /// Whether a text can be an app's bundle id: 1 to 155 of `A–Z a–z 0–9 . -`.
+    public static func isBundleID(_ text: String) -> Bool {
         (1...155).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
                 switch byte {

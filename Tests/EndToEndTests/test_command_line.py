@@ -11,6 +11,7 @@ import httpx
 import jwt
 import pytest
 import samples
+from conftest import push_options
 from ringline_server import binary, clean_environment
 
 
@@ -139,6 +140,25 @@ def test_what_kubernetes_says_of_a_service_named_ringline_is_no_misspelt_setting
         }
     )
     assert "RINGLINE_" not in server.errors()
+
+
+def test_authorities_that_no_push_could_trust_are_one_line_at_the_start(apns, tmp_path):
+    options = push_options(apns)
+    place = options.index("--apns-ca-file") + 1
+    noise = tmp_path / "noise.pem"
+    noise.write_text("this is no certificate")
+    for path in (tmp_path / "missing.pem", noise):
+        options[place] = path
+        one_clear_line(serve(tmp_path, *options), "--apns-ca-file", str(path))
+
+
+@pytest.mark.parametrize("option, word", [("--apns-key-id", "key id"), ("--apns-team-id", "team id")])
+def test_a_wrong_apns_id_is_not_laid_at_the_keys_door(apns, tmp_path, option, word):
+    options = push_options(apns)
+    options[options.index(option) + 1] = "abc"
+    result = serve(tmp_path, *options)
+    one_clear_line(result, word)
+    assert "--apns-key-file" not in result.stderr
 
 
 @pytest.mark.parametrize("option", ["--jwt-public-key-file", "--jwks-file", "--apns-key-file"])

@@ -159,6 +159,12 @@ def test_the_clock_is_compared_with_apples(apns, tmp_path, offset, grade):
     assert found["clock"][0] == grade, found["clock"]
 
 
+@pytest.mark.parametrize("bundle", ["", "a b", "a\r\nX: 1", "a" * 156, "ünï"])
+def test_a_bundle_that_can_be_none_is_an_error_and_not_asked_about(apns, tmp_path, bundle):
+    grade, text = doctor(tmp_path, *push_options(apns), "--bundle", bundle, code=1)["settings"]
+    assert grade == "error" and "--bundle" in text
+
+
 def test_a_key_that_apple_does_not_know_is_an_error(apns, tmp_path):
     options = push_options(apns)
     options[options.index("--apns-key-id") + 1] = "OTHERKEY12"

@@ -1,5 +1,7 @@
 import ArgumentParser
+import Gateway
 import LibWebSockets
+import Switchboard
 
 /// Looks at what a server needs, before it is started or beside it while it runs.
 struct DoctorCommand: ParsableCommand {
@@ -32,6 +34,9 @@ struct DoctorCommand: ParsableCommand {
             if finding.grade == .error { errors += 1 }
         }
         do throws(Complaint) {
+            guard bundle.allSatisfy(Switchboard.Registration.isBundleID) else {
+                throw Complaint("--bundle must be 1 to 155 of A–Z a–z 0–9 . -")
+            }
             let settings = try ServeSettings(try options.source())
             let now = Int64(Server.wallClockMilliseconds())
             Doctor(settings: settings, bundles: bundle, usesNetwork: !offline, now: now).examine(say)

@@ -1,5 +1,6 @@
 import ApplePush
 import CallCore
+import Crypto
 import FoundationEssentials
 import Gateway
 import Glibc
@@ -149,7 +150,8 @@ struct Launch {
     func apnsConfiguration() throws(Complaint) -> APNsConfiguration {
         guard let apns = settings.apns else { throw Complaint("there is no --apns-key-file") }
         let key = try Keys.read(apns.keyFile, for: "apns-key-file")
-        do {
+        try apns.caFile.map(Self.checkAuthorities)
+        do throws(APNsConfigurationError) {
             return try APNsConfiguration(
                 key: String(decoding: key, as: UTF8.self),
                 keyID: apns.keyID,
@@ -158,7 +160,20 @@ struct Launch {
                 caFile: apns.caFile,
                 clock: { Int64(Server.wallClockMilliseconds()) }
             )
-        } catch { throw Complaint("--apns-key-file \(apns.keyFile): \(error)") }
+        } catch {
+            guard case .unusableKey = error else { throw Complaint(error.description) }
+            throw Complaint("--apns-key-file \(apns.keyFile): \(error)")
+        }
+    }
+
+    /// Without them no push would ever go out, and that would show with the first one only.
+    private static func checkAuthorities(_ path: String) throws(Complaint) {
+        guard let pem = FileManager.default.contents(atPath: path) else {
+            throw Complaint("--apns-ca-file \(path): cannot be read")
+        }
+        do throws(KeyError) { _ = try Certificate(pem: String(decoding: pem, as: UTF8.self)) } catch {
+            throw Complaint("--apns-ca-file \(path): \(error)")
+        }
     }
 
     /// Says on stdout where it listens, a line each: scripts that started it on port 0 read them.

@@ -19,7 +19,7 @@ extension Doctor {
             configuration = try Launch(settings).apnsConfiguration()
             do { try APNsProbe.sign(configuration) } catch { throw Complaint(error.description) }
         } catch {
-            return say(.error("APNs key", error.description, fix: "Apple's .p8 file, its key id and the team's id"))
+            return say(.error("APNs key", error.description, fix: "Apple's .p8 file, with its own key id and team id"))
         }
         say(.ok("APNs key", "it parses and signs a provider token"))
         guard usesNetwork else { return }

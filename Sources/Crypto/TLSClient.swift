@@ -15,12 +15,19 @@ public final class TLSClient {
     /// - Parameters:
     ///   - descriptor: a connected TCP socket; it stays the caller's, and its timeouts hold.
     ///   - host: the name, or the address in digits, that the certificate must be for.
-    public init?(descriptor: Int32, host: String) {
+    ///   - authorities: a PEM file of those to trust; `nil`: the system's.
+    public init?(descriptor: Int32, host: String, authorities: String? = nil) {
         signal(SIGPIPE, SIG_IGN)
         guard let context = SSL_CTX_new(TLS_client_method()) else { return nil }
-        guard ringline_tls_at_least_12(context) == 1, SSL_CTX_set_default_verify_paths(context) == 1,
-            let session = SSL_new(context)
-        else {
+        // Without any authority no certificate is trusted, which is then what is wrong with it.
+        withoutErrorQueue {
+            if let authorities {
+                _ = SSL_CTX_load_verify_locations(context, authorities, nil)
+            } else {
+                _ = SSL_CTX_set_default_verify_paths(context)
+            }
+        }
+        guard ringline_tls_at_least_12(context) == 1, let session = SSL_new(context) else {
             SSL_CTX_free(context)
             return nil
         }
@@ -40,7 +47,7 @@ public final class TLSClient {
 
     /// Why the server's certificate is not to be trusted, in OpenSSL's words; `nil` where it is.
     ///
-    /// Wraps `SSL_get_verify_result`. The authorities are the system's.
+    /// Wraps `SSL_get_verify_result`.
     public var certificateFault: String? {
         let result = SSL_get_verify_result(session)
         guard result != Int(X509_V_OK) else { return nil }

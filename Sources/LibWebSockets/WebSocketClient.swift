@@ -73,6 +73,11 @@ public final class WebSocketClient: @unchecked Sendable {
         self.onEvent = onEvent
     }
 
+    /// Host and port of a `wss://` address; `nil` for any other.
+    public static func secureAddress(of url: String) -> (host: String, port: Int)? {
+        ClientTarget(url).flatMap { $0.isTLS ? ($0.host, $0.port) : nil }
+    }
+
     /// Connects, serves until the connection is over, and returns: on the calling thread, which is the client's then.
     public func run() {
         let target = ClientTarget(configuration.url)

@@ -467,6 +467,34 @@ def test_whoever_gives_up_before_there_is_an_answer_is_let_go(tmp_path):
         assert process.returncode == 1 and errors.count("\n") == 1
 
 
+def answer(*options) -> subprocess.CompletedProcess:
+    return run("answer", "--token", "x", *options)
+
+
+def test_a_certificate_that_is_not_trusted_is_said_to_be_so(make_server, certificate):
+    server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
+    url = f"wss://localhost:{server.port}/ws"
+    one_clear_line(answer("--url", url), "certificate is not trusted", "self-signed")
+    one_clear_line(answer("--url", url, "--ca-file", certificate / "other-c.pem"), "certificate is not trusted")
+    one_clear_line(answer("--url", url, "--ca-file", certificate / "missing"), "--ca-file", "missing")
+    elsewhere = url.replace("localhost", "127.0.0.1")
+    one_clear_line(answer("--url", elsewhere, "--ca-file", certificate / "c.pem"), "IP address mismatch")
+    for trusts in (["--ca-file", certificate / "c.pem"], ["--insecure"]):
+        one_clear_line(answer("--url", url, *trusts), "unauthorized")
+
+
+@pytest.mark.parametrize("device", ["", "a b", "a&b", "x" * 129, "\x1b"])
+def test_a_device_that_cannot_be_is_one_line(device):
+    one_clear_line(answer("--device", device), "--device")
+
+
+def test_a_devices_name_may_have_a_plus(world):
+    command = [str(binary()), "answer", "--url", world.server.ws_url, "--token", world.token("10"), "--device", "a+b@c:d"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean_environment()) as process:
+        assert "device a+b@c:d" in process.stdout.readline()
+        process.terminate()
+
+
 def test_a_callers_name_does_not_steer_the_callees_terminal(world):
     token = world.token("10")
     command = [str(binary()), "answer", "--url", world.server.ws_url, "--token", token, "--once"]

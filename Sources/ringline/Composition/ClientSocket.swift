@@ -63,8 +63,10 @@ final class ClientSocket {
     }
 
     /// Speaks TLS from now on; whether the other side does.
-    func startTLS(host: String) -> Bool {
-        tls = TLSClient(descriptor: descriptor, host: host)
+    ///
+    /// `authorities` is a PEM file of those to trust instead of the system's.
+    func startTLS(host: String, authorities: String? = nil) -> Bool {
+        tls = TLSClient(descriptor: descriptor, host: host, authorities: authorities)
         return tls != nil
     }
 

@@ -34,6 +34,7 @@ final class Terminal: @unchecked Sendable {
     private var client: WebSocketClient?
     private var exitCode: Int32 = 0
     private let token: String
+    private let options: TerminalOptions
 
     init(_ options: TerminalOptions, part: any Part) throws(Complaint) {
         self.part = part
@@ -41,8 +42,21 @@ final class Terminal: @unchecked Sendable {
             throw Complaint("--token is needed; 'ringline token --user 11' prints one")
         }
         self.token = token
+        self.options = options
+        if let path = options.caFile, access(path, R_OK) != 0 {
+            throw Complaint("--ca-file: cannot read \(path): \(String(cString: strerror(errno)))")
+        }
         var url = options.url
-        if let device = options.device { url += (url.contains("?") ? "&" : "?") + "device=\(device)" }
+        if let device = options.device {
+            guard DeviceID(device) != nil else {
+                throw Complaint("--device must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -")
+            }
+            // In a query a plus is a blank.
+            url +=
+                (url.contains("?") ? "&" : "?") + "device="
+                + device.split(separator: "+", omittingEmptySubsequences: false)
+                .joined(separator: "%2B")
+        }
         var configuration = WebSocketClient.Configuration(url: url)
         configuration.authorization = "Bearer \(token)"
         configuration.authoritiesPath = options.caFile
@@ -97,6 +111,17 @@ final class Terminal: @unchecked Sendable {
         fflush(nil)
     }
 
+    /// What is wrong with the server's certificate, where that is why there is no connection: the library only says that
+    /// there is none.
+    private var certificateFault: String? {
+        guard !options.insecure, let (host, port) = WebSocketClient.secureAddress(of: options.url) else { return nil }
+        // Where it cannot even be reached now, what the library said is all there is.
+        guard let socket = try? ClientSocket.connected(host: host, port: port),
+            socket.startTLS(host: host, authorities: options.caFile)
+        else { return nil }
+        return socket.certificateFault
+    }
+
     private func take(_ event: WebSocketClient.Event) {
         switch event {
         case .opened, .pong: break
@@ -114,7 +139,7 @@ final class Terminal: @unchecked Sendable {
             say("closed\(code.map { " \($0)" } ?? "") \(reason)")
             if let code, code != 1000 { exitCode = 1 }
         case .failed(let why):
-            Complaint(why).show()
+            Complaint(certificateFault.map { "\(options.url): its certificate is not trusted: \($0)" } ?? why).show()
             exitCode = 1
         }
     }

@@ -120,6 +120,17 @@ struct OpeningTests {
         #expect(talk.world.taken(try talk.world.open("10", "b1")).types == ["welcome"])
     }
 
+    @Test("tells a device once more of an end that was written behind the last ping it answered")
+    func unconfirmedNews() throws {
+        let talk = try Talk()
+        #expect(talk.world.pings[talk.callee] == 1)
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        // The answer to the ping that went with the offer.
+        talk.world.give(.ponged(talk.callee, 1))
+        talk.world.give(.closed(talk.callee))
+        #expect(talk.world.taken(try talk.world.open("10", "b1")).states == ["ended cancelled"])
+    }
+
     @Test("tells a device that lost the call while it was away that it was answered elsewhere, and no more")
     func lost() throws {
         let world = World()

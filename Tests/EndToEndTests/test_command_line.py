@@ -458,12 +458,19 @@ def test_a_server_that_is_none_is_one_line_within_seconds(answer, tmp_path):
 
 
 def test_whoever_gives_up_before_there_is_an_answer_is_let_go(tmp_path):
-    with listener(silent) as port:
+    has_asked, is_over = threading.Event(), threading.Event()
+
+    def says_nothing(_):
+        has_asked.set()
+        is_over.wait(60)
+
+    with listener(says_nothing) as port:
         command = [str(binary()), "answer", "--url", f"ws://127.0.0.1:{port}/ws", "--token", "x"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=clean_environment())
-        time.sleep(1)
+        assert has_asked.wait(10)
         process.terminate()
         _, errors = process.communicate(timeout=5)
+        is_over.set()
         assert process.returncode == 1 and errors.count("\n") == 1
 
 

@@ -20,7 +20,7 @@ extension SQLiteCallStore {
         into folder: String,
         keeping name: String
     ) throws(StoreFailure) -> Bool {
-        guard access(backup, R_OK) == 0 else { throw Restoring.failure("read", backup) }
+        guard access(backup, R_OK) == 0 else { throw Draft.failure("read", backup) }
         let folder = Folder(path: folder)
         let lock = try folder.hold()
         defer { withExtendedLifetime(lock) {} }
@@ -35,40 +35,32 @@ private struct Restoring {
     let name: String
 
     func run() throws(StoreFailure) -> Bool {
-        let draft = "\(folder.database).part-\(getpid())"
-        let file = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw Self.failure("made", draft) }
-        defer {
-            close(file)
-            unlink(draft)
-        }
+        let draft = try Draft(of: folder.database)
         try copy(to: draft)
-        try folder.giveToOwner { fchown(file, $0, $1) }
-        guard fsync(file) == 0 else { throw Self.failure("written", draft) }
+        try draft.give(to: folder)
+        try draft.synchronize()
         let wasThere = try putAside()
-        guard rename(draft, folder.database) == 0 else { throw Self.failure("made", folder.database) }
+        try draft.replace()
         try settle()
         return wasThere
     }
 
     /// Copies it, whatever of it is still in a `-wal`, and looks whether all of it can be read.
-    private func copy(to draft: String) throws(StoreFailure) {
+    private func copy(to draft: borrowing Draft) throws(StoreFailure) {
         do {
             let connection = try StoreReader.connect(to: backup)
             guard try Schema.migrations.versionFound(in: connection) > 0 else {
                 throw StoreFailure("The file \(backup) is a database, but none of ringline's.")
             }
-            let statement = try connection.statement(SQL("restore", "VACUUM INTO ?1"))
-            try statement.bind(draft, at: 1)
-            try statement.run()
-            let check = try Connection(.file(path: draft, .immutable)).pragma("integrity_check")
+            try draft.copy(from: connection)
+            let check = try Connection(.file(path: draft.path, .immutable)).pragma("integrity_check")
             guard check == "ok" else { throw StoreFailure("The file \(backup) is damaged: \(check ?? "")") }
         } catch let failure as StoreFailure {
             throw failure
         } catch let failure as Migrations.Failure {
             throw StoreFailure(failure, database: backup)
         } catch let error as SQLiteError {
-            throw StoreFailure(error, database: error.code == .full ? draft : backup)
+            throw StoreFailure(error, database: error.code == .full ? draft.path : backup)
         } catch {
             throw StoreFailure("The file \(backup) cannot be copied: \(error).")
         }
@@ -78,12 +70,12 @@ private struct Restoring {
     private func putAside() throws(StoreFailure) -> Bool {
         guard access(folder.database, F_OK) == 0 else { return false }
         let aside = "\(folder.path)/\(name)"
-        guard link(folder.database, aside) == 0 else { throw Self.failure("made", aside) }
+        guard link(folder.database, aside) == 0 else { throw Draft.failure("made", aside) }
         guard rename(folder.database + "-wal", aside + "-wal") == 0 || errno == ENOENT else {
-            throw Self.failure("made", aside + "-wal")
+            throw Draft.failure("made", aside + "-wal")
         }
         guard unlink(folder.database + "-shm") == 0 || errno == ENOENT else {
-            throw Self.failure("removed", folder.database + "-shm")
+            throw Draft.failure("removed", folder.database + "-shm")
         }
         return true
     }
@@ -91,12 +83,8 @@ private struct Restoring {
     /// Names are on the disk too, when it is over.
     private func settle() throws(StoreFailure) {
         let directory = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw Self.failure("opened", folder.path) }
+        guard directory >= 0 else { throw Draft.failure("opened", folder.path) }
         defer { close(directory) }
-        guard fsync(directory) == 0 else { throw Self.failure("written", folder.path) }
-    }
-
-    static func failure(_ what: String, _ path: String) -> StoreFailure {
-        StoreFailure("\(path) cannot be \(what): \(String(cString: strerror(errno)).lowercased()).")
+        guard fsync(directory) == 0 else { throw Draft.failure("written", folder.path) }
     }
 }

@@ -66,8 +66,7 @@ extension SocketSession {
         outputs.append(.respond(request, EnginePayload.encoded(packets, version)))
         queue.removeFirst(packets.count)
         queuedBytes -= packets.reduce(0) { $0 + $1.count }
-        polledPackets += UInt64(packets.count)
-        for index in pings.indices where pings[index].answer == .nextPoll && pings[index].behind <= polledPackets {
+        for index in pings.indices where pings[index].answer == .nextPoll && pings[index].behind <= sentPackets {
             pings[index].isOut = true
         }
     }
@@ -172,7 +171,6 @@ extension SocketSession {
         transport = .socket
         queue = []
         queuedBytes = 0
-        polledPackets = queuedPackets
         let rest = pings.filter { $0.answer == .nextPoll }
         pings.removeAll { $0.answer == .nextPoll }
         for text in waiting where text != EnginePacket(.noop).text { push(text) }

@@ -87,7 +87,7 @@ public struct SocketSession: Sendable {
     var queuedBytes = 0
     /// How many packets have been queued, and how many of them went out.
     var queuedPackets: UInt64 = 0
-    var polledPackets: UInt64 = 0
+    var sentPackets: UInt64 { queuedPackets - UInt64(queue.count) }
     /// When anything last came from it.
     var heardAt: Moment
     /// What was sent that shows, when it is answered, that all before it has arrived; oldest first.

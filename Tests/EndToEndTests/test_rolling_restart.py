@@ -17,6 +17,7 @@ import httpx
 import pytest
 import samples
 from prometheus_client.parser import text_string_to_metric_families
+from test_ring_policy import wait_until
 from tokens import mint
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
@@ -172,10 +173,8 @@ async def restart(old, new, new_url: str) -> list[Client]:
 
     # The new one is there before the old one goes, and waits.
     starting = asyncio.create_task(asyncio.to_thread(new.start))
-    deadline = time.monotonic() + 10
-    while not waits(new):
-        assert time.monotonic() < deadline and not starting.done(), new.errors()
-        await asyncio.sleep(0.05)
+    await asyncio.to_thread(wait_until, lambda: waits(new) or starting.done(), 10)
+    assert not starting.done(), new.errors()
     assert f"process={old.pid}" in new.errors()
     began = time.monotonic()
     old.terminate()
@@ -256,10 +255,7 @@ def test_a_server_that_waits_for_its_data_is_stopped_by_sigterm(make_server):
     new.starts = 1
     starting = threading.Thread(target=lambda: pytest.raises(AssertionError, new.start))
     starting.start()
-    deadline = time.monotonic() + 10
-    while not waits(new):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: waits(new), 10)
     os.kill(new.pid, signal.SIGTERM)
     assert new.exit_code(5) == 0
     starting.join(5)

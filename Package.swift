@@ -29,6 +29,16 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
 }
 
+/// A package in this version or, unless an image is built (`RINGLINE_PINNED`), a compatible newer one.
+///
+/// An image of a commit has the same packages whenever it is built. There is no `Package.resolved`: it names revisions too,
+/// and those differ behind mirrors.
+func dependency(_ name: String, _ version: Version) -> Package.Dependency {
+    let url = "https://github.com/\(name)"
+    return ProcessInfo.processInfo.environment["RINGLINE_PINNED"] == nil
+        ? .package(url: url, from: version) : .package(url: url, exact: version)
+}
+
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
@@ -64,9 +74,9 @@ let package = Package(
         .library(name: "CallClient", targets: ["CallClient"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        dependency("apple/swift-argument-parser", "1.8.2"),
+        dependency("apple/swift-collections", "1.6.0"),
+        dependency("apple/swift-log", "1.16.2"),
     ] + documentation,
     targets: [
         // What decides and does nothing.
@@ -80,7 +90,7 @@ let package = Package(
         library("Crypto", ["COpenSSL"]),
         library("Identity", ["Crypto"]),
 
-        // Locks and threads, of the system's own.
+        // Locks, threads and clocks, of the system's own.
         library("Threads"),
 
         // What is kept.
@@ -126,6 +136,7 @@ let package = Package(
         tests("CallWireTests", ["CallWire", "CallCore"]),
         tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire"]),
         tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting"]),
+        tests("ThreadsTests", ["Threads"]),
         tests("IdentityTests", ["Identity", "Crypto"]),
         tests("SQLiteTests", ["SQLite"]),
         tests("ContractTests", ["SQLiteStore", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),

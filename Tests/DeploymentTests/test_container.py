@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import time
@@ -13,7 +14,9 @@ import uuid
 import httpx
 import pytest
 import samples
-from conftest import free_port
+from conftest import ROOT, free_port
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 from phone import Phone
 from rest import Rest
 
@@ -180,6 +183,20 @@ def test_it_has_the_labels_of_the_open_container_initiative(make_container):
     assert labels["org.opencontainers.image.licenses"] == "MIT"
     assert labels["org.opencontainers.image.version"] == version
     assert labels["org.opencontainers.image.revision"]
+
+
+def test_it_lists_its_parts(make_container, tmp_path):
+    container = make_container()
+    engine("cp", f"{container.name}:/usr/share/ringline/sbom.cdx.json", str(tmp_path))
+    text = (tmp_path / "sbom.cdx.json").read_text()
+    assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(text) is None
+    named = {part["name"]: part["version"] for part in json.loads(text)["components"]}
+    packages = re.findall(r'^ +package\("apple/(.*)", "(.*)"\),$', (ROOT / "Package.swift").read_text(), re.M)
+    assert len(packages) == 3 and set(packages) <= set(named.items())
+    needed = {"libwebsockets17", "libwebsockets-evlib-uv", "libssl3", "libsqlite3-0", "libcurl4", "libc6", "swift"}
+    assert needed <= set(named), sorted(named)
+    # A scanner that finds a shell in the list of an image that has none is of no use.
+    assert ("dash" in named) == ("minimal" not in container.image)
 
 
 def test_the_minimal_image_holds_no_shell(tmp_path):

@@ -1,48 +1,50 @@
 /// What is going to happen, in the order of time; what is due at the same moment happens in the order it was planned.
 struct Agenda<Event> {
+    /// A place in the heap: plain numbers, so that to move one moves no event.
     private struct Item {
         let at: Int64
         let order: UInt64
-        let event: Event
+        let slot: Int
 
         func isBefore(_ other: Item) -> Bool { at != other.at ? at < other.at : order < other.order }
     }
 
     private var items: [Item] = []
+    private var events: [Event?] = []
+    private var freeSlots: [Int] = []
     private var planned: UInt64 = 0
-
-    var isEmpty: Bool { items.isEmpty }
-    var count: Int { items.count }
-    /// When the next thing happens.
-    var next: Int64? { items.first?.at }
 
     mutating func plan(_ event: Event, at moment: Int64) {
         planned += 1
-        items.append(Item(at: moment, order: planned, event: event))
+        let slot = freeSlots.popLast() ?? events.count
+        if slot == events.count { events.append(event) } else { events[slot] = event }
+        let item = Item(at: moment, order: planned, slot: slot)
+        items.append(item)
         var index = items.count - 1
         while index > 0 {
             let parent = (index - 1) / 2
-            guard items[index].isBefore(items[parent]) else { return }
-            items.swapAt(index, parent)
+            guard item.isBefore(items[parent]) else { break }
+            items[index] = items[parent]
             index = parent
         }
+        items[index] = item
     }
 
     mutating func takeNext() -> (at: Int64, event: Event)? {
-        guard let first = items.first, let last = items.popLast() else { return nil }
-        if items.isEmpty { return (first.at, first.event) }
-        items[0] = last
+        guard let first = items.first, let last = items.popLast(), let event = events[first.slot] else { return nil }
+        events[first.slot] = nil
+        freeSlots.append(first.slot)
+        if items.isEmpty { return (first.at, event) }
         var index = 0
         while true {
-            var least = index
-            for child in [2 * index + 1, 2 * index + 2] where child < items.count && items[child].isBefore(items[least])
-            {
-                least = child
-            }
-            if least == index { break }
-            items.swapAt(index, least)
-            index = least
+            var child = 2 * index + 1
+            guard child < items.count else { break }
+            if child + 1 < items.count, items[child + 1].isBefore(items[child]) { child += 1 }
+            guard items[child].isBefore(last) else { break }
+            items[index] = items[child]
+            index = child
         }
-        return (first.at, first.event)
+        items[index] = last
+        return (first.at, event)
     }
 }

@@ -80,9 +80,9 @@ extension AppClient {
     // MARK: In
 
     /// A signal of the log has reached the phone, by whichever way.
-    func arrives(_ bytes: [UInt8], into outputs: inout [CoreOutput]) {
-        guard let object = Reading.object(bytes), let type = object.text(of: .type),
-            let kind = SignalKind(rawValue: type), let id = object.text(of: .callId).flatMap({ CallID($0) }),
+    func arrives(_ object: JSONObject, into outputs: inout [CoreOutput]) {
+        guard let type = object.text(of: .type), let kind = SignalKind(rawValue: type),
+            let id = object.text(of: .callId).flatMap({ CallID($0) }),
             let from = object.text(of: .from).flatMap({ UserID($0) }), from != user,
             let seq = object.number(of: .seq), let epoch = object.number(of: .epoch)
         else { return }

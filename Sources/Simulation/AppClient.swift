@@ -111,9 +111,8 @@ final class AppClient: PhoneCore {
         case .connected: tell(.socketOpened, at: now, into: &outputs)
         case .disconnected: tell(.socketClosed, at: now, into: &outputs)
         case .frame(let frame):
-            let bytes = Array(frame[WireLimits.headroom...])
-            arrives(bytes, into: &outputs)
-            let object = Incoming(bytes)
+            if let object = frame.object { arrives(object, into: &outputs) }
+            let object = frame.incoming
             if case .ack(let id, let acceptance) = object { acknowledged(id.text, acceptance, into: &outputs) }
             tell(.received(object), at: now, into: &outputs)
         case .push(let payload): pushed(payload, at: now, into: &outputs)
@@ -127,7 +126,9 @@ final class AppClient: PhoneCore {
             // The library's repeat of a request that was answered: nobody waits for it.
             guard fetched.insert(number).inserted else { return }
             if status == 200, let object = Reading.object(body) {
-                for element in object.elements(of: .signals) { arrives(element, into: &outputs) }
+                for element in object.elements(of: .signals).compactMap({ Reading.object($0) }) {
+                    arrives(element, into: &outputs)
+                }
             }
             let result: Result<FetchedCall, RequestFailure> =
                 status == 0 ? .failure(.unreachable) : FetchedCall.reply(status: status, body: body)

@@ -105,7 +105,7 @@ enum Event {
     case flush(run: Int)
     case opens(link: Int)
     case up(link: Int, [UInt8])
-    case down(link: Int, [UInt8])
+    case down(link: Int, ReadFrame)
     case pingDown(link: Int, number: UInt64)
     case pongUp(link: Int, number: UInt64)
     case closeUp(link: Int)

@@ -48,7 +48,11 @@ extension ModelClient {
             }
         }
         if index == nil { index = begin(kind, key, peer, epoch, object, at: now, into: &outputs) }
-        guard let index, seq > table[index].lastSeq else { return }
+        guard let index else { return }
+        guard seq > table[index].lastSeq else {
+            if kind == nil { endAgain(index, object, at: now, into: &outputs) }
+            return
+        }
         table[index].lastSeq = seq
         if let kind {
             signal(kind, index, seq, object, at: now, into: &outputs)
@@ -157,12 +161,7 @@ extension ModelClient {
         switch object.text(of: .state) {
         case "answered", "active":
             guard let winner else { return }
-            if table[index].view.phase == .ended {
-                if table[index].outbox.isEmpty, table[index].view.isCaller || winner == device.text {
-                    say(.end, "", in: index, at: now, into: &outputs)
-                }
-                return
-            }
+            if table[index].view.phase == .ended { return endAgain(index, object, at: now, into: &outputs) }
             if !table[index].view.isCaller, winner != device.text { return }
             if !table[index].view.isCaller, table[index].view.phase == .ringing {
                 // It was this app before it forgot: its media is gone.
@@ -176,12 +175,20 @@ extension ModelClient {
             let replacedBy = object.text(of: .replacedBy).flatMap { CallID($0) }
             // An end of our own goes on until it is acknowledged: what is relayed need not be durable yet.
             finish(index, reason, .told, replacedBy: replacedBy, at: now, into: &outputs)
-        default:
-            // It rings on the server, and was ended here.
-            if table[index].view.phase == .ended, table[index].outbox.isEmpty, table[index].view.isCaller {
-                say(.end, "", in: index, at: now, into: &outputs)
-            }
+        default: endAgain(index, object, at: now, into: &outputs)
         }
+    }
+
+    /// A call that ended here goes on for the server with this device in it: a crash took the end, which was relayed before
+    /// it was durable.
+    ///
+    /// The state that says so may have a number that was seen before.
+    private func endAgain(_ index: Int, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
+        guard table[index].view.phase == .ended, table[index].outbox.isEmpty, object.text(of: .state) != "ended" else {
+            return
+        }
+        let winner = object.inner(of: .answeredBy)?.text(of: .device)
+        if table[index].view.isCaller || winner == device.text { say(.end, "", in: index, at: now, into: &outputs) }
     }
 
     func woken(by payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {

@@ -57,8 +57,8 @@ final class ModelClient: PhoneCore {
             for index in table.indices { resend(index, at: now, evenRecent: true, into: &outputs) }
         case .disconnected: isConnected = false
         case .frame(let frame):
-            guard let object = Reading.object(inFrame: frame) else { return }
-            take(object, frame, at: now, into: &outputs)
+            guard let object = frame.object else { return }
+            take(object, frame.bytes, at: now, into: &outputs)
         case .push(let payload): woken(by: payload, at: now, into: &outputs)
         case .response(let id, let status, let body):
             guard status != 0, let object = Reading.object(body) else { return }

@@ -10,6 +10,7 @@ struct ModelStore {
     private var devices: [DeviceRecord] = []
     private var blocks: [BlockRecord] = []
     private var undisturbed: [UserID: Moment] = [:]
+    private var revocations: [UserID: Moment] = [:]
     private var epochs: [CallKey: UInt32] = [:]
     private var lastNumber: Int64 = 0
     private var unclean = 0
@@ -29,6 +30,7 @@ struct ModelStore {
         state.devices = devices
         state.blocks = blocks
         state.doNotDisturb = undisturbed
+        state.revocations = revocations
         state.epochs = epochs
         state.lastCallNumber = lastNumber
         state.crashes = unclean
@@ -99,6 +101,7 @@ struct ModelStore {
             blocks.append(BlockRecord(by: by, blocked: blocked, at: at))
         case .unblocked(let blocked, let by): blocks.removeAll { $0.by == by && $0.blocked == blocked }
         case .doNotDisturb(let user, let until): undisturbed[user] = until
+        case .revoked(let user, let moment): revocations[user] = moment
         }
     }
 }

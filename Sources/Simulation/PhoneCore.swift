@@ -44,7 +44,7 @@ enum Intent {
 enum CoreInput {
     case connected
     case disconnected
-    case frame([UInt8])
+    case frame(ReadFrame)
     case push([UInt8])
     /// The answer to a signal sent as a request: status and body; status 0 when nothing came.
     case response(id: String, status: Int, body: [UInt8])

@@ -58,12 +58,8 @@ enum Reading {
     static func object(inFrame frame: [UInt8]) -> JSONObject? { object(frame, from: WireLimits.headroom) }
 
     /// For how long a server that shuts down wants to be left alone; `nil` when a frame does not say that.
-    static func pause(inFrame frame: [UInt8]) -> Int64? {
-        // Nothing else that matters is so short: frames are many, and this one is rare.
-        guard frame.count < WireLimits.headroom + 64, let object = object(inFrame: frame),
-            object.text(of: .type) == "draining"
-        else { return nil }
-        return object.number(of: .reconnectAfterMs)
+    static func pause(in frame: ReadFrame) -> Int64? {
+        frame.type == "draining" ? frame.object?.number(of: .reconnectAfterMs) : nil
     }
 
     /// Who else is in a room of `user`; `nil` when it is no room of two, or not this user's.
@@ -95,7 +91,7 @@ enum Reading {
 
 extension JSONObject {
     private func find(_ member: Key) -> JSONObject.Member? {
-        members.first { bytes[$0.name].elementsEqual(member.bytes) }
+        members.first { $0.name.count == member.bytes.count && bytes[$0.name].elementsEqual(member.bytes) }
     }
 
     func text(of member: Key) -> String? { find(member).flatMap { string($0) } }

@@ -4,20 +4,17 @@ import Switchboard
 
 /// What goes between the server and phones.
 extension Watch {
-    private static let offerStart = Array("{\"type\":\"offer\"".utf8)
-
     /// The server wrote a frame to a phone's socket.
-    mutating func sent(_ frame: [UInt8], to handset: Handset, on link: Int, at now: Int64) {
-        let isOffer = frame.dropFirst(WireLimits.headroom).starts(with: Self.offerStart)
+    mutating func sent(_ frame: ReadFrame, to handset: Handset, on link: Int, at now: Int64) {
         // Frames with a number are of a call's log.
-        guard let (name, object) = place(of: frame, from: WireLimits.headroom, for: handset) else { return }
-        if let from = object.text(of: .from), from != handset.user.text, let number = newest[name.key],
+        guard let name = name(frame.place(for: handset.user), for: handset) else { return }
+        if let from = frame.from, from != handset.user.text, let number = newest[name.key],
             let call = calls[number], call.name == name, call.isLive, call.wasAnswered,
             part(of: handset, in: call) == .loser
         {
             fail("I10", "\(handset.device.text) was sent what belongs to the leg that answered \(name)")
         }
-        if isOffer { offers[link, default: []].append(name) }
+        if frame.isOffer { offers[link, default: []].append(name) }
     }
 
     /// The server heard from a socket: what was written to it before has arrived.
@@ -26,63 +23,50 @@ extension Watch {
         for name in names { confirmed.insert(mark(name, handset.device)) }
     }
 
-    func mark(_ name: CallName, _ device: DeviceID) -> String {
-        "\(name.id.text) \(name.epoch) \(name.pair.low.text) \(name.pair.high.text) \(device.text)"
-    }
+    func mark(_ name: CallName, _ device: DeviceID) -> Mark { Mark(name: name, device: device) }
 
-    /// Which call and which number a relayed object is of; `nil` when it is none, or of a room that is not the phone's.
-    private mutating func place(
-        of bytes: [UInt8],
-        from start: Int,
-        for handset: Handset
-    ) -> (name: CallName, object: JSONObject)? {
-        guard let object = Reading.object(bytes, from: start), let room = object.text(of: .room),
-            let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch)
-        else { return nil }
-        guard let peer = Reading.peer(inRoom: room, of: handset.user) else {
+    /// Which call a relayed object is of; `nil` when it is none, or of a room that is not the device's.
+    private mutating func name(_ place: ReadFrame.Place, for handset: Handset) -> CallName? {
+        switch place {
+        case .nowhere: return nil
+        case .call(let name): return name
+        case .foreign(let id, let room):
             fail("I10", "\(handset.device.text) of \(handset.user.text) was shown \(id.text) in \(room)")
             return nil
         }
-        let name = CallName(id: id, pair: Pair(handset.user, peer), epoch: UInt32(truncatingIfNeeded: epoch))
-        return (name, object)
     }
 
     /// A phone was shown a frame.
-    mutating func shown(_ frame: [UInt8], to handset: Handset) {
-        guard let (name, object) = place(of: frame, from: WireLimits.headroom, for: handset),
-            let seq = object.number(of: .seq).map({ UInt64($0) }), object.text(of: .type) != "ack"
+    mutating func shown(_ frame: ReadFrame, to handset: Handset) {
+        guard let name = name(frame.place(for: handset.user), for: handset), let seq = frame.seq, frame.type != "ack"
         else { return }
-        checkShown(name, seq, object, handset)
+        checkShown(name, seq, frame.fingerprint, handset)
     }
 
-    private mutating func checkShown(_ name: CallName, _ seq: UInt64, _ object: JSONObject, _ handset: Handset) {
+    private mutating func checkShown(_ name: CallName, _ seq: UInt64, _ fingerprint: UInt64, _ handset: Handset) {
         if let number = newest[name.key], let call = calls[number], call.name == name, call.record.hidden != nil,
             handset.user == call.record.callee
         {
             fail("I10", "\(handset.device.text) was shown \(name), which is kept from it")
         }
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        let words = [
-            object.text(of: .type), object.text(of: .id), object.text(of: .fromDevice), object.text(of: .state),
-            object.text(of: .reason),
-        ]
-        for word in words {
-            for byte in (word ?? "-").utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-            hash = hash &* 31
-        }
-        if let before = shownAs[name]?[seq], before != hash {
+        if let before = shownAs[name, default: [:]].updateValue(fingerprint, forKey: seq), before != fingerprint {
             fail("I4", "number \(seq) of \(name) was given to two entries")
         }
-        shownAs[name, default: [:]][seq] = hash
     }
 
     /// A phone's fetch was answered.
     mutating func fetched(_ reply: Reply, _ id: CallID, by handset: Handset) {
-        guard reply.status == 200, let (name, object) = place(of: reply.body, from: 0, for: handset) else { return }
+        guard reply.status == 200, let object = Reading.object(reply.body), let room = object.text(of: .room),
+            let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
+            let name = name(
+                ReadFrame.place(of: id, UInt32(truncatingIfNeeded: epoch), in: room, for: handset.user),
+                for: handset
+            )
+        else { return }
         confirmed.insert(mark(name, handset.device))
         for element in object.elements(of: .signals) {
             guard let inner = Reading.object(element), let seq = inner.number(of: .seq) else { continue }
-            checkShown(name, UInt64(seq), inner, handset)
+            checkShown(name, UInt64(seq), ReadFrame.fingerprint(of: inner), handset)
         }
     }
 
@@ -187,7 +171,8 @@ extension Watch {
 
     /// An app was handed a signal: once, in order, a candidate after its description.
     mutating func delivered(_ one: Delivery, of name: CallName, to handset: Handset) {
-        var log = handset.delivered[name] ?? Deliveries()
+        // Taken out while it changes, so that it is not copied.
+        var log = handset.delivered.removeValue(forKey: name) ?? Deliveries()
         if let id = one.id, !log.names.insert("\(one.device) \(id)").inserted {
             fail("I4", "\(handset.device.text) was handed \(one.kind.rawValue) \(id) of \(name) twice")
         }
@@ -241,7 +226,7 @@ extension Watch {
     func isCancelled(_ id: PushID) -> Bool { cancelledPushes.contains(id) }
 
     /// Whether a push to a device is on its way to Apple.
-    func isOrdered(_ mark: String) -> Bool {
+    func isOrdered(_ mark: Mark) -> Bool {
         orders.contains { $0.value.device == mark && !cancelledPushes.contains($0.key) }
     }
 

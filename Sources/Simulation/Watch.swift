@@ -7,30 +7,47 @@ import Switchboard
 /// What it knows of the server is what the server commits, so that no check shares code with what is checked.
 struct Watch {
     /// A call as the server has it.
-    struct Mirror {
+    final class Mirror {
         var record: CallRecord
-        var lastSeq: UInt64 = 0
+        let name: CallName
+        var lastSeq: UInt64
         var signals = 0
         var bytes = 0
+        /// Signals that its log took before an answer, besides the first offer, `ringing` and ends.
+        var early = 0
+        var hasAnswer = false
         /// Whether it had ended before the batch that is being looked at.
         var wasEnded = false
         /// And whether it had been answered.
         var wasAnswered = false
         /// Names of signals that were taken, with their devices.
         var taken: Set<String> = []
+        /// Under which name the log holds each number: a device may say the same once more under another one.
+        var held: [UInt64: String] = [:]
         var changedAt: Int64
         /// The callee's devices that could be pushed when it began.
         var targets: [(device: DeviceID, token: String)] = []
 
-        var name: CallName {
-            CallName(id: record.id, pair: Pair(record.caller, record.callee), epoch: record.epoch)
+        init(record: CallRecord, lastSeq: UInt64 = 0, changedAt: Int64) {
+            self.record = record
+            self.lastSeq = lastSeq
+            self.changedAt = changedAt
+            // A call keeps its name.
+            name = CallName(id: record.id, pair: Pair(record.caller, record.callee), epoch: record.epoch)
         }
+
         var isLive: Bool { record.endedAt == nil }
         var isRinging: Bool { isLive && record.answeredAt == nil }
         var winner: DeviceID? { record.legs.first { !$0.isCaller && $0.phase == "answered" }?.phone.id }
         var state: Coverage.State {
             !isLive ? .ended : record.activeAt != nil ? .active : record.answeredAt != nil ? .answered : .ringing
         }
+    }
+
+    /// A call on one device.
+    struct Mark: Hashable {
+        let name: CallName
+        let device: DeviceID
     }
 
     struct Acknowledged {
@@ -67,10 +84,10 @@ struct Watch {
 
     // Rings.
     var offers: [Int: [CallName]] = [:]
-    var confirmed: Set<String> = []
-    var attempted: Set<String> = []
-    var accepted: [String: Int] = [:]
-    var orders: [PushID: (name: CallName, device: String)] = [:]
+    var confirmed: Set<Mark> = []
+    var attempted: Set<Mark> = []
+    var accepted: [Mark: Int] = [:]
+    var orders: [PushID: (name: CallName, device: Mark)] = [:]
     var cancelledPushes: Set<PushID> = []
     /// To whom a device said what it gave this name.
     var meant: [String: UserID] = [:]
@@ -107,7 +124,7 @@ struct Watch {
             own.append(device)
             devices[device.user] = own
         case .deviceRemoved(let user, let id): devices[user]?.removeAll { $0.id == id }
-        case .event, .historyForgotten, .blocked, .unblocked, .doNotDisturb, .crashesForgotten: break
+        case .event, .historyForgotten, .blocked, .unblocked, .doNotDisturb, .revoked, .crashesForgotten: break
         }
         return news
     }
@@ -115,9 +132,9 @@ struct Watch {
     private mutating func take(_ record: CallRecord, at now: Int64) -> News {
         var news = News()
         let key = CallKey(id: record.id, pair: Pair(record.caller, record.callee))
-        guard var mirror = calls[record.number] else {
+        guard let mirror = calls[record.number] else {
             begun += 1
-            var mirror = Mirror(record: record, changedAt: now)
+            let mirror = Mirror(record: record, changedAt: now)
             mirror.targets = (devices[record.callee] ?? []).compactMap { device in
                 device.voipToken.map { (device.id, $0) }
             }
@@ -158,7 +175,6 @@ struct Watch {
         }
         mirror.record = record
         mirror.changedAt = now
-        calls[record.number] = mirror
         changed.append(record.number)
         check(record)
         return news
@@ -200,7 +216,7 @@ struct Watch {
     }
 
     private mutating func take(_ entry: EntryRecord, _ number: CallNumber) {
-        guard var mirror = calls[number] else {
+        guard let mirror = calls[number] else {
             fail("I4", "an entry of a call that is not kept")
             return
         }
@@ -208,7 +224,9 @@ struct Watch {
         if entry.seq <= mirror.lastSeq { fail("I4", "\(mirror.name) goes from \(mirror.lastSeq) to \(entry.seq)") }
         mirror.lastSeq = entry.seq
         if let sender = entry.sender, let id = entry.signalID, entry.kind != "call" {
-            if !mirror.taken.insert("\(sender.id.text) \(id)").inserted {
+            let name = "\(sender.id.text) \(id)"
+            mirror.held[entry.seq] = name
+            if !mirror.taken.insert(name).inserted {
                 fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
             }
             if let peer = meant["\(sender.id.text) \(id)"], !mirror.name.pair.holds(peer) {
@@ -220,8 +238,15 @@ struct Watch {
         }
         if entry.kind != "call" {
             if entry.kind != "end" {
+                if entry.kind == "answer" { mirror.hasAnswer = true }
+                if !mirror.hasAnswer, mirror.record.answeredAt == nil, entry.kind != "ringing", mirror.signals > 0 {
+                    mirror.early += 1
+                }
                 mirror.signals += 1
                 mirror.bytes += entry.object.count
+            }
+            if mirror.early > Limits.earlySignals {
+                fail("I11", "\(mirror.name) took \(mirror.early) signals before an answer")
             }
             if mirror.signals > Limits.logSignals + 1 { fail("I11", "\(mirror.name) holds \(mirror.signals) signals") }
             // The envelope that the server writes is not counted by its limit.
@@ -229,7 +254,6 @@ struct Watch {
                 fail("I11", "\(mirror.name) holds \(mirror.bytes) bytes")
             }
         }
-        calls[number] = mirror
     }
 
     /// The batch is complete: what holds between calls.
@@ -237,10 +261,11 @@ struct Watch {
         guard !changed.isEmpty else { return }
         for number in changed {
             guard let mirror = calls[number] else { continue }
-            calls[number]?.wasEnded = !mirror.isLive
-            calls[number]?.wasAnswered = mirror.record.answeredAt != nil
+            let hadEnded = mirror.wasEnded
+            mirror.wasEnded = !mirror.isLive
+            mirror.wasAnswered = mirror.record.answeredAt != nil
             if mirror.isRinging, mirror.record.hidden == nil { checkGlare(mirror) }
-            if mirror.record.reason == .glare, let winner = mirror.record.replacedBy, !mirror.wasEnded {
+            if mirror.record.reason == .glare, let winner = mirror.record.replacedBy, !hadEnded {
                 if !(winner < mirror.record.id) {
                     fail("I8", "\(mirror.name) lost to \(winner.text), which comes after it")
                 }
@@ -273,11 +298,13 @@ struct Watch {
         for device in stored.devices { devices[device.user, default: []].append(device) }
         var kept: Set<CallName> = []
         for call in stored.calls {
-            var mirror = Mirror(record: call.record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
+            let mirror = Mirror(record: call.record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
             mirror.wasEnded = !mirror.isLive
             mirror.wasAnswered = mirror.record.answeredAt != nil && mirror.isLive
             for entry in call.entries {
-                if let sender = entry.sender, let id = entry.signalID { mirror.taken.insert("\(sender.id.text) \(id)") }
+                guard let sender = entry.sender, let id = entry.signalID else { continue }
+                mirror.taken.insert("\(sender.id.text) \(id)")
+                mirror.held[entry.seq] = "\(sender.id.text) \(id)"
             }
             mirror.signals = call.entries.filter { $0.kind != "call" && $0.kind != "end" }.count
             mirror.bytes = call.entries.reduce(0) { $0 + $1.object.count }

@@ -77,7 +77,9 @@ extension World {
             if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
             // What waits for its user, or for its description, is checked where it waits.
             if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
-            // The same description under another name is the same signal.
+            // The same description, or ring, under another name is the same signal: by its number now, or by the name under
+            // which the log holds it, where a crash gave that name another number.
+            if let first = call.held[one.seq], log?.names.contains(first) == true { continue }
             if log?.seqs.contains(one.seq) == true || log?.arrivedSeqs.contains(one.seq) == true { continue }
             fail(
                 "I4",

@@ -50,6 +50,8 @@ extension World {
     func sends(_ frame: [UInt8], on index: Int) {
         guard links[index].isOpenAtServer else { return }
         statistics.frames += 1
+        let frame = lastFrame?.bytes == frame ? lastFrame ?? ReadFrame(frame) : ReadFrame(frame)
+        lastFrame = frame
         watch.sent(frame, to: handsets[links[index].handset], on: index, at: now)
         guard !links[index].isHalfOpen else { return }
         let at = max(links[index].downUntil, now + latency())
@@ -135,16 +137,16 @@ extension World {
         after(pause, .connect(handset: handset.index))
     }
 
-    func phoneReceives(_ frame: [UInt8], on index: Int) {
+    func phoneReceives(_ frame: ReadFrame, on index: Int) {
         let link = links[index]
         guard link.isOpenAtPhone, !link.isHalfOpen else { return }
         let handset = handsets[link.handset]
         guard handset.link == index, handset.instance == link.instance else { return }
         handset.heardAt = now
-        mix(frame)
-        log("server → \(handset.device.text): \(Ladder.text(frame, from: WireLimits.headroom))")
+        mix(frame.bytes)
+        log("server → \(handset.device.text): \(Ladder.text(frame.bytes, from: WireLimits.headroom))")
         watch.shown(frame, to: handset)
-        if let pause = Reading.pause(inFrame: frame) { handset.returnsAt = now + pause }
+        if let pause = Reading.pause(in: frame) { handset.returnsAt = now + pause }
         if handset.isConnecting {
             // The first word is the welcome.
             handset.isConnecting = false

@@ -7,9 +7,14 @@ extension World {
     /// Hands one input to a phone's call core and does what it says.
     func tell(_ handset: Handset, _ input: CoreInput) {
         guard let core = handset.core else { return }
-        coreOutputs.removeAll(keepingCapacity: true)
-        core.handle(input, at: Moment(milliseconds: now + handset.skew), into: &coreOutputs)
-        let batch = coreOutputs
+        // The memory is kept for the next turn; a turn within this one has its own.
+        var batch: [CoreOutput] = []
+        swap(&batch, &coreOutputs)
+        core.handle(input, at: Moment(milliseconds: now + handset.skew), into: &batch)
+        defer {
+            batch.removeAll(keepingCapacity: true)
+            swap(&batch, &coreOutputs)
+        }
         for output in batch {
             switch output {
             case .transmit(let signal): transmit(signal, from: handset)

@@ -35,6 +35,8 @@ final class World {
     var handsets: [Handset] = []
     var links: [Link] = []
     var requests: [Request] = []
+    /// The frame that was sent last; the next one is often the same, to another device.
+    var lastFrame: ReadFrame?
     var script: [Step] = []
     var sdpCount = 0
     var foreignCount = 0

@@ -89,6 +89,31 @@ struct PushTests {
         #expect(answered == 6 && bench.history.ends == [.failed])
     }
 
+    @Test("that came late for a call which the server does not know leads to no call without end once it is answered")
+    func answeredAndUnknown() {
+        var bench = Bench(isOpen: false)
+        bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
+        bench.take(.answer(Bench.uuid()))
+        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0 own answer"))
+        for _ in 0..<12 { bench.take(.localCandidate(Bench.uuid(), round: 1, #"{"candidate":"c"}"#)) }
+        #expect(bench.client.calls.contains { $0.isAnswered })
+        let until = bench.now + .seconds(60)
+        var known = 0
+        var seconds = 0
+        while bench.client.calls.contains(where: \.isLive), bench.now < until {
+            // All that the server is told and asked it refuses, and the user goes on to talk to nobody.
+            for output in bench.history[known...] {
+                if let signal = output.posted { bench.take(.posted(signal.id, .failure(.refused(code: "not_found")))) }
+                if let number = output.fetched { bench.take(.fetched(number, .failure(.refused(code: "not_found")))) }
+                known += 1
+            }
+            seconds += 1
+            bench.take(.setMuted(Bench.uuid(), audio: seconds.isMultiple(of: 2)))
+            bench.pass(.seconds(1))
+        }
+        #expect(bench.history.ends == [.failed])
+    }
+
     @Test("of a later epoch than the call that goes on rings for the new one")
     func later() {
         var bench = Bench.talking { $0.maximumCallGroups = 1 }

@@ -78,7 +78,8 @@ extension CallClient {
             return
         }
         // A server that crashed is told again of what it had not kept, by whoever sent it; a ring ends by its own timer.
-        if calls[index].isAnswered && !hasUnacknowledged(index) || calls[index].phase.name == .ringing, failures >= 6 {
+        let isBelieved = calls[index].isDoubted || !hasUnacknowledged(index)
+        if calls[index].isAnswered && isBelieved || calls[index].phase.name == .ringing, failures >= 6 {
             ended(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isAnswered || wantsLog(index) {
             calls[index].fetching = .pausing(until: now + Unacknowledged.pause(after: failures), failures: failures)

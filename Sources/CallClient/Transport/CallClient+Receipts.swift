@@ -41,7 +41,7 @@ extension CallClient {
             if now < since + ClientLimits.notFoundPatience {
                 tryLater(place, at: now)
             } else {
-                drop(place, at: now)
+                lostCall(place, at: now)
             }
         case .unauthenticated?, .tokenExpired?:
             // A capability that is refused too must not be offered again and again.
@@ -95,6 +95,13 @@ extension CallClient {
         } else {
             purge(index)
         }
+    }
+
+    /// The server has known nothing of a signal's call for so long that what waits behind it would not be found either.
+    private mutating func lostCall(_ place: Int, at now: Moment) {
+        let number = outbox[place].call
+        drop(place, at: now)
+        outbox.removeAll { $0.call == number && $0.role == .ordinary && $0.signal.kind != .end }
     }
 
     /// A signal will never be taken.

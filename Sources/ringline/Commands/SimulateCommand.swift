@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import Simulation
 
 /// Lives simulated worlds until an invariant breaks or enough calls were made; for the developers of Ringline.
@@ -22,6 +23,13 @@ struct SimulateCommand: ParsableCommand {
     var world: UInt64?
     @Option(help: "The faults of --world, as a failure names them.") var faults: UInt32 = Faults.all.rawValue
     @Option(help: "How many calls the users of --world set out to make.") var worldCalls = 12
+    @Option(
+        help: ArgumentHelp(
+            "Live the worlds of a table again, one a line: seed, calls, faults, and a comment behind #.",
+            valueName: "file"
+        )
+    )
+    var replay: String?
 
     func validate() throws {
         guard calls > 0 else { throw ValidationError("--calls must be more than 0.") }
@@ -34,6 +42,7 @@ struct SimulateCommand: ParsableCommand {
 
     private func simulate() throws(Complaint) {
         if let world { return try live(world) }
+        if let replay { return try live(table: replay) }
         let began = ContinuousClock.now
         let outcome = Simulation.run(seed: seed, calls: calls) { statistics in
             Complaint("\(statistics.calls) calls after \(ContinuousClock.now - began)").show()
@@ -58,6 +67,24 @@ struct SimulateCommand: ParsableCommand {
         let (_, violation, ladder) = Simulation.world(seed: world, calls: worldCalls, faults: Faults(rawValue: faults))
         for line in ladder { print(line) }
         if let violation { throw Complaint("\(violation.invariant) broke: \(violation.message)") }
+    }
+
+    private func live(table path: String) throws(Complaint) {
+        let text: String
+        do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
+            throw Complaint("cannot read \(path)")
+        }
+        let worlds: [KnownWorld]
+        do throws(KnownWorld.Unreadable) { worlds = try KnownWorld.table(text) } catch {
+            throw Complaint("\(path), line \(error.number): must be SEED CALLS FAULTS.")
+        }
+        for one in worlds {
+            let (_, violation, _) = Simulation.world(seed: one.seed, calls: one.calls, faults: one.faults)
+            guard let violation else { continue }
+            print(violation)
+            throw Complaint("\(violation.invariant) broke again in world \(one.seed).")
+        }
+        print("\(worlds.count) worlds that once broke an invariant keep them all.")
     }
 
     static func report(_ all: Statistics, after span: Duration) -> String {

@@ -1,0 +1,22 @@
+import Testing
+
+@testable import Simulation
+
+@Suite("A table of worlds that once broke an invariant")
+struct KnownWorldTests {
+    @Test("names a world a line, with comments and empty lines between")
+    func table() throws {
+        let worlds = try KnownWorld.table("# seed calls faults\n\n 17 12 8191  # a ring\n18 3 0\n")
+        #expect(worlds.map(\.seed) == [17, 18])
+        #expect(worlds.map(\.calls) == [12, 3])
+        #expect(worlds.map(\.faults) == [.all, []])
+    }
+
+    @Test(
+        "is refused at the line that names none",
+        arguments: ["17 12", "17 0 1", "x 12 1", "17 12 4294967295", "17 12 1 2"]
+    )
+    func unreadable(_ line: String) {
+        #expect(throws: KnownWorld.Unreadable(number: 2)) { try KnownWorld.table("17 12 8191\n" + line) }
+    }
+}

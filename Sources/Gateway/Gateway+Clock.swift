@@ -1,0 +1,28 @@
+import Logging
+import Switchboard
+import Threads
+
+extension Gateway {
+    /// Says what the wall clock did, and has no history deleted while it is in doubt.
+    func note(_ event: ServerTime.Event) {
+        switch event {
+        case .leapt(let milliseconds):
+            log.error(
+                "the wall clock leapt; going on by the boot clock",
+                metadata: ["clock.ahead": "\(Self.seconds(milliseconds))"]
+            )
+            feed(.clockDoubted(true))
+        case .accepted(let milliseconds):
+            log.warning(
+                "the wall clock has stood since its leap; tokens are checked by it again",
+                metadata: ["clock.ahead": "\(Self.seconds(milliseconds))"]
+            )
+        case .agrees:
+            log.notice("the wall clock and the server's clock agree again")
+            feed(.clockDoubted(false))
+        }
+    }
+
+    /// Whole seconds are enough for a leap.
+    static func seconds(_ milliseconds: Int64) -> String { "\(milliseconds / 1_000) s" }
+}

@@ -1,0 +1,37 @@
+internal import Glibc
+
+/// Readings of the system's clocks, in milliseconds.
+package enum SystemClock {
+    /// Since 1970 (`CLOCK_REALTIME`): an administrator, NTP or a host that wakes a machine may set it at any time.
+    package static func wall() -> Int64 { milliseconds(of: CLOCK_REALTIME) }
+
+    /// Since the machine booted, its sleep included (`CLOCK_BOOTTIME`): nobody sets it.
+    package static func boot() -> Int64 { milliseconds(of: CLOCK_BOOTTIME) }
+
+    /// Since some moment, without the machine's sleep (`CLOCK_MONOTONIC`): nobody sets it.
+    package static func monotonic() -> Int64 { milliseconds(of: CLOCK_MONOTONIC) }
+
+    private static func milliseconds(of clock: clockid_t) -> Int64 {
+        var time = timespec()
+        // It fails only for a clock that does not exist; Linux has had all three since 2.6.39.
+        _ = clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}
+
+/// The wall clock and the boot clock, read at one moment.
+package struct ClockReading: Equatable, Sendable {
+    /// Milliseconds since the machine booted.
+    package var boot: Int64
+    /// Milliseconds since 1970.
+    package var wall: Int64
+
+    /// A reading of these figures.
+    package init(boot: Int64, wall: Int64) {
+        self.boot = boot
+        self.wall = wall
+    }
+
+    /// Reads the system's clocks.
+    package static func now() -> Self { Self(boot: SystemClock.boot(), wall: SystemClock.wall()) }
+}

@@ -1,0 +1,130 @@
+"""The machine's wall clock leaps: nobody is sent away, nothing is deleted, and an operator hears of it (issue 12, E1)."""
+
+import itertools
+import mmap
+import pathlib
+import shutil
+import sqlite3
+import struct
+import subprocess
+import time
+
+import pytest
+from test_admin import eventually, get
+from test_monitoring import sample
+
+SOURCE = pathlib.Path(__file__).with_name("wall_clock.c")
+DAY = 86_400
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory) -> pathlib.Path:
+    """A library that puts a wall clock of the test's before the system's (`wall_clock.c`)."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    assert compiler, "a C compiler comes with the toolchain"
+    library = tmp_path_factory.mktemp("clock") / "wall_clock.so"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-Wall", "-o", library, SOURCE, "-ldl"], check=True)
+    return library
+
+
+class WallClock:
+    """The server's wall clock: so many seconds ahead of this process's."""
+
+    def __init__(self, library: pathlib.Path, path: pathlib.Path, ahead: float = 0):
+        path.write_bytes(struct.pack("=q", int(ahead * 1e9)))
+        self.environment = {"LD_PRELOAD": str(library), "RINGLINE_TEST_CLOCK": str(path)}
+        with open(path, "r+b") as file:
+            self.page = mmap.mmap(file.fileno(), 8)
+
+    def set(self, ahead: float):
+        self.page[:8] = struct.pack("=q", int(ahead * 1e9))
+
+
+@pytest.fixture
+def clock(stub, tmp_path) -> WallClock:
+    return WallClock(stub, tmp_path / "clock")
+
+
+@pytest.mark.parametrize("loops", [1, 2])
+def test_a_wall_clock_a_day_ahead_for_a_second_and_a_half_sends_nobody_away(make_server, make_world, clock, loops):
+    world = make_world(make_server("--loops", loops, environment=clock.environment))
+    taro, hanako = world.call("c-1", answer=False)
+    clock.set(DAY)
+    ends = time.monotonic() + 1.5
+    for number in itertools.count():
+        if time.monotonic() >= ends:
+            break
+        # Whatever the server does meanwhile, it does by its own clock; who comes in now is let in.
+        visitor = world.phone(f"visitor-{number}")
+        visitor.fence()
+        assert world.rest("11").get("/api/calls").status_code == 200
+    clock.set(0)
+    hanako.ask(type="ringing", callId="c-1")
+    taro.expect(type="ringing")
+    for number in range(3):
+        late = world.phone("13", f"p-{number}")
+        late.fence()
+        assert late.ask(type="offer", to="14", callId=f"d-{number}", sdp="v=0\r\n")["type"] == "ack"
+    visitor.fence()
+    assert sample(world.server, "ringline_session_closes_total", code="4401") == 0
+    assert sample(world.server, "ringline_calls_ended_total", reason="unanswered") == 0
+
+
+def test_a_leap_is_counted_and_logged_and_the_log_says_when_it_is_over(make_server, make_world, clock):
+    server = make_world(make_server(environment=clock.environment)).server
+    assert sample(server, "ringline_clock_leaps_total") == 0
+    assert abs(sample(server, "ringline_clock_offset_seconds")) < 1
+    clock.set(DAY)
+    eventually(lambda: sample(server, "ringline_clock_leaps_total") == 1)
+    assert sample(server, "ringline_clock_offset_seconds") == pytest.approx(DAY, abs=1)
+    eventually(lambda: "the wall clock leapt" in server.errors())
+    clock.set(0)
+    eventually(lambda: "agree again" in server.errors())
+    assert sample(server, "ringline_clock_leaps_total") == 1
+    assert abs(sample(server, "ringline_clock_offset_seconds")) < 1
+    lines = [line for line in server.errors().splitlines() if "wall clock leapt" in line]
+    assert len(lines) == 1 and " error " in lines[0] and 'clock.ahead="86400 s"' in lines[0]
+
+
+def kept_calls(server) -> list[tuple]:
+    with sqlite3.connect(f"file:{server.data}/ringline.sqlite?mode=ro", uri=True) as database:
+        return database.execute("SELECT id FROM call ORDER BY number").fetchall()
+
+
+def test_a_wall_clock_40_days_ahead_for_little_more_than_a_second_deletes_no_history(make_server, make_world, clock):
+    world = make_world(make_server(environment=clock.environment))
+    taro, _ = world.call("c-1")
+    taro.ask(type="end", callId="c-1")
+    before = world.rest("11").get("/api/calls").json()
+    assert [call["callId"] for call in before] == ["c-1"]
+    clock.set(40 * DAY)
+    ends = time.monotonic() + 1.2
+    while time.monotonic() < ends:
+        assert get(world.server, "/healthz").status_code == 200
+    taro.fence()
+    clock.set(0)
+    # More than enough for a deletion to be over: each commit takes one with it.
+    for number in range(20):
+        taro.ask(type="offer", to="15", callId=f"d-{number}", sdp="v=0\r\n")
+        taro.ask(type="end", callId=f"d-{number}")
+    assert ("c-1",) in kept_calls(world.server)
+    answer = world.rest("11").get("/api/calls/c-1")
+    assert answer.status_code == 200, answer.text
+    assert "c-1" in [call["callId"] for call in world.rest("10").get("/api/calls").json()]
+
+
+def test_a_start_with_a_clock_40_days_ahead_deletes_nothing_at_first_and_says_that_the_clock_is_odd(
+    make_server, make_world, stub, tmp_path
+):
+    world = make_world(make_server())
+    taro, _ = world.call("c-1")
+    taro.ask(type="end", callId="c-1")
+    world.server.terminate()
+    assert world.server.exit_code() == 0
+    wrong = WallClock(stub, tmp_path / "clock", ahead=40 * DAY)
+    server = make_server(data=world.server.data, environment=wrong.environment)
+    eventually(lambda: "the clock is far from the newest call or device" in server.errors())
+    # NTP corrects it; by the server's own clock, which goes on as it was, nothing is deleted either.
+    wrong.set(0)
+    eventually(lambda: "the wall clock leapt" in server.errors())
+    assert kept_calls(server) == [("c-1",)]

@@ -1,0 +1,64 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("Old history")
+struct HistoryTests {
+    private static let day = Moment.Span.seconds(86_400)
+
+    /// Whether history was deleted since the last time somebody asked.
+    private func deletions(_ world: World, _ seconds: Int64) -> [Moment] {
+        let before = world.changes.count
+        world.wait(seconds)
+        return world.changes.dropFirst(before).compactMap {
+            if case .historyForgotten(let moment) = $0 { moment } else { nil }
+        }
+    }
+
+    @Test("is deleted once a minute, from ten minutes after the start on")
+    func afterStart() {
+        let world = World()
+        #expect(deletions(world, 599).isEmpty)
+        let found = deletions(world, 120)
+        #expect(found.count == 2)
+        #expect(found.last == Moment(milliseconds: World.start.milliseconds + 660_000 - 30 * 86_400_000))
+        #expect(world.notes.isEmpty)
+    }
+
+    @Test("waits for an hour where the clock is more than a day away from all that is kept, and that is said")
+    func oddStart() {
+        for distance in [Moment.Span.seconds(40 * 86_400), .seconds(-40 * 86_400)] {
+            var stored = StoredState()
+            stored.lastCallAt = Moment(milliseconds: World.start.milliseconds - distance.milliseconds)
+            let world = World(stored: stored)
+            #expect(deletions(world, 3_599).isEmpty)
+            #expect(world.notes == [.oddClock(distance)])
+            #expect(deletions(world, 60).count == 1)
+        }
+    }
+
+    @Test("does not wait where a call or a device is younger than a day")
+    func ordinaryStart() throws {
+        var stored = StoredState()
+        stored.lastCallAt = Moment(milliseconds: World.start.milliseconds - 40 * 86_400_000)
+        let world = World(stored: stored)
+        _ = deletions(world, 60)
+        #expect(world.notes.count == 1)
+        stored.lastCallAt = Moment(milliseconds: World.start.milliseconds - 86_000_000)
+        #expect(deletions(World(stored: stored), 660).count == 2)
+    }
+
+    @Test("is not deleted while the wall clock is away from the server's, nor for ten minutes after")
+    func doubted() {
+        let world = World()
+        _ = deletions(world, 700)
+        world.give(.clockDoubted(true))
+        #expect(deletions(world, 86_400).isEmpty)
+        world.give(.clockDoubted(false))
+        #expect(deletions(world, 590).isEmpty)
+        #expect(!deletions(world, 120).isEmpty)
+        world.give(.clockDoubted(false))
+        #expect(deletions(world, 60).count == 1, "nothing was doubted")
+    }
+}

@@ -1,0 +1,56 @@
+import Testing
+import Threads
+
+@Suite("A bounded queue between threads")
+struct InboxTests {
+    @Test("hands out what was put, in order, and no more than was taken in")
+    func order() throws {
+        let inbox = Inbox<Int>(limit: 10)
+        for number in 0..<4 { #expect(inbox.put(number, weight: 3) == (number < 3)) }
+        let first = try #require(inbox.takeAll())
+        #expect(first.elements == [0, 1, 2] && first.refused == 1)
+        #expect(inbox.refusedCount == 1)
+        #expect(!inbox.put(4, weight: 3), "what is in the taker's hand counts")
+        #expect(inbox.put(5, weight: 1))
+        let second = try #require(inbox.takeAll())
+        #expect(second.elements == [5] && second.refused == 1)
+        #expect(inbox.put(6, weight: 9))
+        inbox.close()
+        #expect(!inbox.put(7, weight: 1))
+        #expect(inbox.takeAll()?.elements == [6])
+        #expect(inbox.takeAll() == nil)
+    }
+
+    @Test("tells of a refusal also when it holds nothing")
+    func refusedAlone() throws {
+        let inbox = Inbox<Int>(limit: 1)
+        #expect(!inbox.put(0, weight: 2))
+        let taken = try #require(inbox.takeAll())
+        #expect(taken.elements.isEmpty && taken.refused == 1)
+    }
+
+    @Test("wakes the thread that takes, and loses nothing on the way")
+    func threads() throws {
+        let inbox = Inbox<Int>(limit: .max)
+        let sum = Locked((count: 0, isOrdered: true, last: [Int](repeating: -1, count: 4)))
+        let taker = try WorkThread(named: "taker") {
+            while let taken = inbox.takeAll() {
+                sum.withLock { sum in
+                    for element in taken.elements {
+                        sum.count += 1
+                        let (thread, number) = (element % 4, element / 4)
+                        sum.isOrdered = sum.isOrdered && number == sum.last[thread] + 1
+                        sum.last[thread] = number
+                    }
+                }
+            }
+        }
+        let putters = try (0..<4).map { thread in
+            try WorkThread(named: "putter") { for number in 0..<5_000 { inbox.put(number * 4 + thread, weight: 1) } }
+        }
+        for putter in putters { putter.join() }
+        inbox.close()
+        taker.join()
+        #expect(sum.withLock { $0.count } == 20_000 && sum.withLock { $0.isOrdered })
+    }
+}

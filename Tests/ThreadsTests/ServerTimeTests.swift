@@ -1,0 +1,162 @@
+import Testing
+import Threads
+
+/// Clocks whose readings a test chooses.
+private struct Clocks {
+    static let start: Int64 = 1_700_000_000_000
+    var reading = ClockReading(boot: 5_000, wall: Self.start)
+    var time = ServerTime(ClockReading(boot: 5_000, wall: Self.start))
+
+    /// Milliseconds that have gone by since the start, by the server's time.
+    var elapsed: Int64 { time.now - Self.start }
+
+    /// Lets time go by on both clocks, looking every 10 ms.
+    mutating func pass(_ milliseconds: Int64) {
+        var left = milliseconds
+        while left > 0 {
+            let step = min(10, left)
+            reading.boot += step
+            reading.wall += step
+            look()
+            left -= step
+        }
+    }
+
+    /// Somebody sets the wall clock.
+    mutating func set(by milliseconds: Int64) {
+        reading.wall += milliseconds
+        look()
+    }
+
+    mutating func look() { time.take(reading) }
+}
+
+@Suite("The server's time")
+struct ServerTimeTests {
+    private static let day: Int64 = 86_400_000
+
+    @Test(
+        "takes no notice of a leap of the wall clock that is taken back, and counts it",
+        arguments: [(day, 1_500), (40 * day, 1_200), (-day, 1_500), (-400 * day, 1_200), (11_000, 59_000)]
+            as [(
+                Int64, Int64
+            )]
+    )
+    func leapAndBack(_ leap: Int64, _ lasting: Int64) {
+        var clocks = Clocks()
+        clocks.pass(1_000)
+        clocks.set(by: leap)
+        #expect(clocks.elapsed == 1_000 && clocks.time.date == clocks.time.now)
+        clocks.pass(lasting)
+        #expect(clocks.elapsed == 1_000 + lasting && clocks.time.date == clocks.time.now)
+        #expect(clocks.time.hasLeapt && clocks.time.difference == leap)
+        clocks.set(by: -leap)
+        clocks.pass(1_000)
+        #expect(clocks.elapsed == 2_000 + lasting && clocks.time.date == clocks.time.now)
+        #expect(!clocks.time.hasLeapt && clocks.time.leaps == 1)
+        #expect(clocks.time.takeEvents() == [.leapt(milliseconds: leap), .agrees])
+        #expect(clocks.time.takeEvents().isEmpty)
+    }
+
+    @Test("gives dates by a wall clock that has stood for a minute since its leap, and goes on without a leap itself")
+    func accepted() {
+        for leap in [Self.day, -Self.day] {
+            var clocks = Clocks()
+            clocks.set(by: leap)
+            clocks.pass(59_990)
+            #expect(clocks.time.date == clocks.time.now)
+            clocks.pass(20)
+            #expect(clocks.time.date == clocks.reading.wall)
+            #expect((clocks.elapsed - 60_010).magnitude < 10)
+            #expect(clocks.time.takeEvents().first == .leapt(milliseconds: leap))
+            clocks.pass(100_000)
+            // By a twentieth faster or slower, until they meet.
+            let slewed = clocks.elapsed - 160_010
+            #expect((4_990...5_010).contains(slewed * leap.signum()))
+            #expect(clocks.time.date == clocks.reading.wall)
+        }
+    }
+
+    @Test("meets a wall clock that was corrected, however long that takes, and says so")
+    func meets() {
+        var clocks = Clocks()
+        clocks.set(by: 40_000)
+        clocks.pass(60_000 + 30_000 * 20 + 20)
+        #expect(
+            clocks.time.takeEvents() == [
+                .leapt(milliseconds: 40_000), .accepted(milliseconds: 40_000), .agrees,
+            ]
+        )
+        clocks.pass(10_000 * 20)
+        #expect((clocks.time.now - clocks.reading.wall).magnitude <= 1 && clocks.time.difference.magnitude <= 1)
+    }
+
+    @Test("never goes back, and never runs by more than a twentieth faster or slower")
+    func monotonic() {
+        var chance = SystemRandomNumberGenerator()
+        for _ in 0..<10 {
+            var clocks = Clocks()
+            var last = clocks.time.now
+            let began = clocks.reading.boot
+            var (isMonotonic, isEven) = (true, true)
+            for _ in 0..<2_000 {
+                let step = Int64.random(in: 0...60, using: &chance)
+                clocks.reading.boot += step
+                clocks.reading.wall += step
+                if Bool.random(using: &chance) { clocks.reading.wall += .random(in: -9_000...9_000, using: &chance) }
+                let isLeap = Int.random(in: 0..<500, using: &chance) == 0
+                if isLeap { clocks.reading.wall += .random(in: -Self.day...Self.day, using: &chance) }
+                clocks.look()
+                isMonotonic = isMonotonic && clocks.time.now >= last
+                last = clocks.time.now
+                let (passed, real) = (last - Clocks.start, clocks.reading.boot - began)
+                isEven = isEven && (passed - real).magnitude <= real / 20 + 1
+            }
+            #expect(isMonotonic && isEven)
+        }
+    }
+
+    @Test("goes on when the machine has slept: rings are over by then")
+    func sleep() {
+        var clocks = Clocks()
+        clocks.reading.boot += 3_600_000
+        clocks.reading.wall += 3_600_000
+        clocks.look()
+        #expect(clocks.elapsed == 3_600_000 && clocks.time.leaps == 0)
+    }
+
+    @Test("follows a wall clock that NTP corrects by less than a leap")
+    func corrected() {
+        var clocks = Clocks()
+        clocks.set(by: -900)
+        #expect(clocks.elapsed == 0)
+        clocks.pass(18_100)
+        #expect((clocks.time.now - clocks.reading.wall).magnitude <= 1 && clocks.time.leaps == 0)
+        #expect(clocks.time.takeEvents().isEmpty)
+    }
+
+    @Test("takes a thread that slept between the two readings for no leap")
+    func pausedBetween() {
+        let readings = Locked<[ClockReading]>([
+            ClockReading(boot: 0, wall: Clocks.start),
+            // The wall clock was read 30 s after the boot clock.
+            ClockReading(boot: 1_000, wall: Clocks.start + 31_000),
+            ClockReading(boot: 31_000, wall: Clocks.start + 31_000),
+        ])
+        let clock = ServerClock {
+            readings.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+        }
+        #expect(clock.now() == Clocks.start + 31_000)
+        #expect(clock.leaps == 0 && clock.takeEvents().isEmpty)
+    }
+
+    @Test("keeps few events of a wall clock that leaps to and fro, and counts every leap")
+    func flapping() {
+        var clocks = Clocks()
+        for _ in 0..<1_000 {
+            clocks.set(by: Self.day)
+            clocks.set(by: -Self.day)
+        }
+        #expect(clocks.time.takeEvents().count <= 8 && clocks.time.leaps == 1_000)
+    }
+}

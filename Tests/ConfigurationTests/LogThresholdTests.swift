@@ -17,7 +17,7 @@ struct LogThresholdTests {
     @Test("holds for every copy of a logger")
     func copies() {
         let threshold = LogThreshold("error")
-        let log = Log.make(threshold, asJSON: false)
+        let log = Log.make(threshold, asJSON: false, to: Log.writer(asJSON: false))
         var copy = log
         copy[metadataKey: "a"] = "b"
         #expect(log.logLevel == .error && copy.logLevel == .error)

@@ -1,15 +1,25 @@
 import CallCore
 import CallWire
-import Glibc
-import LibWebSockets
 import Logging
 import Synchronization
+import Threads
 
 /// Log lines on stderr: for people, or JSON for machines.
 enum Log {
     /// A logger that writes what its threshold lets through at the moment.
-    static func make(_ threshold: LogThreshold, asJSON: Bool) -> Logger {
-        Logger(label: "ringline") { _ in LineHandler(threshold: threshold, asJSON: asJSON) }
+    static func make(_ threshold: LogThreshold, asJSON: Bool, to writer: LogWriter) -> Logger {
+        Logger(label: "ringline") { _ in LineHandler(threshold: threshold, format: LineFormat(asJSON: asJSON), writer) }
+    }
+
+    /// What writes to stderr, and says how many lines it had to drop.
+    static func writer(asJSON: Bool) -> LogWriter {
+        LogWriter { dropped in
+            LineFormat(asJSON: asJSON).line(
+                .warning,
+                "log lines were dropped: stderr was not read, or could not be written",
+                ["log.dropped": "\(dropped)"]
+            )
+        }
     }
 }
 
@@ -37,19 +47,21 @@ final class LogThreshold: Sendable {
     }
 }
 
-/// Writes one line a message, with control characters escaped: text from outside cannot forge a line.
+/// Hands one line a message to the log's writer.
 private struct LineHandler: LogHandler {
     let threshold: LogThreshold
-    let asJSON: Bool
+    let format: LineFormat
+    let writer: LogWriter
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level {
         get { threshold.level }
         set { threshold.level = newValue }
     }
 
-    init(threshold: LogThreshold, asJSON: Bool) {
+    init(threshold: LogThreshold, format: LineFormat, _ writer: LogWriter) {
         self.threshold = threshold
-        self.asJSON = asJSON
+        self.format = format
+        self.writer = writer
     }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -58,8 +70,18 @@ private struct LineHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let all = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
-        let now = Timestamp.text(Moment(milliseconds: Int64(Server.wallClockMilliseconds())))
+        let all = metadata.merging(event.metadata ?? [:]) { $1 }
+        writer.write(format.line(event.level, event.message.description, all))
+    }
+}
+
+/// One line a message, with control characters escaped: text from outside cannot forge a line.
+private struct LineFormat {
+    let asJSON: Bool
+
+    func line(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) -> [UInt8] {
+        let all = metadata.sorted { $0.key < $1.key }
+        let now = Timestamp.text(Moment(milliseconds: SystemClock.wall()))
         var line: [UInt8]
         if asJSON {
             var json = JSONWriter()
@@ -67,9 +89,9 @@ private struct LineHandler: LogHandler {
             json.name("time")
             json.plain(now)
             json.name("level")
-            json.plain(event.level.rawValue)
+            json.plain(level.rawValue)
             json.name("message")
-            json.value(event.message.description)
+            json.value(message)
             for (key, value) in all {
                 json.name(escaping: key)
                 json.value(value.description)
@@ -77,13 +99,12 @@ private struct LineHandler: LogHandler {
             json.endObject()
             line = json.bytes
         } else {
-            var text = "\(now) \(event.level.rawValue) \(Self.escaped(event.message.description))"
+            var text = "\(now) \(level.rawValue) \(Self.escaped(message))"
             for (key, value) in all { text += " \(key)=\(Self.quoted(value.description))" }
             line = Array(text.utf8)
         }
         line.append(0x0A)
-        // One write a line, so that lines of several threads do not mix.
-        line.withUnsafeBytes { bytes in _ = write(2, bytes.baseAddress, bytes.count) }
+        return line
     }
 
     private static func quoted(_ text: String) -> String {

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Threads
 
 /// Waits for signals on a thread of its own, so that no handler runs in the middle of anything.
@@ -9,6 +10,14 @@ struct SignalWatch {
     typealias Action = @Sendable () -> Void
 
     private let signals: sigset_t
+    private static let standing = Standing()
+
+    /// Whether the watch takes signals, and whether it still may.
+    private final class Standing: Sendable {
+        /// The watch's thread while it waits for a signal, else 0.
+        let thread = Atomic<pthread_t>(0)
+        let isOver = Atomic<Bool>(false)
+    }
 
     /// Blocks SIGTERM, SIGINT and others for this thread and all that it starts.
     init(and others: [Int32] = []) {
@@ -17,6 +26,24 @@ struct SignalWatch {
         for signal in [SIGTERM, SIGINT] + others { sigaddset(&set, signal) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signals = set
+        // Touched here, so that no signal handler is the first to initialize it.
+        Self.standing.isOver.store(false, ordering: .relaxed)
+    }
+
+    /// Has the watch take no further signal; from a handler of a fatal one.
+    ///
+    /// While `sigtimedwait` waits for a signal the system counts it as unblocked. Swift's handler stops a thread by one of the
+    /// signals that it does not block: it sent SIGUSR1, the watch took it for the wish to log more, and Swift tried 16 times
+    /// for 2 s each.
+    static func stepAside() {
+        standing.isOver.store(true, ordering: .sequentiallyConsistent)
+        // The watch's thread looks again before it waits, so either it sees the flag or it is seen here.
+        for _ in 0..<100 {
+            let thread = standing.thread.load(ordering: .sequentiallyConsistent)
+            guard thread != 0, thread != pthread_self() else { return }
+            pthread_kill(thread, SIGUSR1)
+            usleep(1_000)
+        }
     }
 
     /// Whether one has come that the watch was not there to take: the process is to end before it has begun.
@@ -70,6 +97,7 @@ struct SignalWatch {
                     isEnding = true
                     stop()
                 } else if signal == SIGINT {
+                    LogWriter.settle(milliseconds: 200)
                     exit(130)
                 }
             }
@@ -77,6 +105,16 @@ struct SignalWatch {
 
         /// The next signal; `nil` when a second has gone by without one.
         private func next() -> Int32? {
+            let standing = SignalWatch.standing
+            standing.thread.store(pthread_self(), ordering: .sequentiallyConsistent)
+            let signal = standing.isOver.load(ordering: .sequentiallyConsistent) ? nil : wait()
+            standing.thread.store(0, ordering: .sequentiallyConsistent)
+            // The process is dying of a fatal signal.
+            while standing.isOver.load(ordering: .sequentiallyConsistent) { pause() }
+            return signal
+        }
+
+        private func wait() -> Int32? {
             var set = signals
             guard tick != nil else {
                 var signal: Int32 = 0

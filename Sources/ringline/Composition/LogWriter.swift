@@ -1,0 +1,116 @@
+import Glibc
+import Synchronization
+import Threads
+
+/// Writes log lines on a thread of its own, so that the loop never waits for a reader of stderr.
+///
+/// Lines for which there is no room are dropped, counted, and said: a stalled reader costs lines, never calls.
+final class LogWriter: Sendable {
+    /// Bytes of lines that may wait: some 2,000 lines, a second of a busy server.
+    static let limit = 256 << 10
+    /// A write of at most so many bytes to a pipe is not mixed with another process's (`PIPE_BUF`).
+    private static let atomicBytes = 4_096
+    /// Bytes that wait in all writers of the process, for ``settle(milliseconds:)``.
+    private static let pending = Atomic<Int>(0)
+
+    private let inbox: Inbox<[UInt8]>
+    private let lost: Counter
+    /// `nil` when the system gave no thread: lines are then written by whoever logs.
+    private let thread: WorkThread?
+    private let descriptor: Int32
+
+    /// A count that the thread shares with whoever asks.
+    private final class Counter: Sendable {
+        let value = Atomic<UInt64>(0)
+    }
+
+    /// Starts the thread.
+    /// - Parameters:
+    ///   - descriptor: Where lines go; default stderr.
+    ///   - limit: Bytes of lines that may wait.
+    ///   - notice: The line that says how many were dropped.
+    init(
+        to descriptor: Int32 = 2,
+        limit: Int = LogWriter.limit,
+        notice: @escaping @Sendable (_ dropped: UInt64) -> [UInt8]
+    ) {
+        let (inbox, lost) = (Inbox<[UInt8]>(limit: limit), Counter())
+        (self.inbox, self.lost, self.descriptor) = (inbox, lost, descriptor)
+        // Without a thread logging is as slow as its reader, which is better than no log.
+        thread = try? WorkThread(named: "log") {
+            while let taken = inbox.takeAll() {
+                var dropped = taken.refused
+                dropped += Self.write(taken.elements, to: descriptor)
+                Self.pending.wrappingSubtract(taken.elements.reduce(0) { $0 + $1.count }, ordering: .relaxed)
+                guard dropped > 0 else { continue }
+                lost.value.wrappingAdd(dropped - taken.refused, ordering: .relaxed)
+                _ = Self.write([notice(dropped)], to: descriptor)
+            }
+        }
+    }
+
+    deinit { inbox.close() }
+
+    /// Lines that were never written.
+    var dropped: UInt64 { inbox.refusedCount + lost.value.load(ordering: .relaxed) }
+
+    /// Has a whole line written, its end included; returns at once.
+    func write(_ line: [UInt8]) {
+        guard thread != nil else {
+            _ = Self.write([line], to: descriptor)
+            return
+        }
+        // First, or the thread could be done with it before it is counted.
+        Self.pending.wrappingAdd(line.count, ordering: .relaxed)
+        if !inbox.put(line, weight: line.count) { Self.pending.wrappingSubtract(line.count, ordering: .relaxed) }
+    }
+
+    /// Waits until all lines are written, but no longer than this: at the end of the process.
+    ///
+    /// It takes no lock and allocates nothing, so that the handler of a fatal signal may call it too.
+    static func settle(milliseconds: Int) {
+        for _ in 0..<milliseconds {
+            guard pending.load(ordering: .relaxed) > 0 else { return }
+            var pause = timespec(tv_sec: 0, tv_nsec: 1_000_000)
+            nanosleep(&pause, nil)
+        }
+    }
+
+    /// Writes lines, several at a time; how many could not be written.
+    private static func write(_ lines: [[UInt8]], to descriptor: Int32) -> UInt64 {
+        var failed: UInt64 = 0
+        var group: [UInt8] = []
+        var count: UInt64 = 0
+        func flush() {
+            if !group.isEmpty, !write(group, to: descriptor) { failed += count }
+            group.removeAll(keepingCapacity: true)
+            count = 0
+        }
+        for line in lines {
+            if group.count + line.count > atomicBytes { flush() }
+            group += line
+            count += 1
+        }
+        flush()
+        return failed
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            var written = 0
+            while written < bytes.count {
+                let count = Glibc.write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+                if count > 0 {
+                    written += count
+                } else if errno == EAGAIN {
+                    // The pipe's maker set it to non-blocking; this thread may wait.
+                    var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&room, 1, -1)
+                } else if errno != EINTR {
+                    return false
+                }
+            }
+            return true
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Glibc
+import Testing
+
+@testable import ringline
+
+/// A pipe of the smallest size, which a test reads when it wants to.
+private final class Pipe {
+    private(set) var reading: Int32
+    let writing: Int32
+    let size: Int
+
+    init() {
+        var ends: [Int32] = [0, 0]
+        pipe(&ends)
+        (reading, writing) = (ends[0], ends[1])
+        // F_SETPIPE_SZ, which is not imported.
+        size = Int(fcntl(writing, 1031, 4_096))
+    }
+
+    deinit {
+        stopReading()
+        close(writing)
+    }
+
+    func stopReading() {
+        if reading >= 0 { close(reading) }
+        reading = -1
+    }
+
+    /// The next lines, until one of them is what is waited for.
+    func lines(until isLast: (String) -> Bool) -> [String] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast()
+                .map { String(decoding: $0, as: UTF8.self) }
+            if lines.contains(where: isLast) { return lines }
+            let count = read(reading, &buffer, buffer.count)
+            guard count > 0 else { return lines }
+            bytes += buffer.prefix(count)
+        }
+    }
+}
+
+@Suite("Log lines", .serialized)
+struct LogWriterTests {
+    private static func line(_ number: Int) -> [UInt8] {
+        let text = "line \(number) "
+        return Array((text + String(repeating: "x", count: 99 - text.count) + "\n").utf8)
+    }
+
+    private static func notice(_ dropped: UInt64) -> [UInt8] { Array("dropped \(dropped)\n".utf8) }
+
+    @Test("do not wait for a reader that has stalled; those without room are counted, and said where they are missing")
+    func stalled() {
+        let pipe = Pipe()
+        let writer = LogWriter(to: pipe.writing, limit: 20_000, notice: Self.notice)
+        // Were this thread to wait for the reader, it would never come to read.
+        for number in 0..<1_000 { writer.write(Self.line(number)) }
+        let dropped = writer.dropped
+        #expect(dropped >= 1_000 - 200 - UInt64(pipe.size) / 100 && dropped < 1_000)
+        var lines = pipe.lines { $0.hasPrefix("dropped") }
+        writer.write(Self.line(1_000))
+        lines += pipe.lines { $0.hasPrefix("line 1000 ") }
+        // A line, a notice of so many, a line: together they make all.
+        var expected = 0
+        for line in lines {
+            let words = line.split(separator: " ")
+            if words[0] == "dropped" {
+                expected += Int(words[1]) ?? 0
+            } else {
+                #expect(words[1] == "\(expected)" && line.utf8.count == 99)
+                expected += 1
+            }
+        }
+        #expect(expected == 1_001 && writer.dropped >= dropped)
+    }
+
+    @Test("come out whole and in order, to a pipe that does not block as well")
+    func nonblocking() {
+        let pipe = Pipe()
+        _ = fcntl(pipe.writing, F_SETFL, O_NONBLOCK)
+        let writer = LogWriter(to: pipe.writing, limit: 1 << 20, notice: Self.notice)
+        for number in 0..<1_000 { writer.write(Self.line(number)) }
+        let lines = pipe.lines { $0.hasPrefix("line 999 ") }
+        #expect(lines.map { $0.split(separator: " ")[1] } == (0..<1_000).map { "\($0)" })
+        #expect(writer.dropped == 0)
+    }
+
+    @Test("that cannot be written are counted")
+    func lost() {
+        // The other suites of this process write to sockets, and are not to be ended either.
+        signal(SIGPIPE, SIG_IGN)
+        let pipe = Pipe()
+        let writer = LogWriter(to: pipe.writing, notice: Self.notice)
+        pipe.stopReading()
+        writer.write(Self.line(0))
+        LogWriter.settle(milliseconds: 5_000)
+        while writer.dropped == 0 { sched_yield() }
+        #expect(writer.dropped == 1)
+    }
+
+    @Test("are all written before the end")
+    func settled() {
+        let pipe = Pipe()
+        let writer = LogWriter(to: pipe.writing, notice: Self.notice)
+        for number in 0..<30 { writer.write(Self.line(number)) }
+        LogWriter.settle(milliseconds: 5_000)
+        _ = fcntl(pipe.reading, F_SETFL, O_NONBLOCK)
+        #expect(pipe.lines { _ in false }.count == 30)
+    }
+}

@@ -1,0 +1,45 @@
+"""A process that dies of a fault is gone at once, backtrace or not: until then its sockets hang and its folder is taken."""
+
+import pathlib
+import shutil
+import signal
+import time
+
+import pytest
+
+
+def backtracer() -> str | None:
+    swift = shutil.which("swift")
+    if not swift:
+        return None
+    found = pathlib.Path(swift).resolve().parents[1] / "libexec/swift/linux/swift-backtrace"
+    return str(found) if found.exists() else None
+
+
+@pytest.mark.parametrize("loops", [1, 3])
+@pytest.mark.skipif(not backtracer(), reason="no Swift toolchain")
+def test_a_crash_with_swifts_backtracer_takes_less_than_2_s_and_the_folder_is_free(make_server, loops):
+    """It took 32 s: Swift stopped the thread that waits for signals by SIGUSR1, which that took for "log more"."""
+    backtrace = f"enable=yes,swift-backtrace={backtracer()},interactive=no"
+    server = make_server("--loops", loops, "--wait-for-data", 0, environment={"SWIFT_BACKTRACE": backtrace})
+    began = time.monotonic()
+    server.process.send_signal(signal.SIGSEGV)
+    assert server.exit_code(10) == -signal.SIGSEGV
+    assert time.monotonic() - began < 2
+    assert "the log level was changed" not in server.errors()
+    # How much of it is written in the time depends on the machine.
+    assert "Signal 11" in server.errors(), "the backtrace is begun"
+    server.start()
+
+
+@pytest.mark.skipif(not backtracer(), reason="no Swift toolchain")
+def test_a_backtracer_that_takes_its_time_is_not_waited_for(make_server, tmp_path):
+    slow = tmp_path / "swift-backtrace"
+    slow.write_text("#!/bin/sh\nsleep 8\n")
+    slow.chmod(0o755)
+    server = make_server(environment={"SWIFT_BACKTRACE": f"enable=yes,swift-backtrace={slow},interactive=no"})
+    began = time.monotonic()
+    server.process.send_signal(signal.SIGSEGV)
+    assert server.exit_code(10) == -signal.SIGSEGV
+    assert time.monotonic() - began < 2
+    server.start()

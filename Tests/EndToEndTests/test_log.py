@@ -1,0 +1,117 @@
+"""The log goes out on a thread of its own: whoever reads it slowly, or not at all, stops no call (issue 12, E2)."""
+
+import fcntl
+import os
+import signal
+import threading
+import time
+
+import pytest
+from ringline_server import Server
+from test_admin import eventually, get
+from test_monitoring import sample
+
+# Some 400 bytes a call, in two lines.
+NAME = "c" * 110
+
+
+class StalledLog:
+    """A pipe of one page that nobody reads until a test says so."""
+
+    def __init__(self):
+        self.reading, self.writing = os.pipe()
+        fcntl.fcntl(self.writing, fcntl.F_SETPIPE_SZ, 4096)
+        self.text = ""
+
+    def read_on(self):
+        """Reads all that comes from now on."""
+        self.close_writing()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        with open(self.reading, "rb", buffering=0) as pipe:
+            while more := pipe.read(65536):
+                self.text += more.decode(errors="replace")
+
+    def close_writing(self):
+        """Only the server has it now."""
+        if self.writing >= 0:
+            os.close(self.writing)
+        self.writing = -1
+
+
+@pytest.fixture
+def stalled():
+    return StalledLog()
+
+
+@pytest.fixture
+def world_without_reader(make_server, make_world, stalled):
+    server = make_server("--log-format", "json", start=False)
+    server.stderr = stalled.writing
+    return make_world(server.start())
+
+
+def make_calls(world, count: int):
+    """Calls of as many users as their limits ask for, each begun and ended."""
+    for number in range(count):
+        if number % 25 == 0:
+            caller = world.phone(f"u{number}")
+        caller.ask(type="offer", to="10", callId=f"{NAME}-{number}", sdp="v=0\r\n")
+        caller.ask(type="end", callId=f"{NAME}-{number}")
+
+
+@pytest.mark.timeout(90)
+def test_a_reader_of_the_log_that_has_stalled_stops_neither_calls_nor_health(world_without_reader, stalled):
+    world = world_without_reader
+    make_calls(world, 400)
+    assert get(world.server, "/healthz").status_code == 200
+    assert sample(world.server, "ringline_calls_begun_total") == 400
+
+
+@pytest.mark.timeout(90)
+def test_lines_that_had_to_be_dropped_are_counted_and_said_once_the_reader_goes_on(world_without_reader, stalled):
+    world = world_without_reader
+    make_calls(world, 1_000)
+    dropped = sample(world.server, "ringline_log_lines_dropped_total")
+    assert dropped > 0
+    stalled.read_on()
+    eventually(lambda: "log lines were dropped" in stalled.text)
+    (line,) = [line for line in stalled.text.splitlines() if "log lines were dropped" in line]
+    assert f'"log.dropped":"{int(dropped)}"' in line and '"level":"warning"' in line
+    # From then on nothing is missing.
+    make_calls(world, 1)
+    eventually(lambda: stalled.text.count(f"{NAME}-0") >= 2)
+    assert sample(world.server, "ringline_log_lines_dropped_total") == dropped
+
+
+def test_a_server_whose_log_nobody_reads_ends_when_it_is_told_to(world_without_reader):
+    server = world_without_reader.server
+    make_calls(world_without_reader, 40)
+    began = time.monotonic()
+    server.terminate()
+    assert server.exit_code(10) == 0
+    assert time.monotonic() - began < 8
+
+
+def test_the_last_lines_before_the_end_are_written(make_server, make_world):
+    server = make_server()
+    make_calls(make_world(server), 25)
+    server.terminate()
+    assert server.exit_code() == 0
+    lines = server.errors().splitlines()
+    assert len([line for line in lines if "call ended" in line]) == 25
+    assert lines[-1].split(maxsplit=2)[1:] == ["notice", "stopped"]
+
+
+def test_the_lines_before_a_crash_are_written(tmp_path, make_world):
+    # The report of Swift's runtime takes its time, and is not what this is about.
+    server = Server(tmp_path / "data", environment={"SWIFT_BACKTRACE": "enable=no"}).start()
+    try:
+        world = make_world(server)
+        make_calls(world, 25)
+        os.kill(server.pid, signal.SIGSEGV)
+        assert server.exit_code(20) == -signal.SIGSEGV
+        assert len([line for line in server.errors().splitlines() if "call ended" in line]) == 25
+    finally:
+        server.kill()

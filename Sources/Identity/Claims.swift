@@ -16,6 +16,8 @@ public struct Claims: Sendable, Equatable {
     ///
     /// Not above 2^53, so that adding a leeway never overflows.
     public var expiresAtSeconds: Int64?
+    /// Seconds since 1970 at which the token was issued, rounded down; nil if its `iat` is missing or no such number.
+    public var issuedAtSeconds: Int64?
     /// The first eight bytes, big endian, of SHA-256 of the token's `jti`, or of its text if it has none.
     ///
     /// One token is one phone: the hexadecimal digits name its device when it names none (protocol, section 9).
@@ -30,6 +32,7 @@ public struct Claims: Sendable, Equatable {
         rooms: [String] = [],
         isService: Bool = false,
         expiresAtSeconds: Int64? = nil,
+        issuedAtSeconds: Int64? = nil,
         mark: UInt64 = 0
     ) {
         self.user = user
@@ -39,6 +42,7 @@ public struct Claims: Sendable, Equatable {
         self.rooms = rooms
         self.isService = isService
         self.expiresAtSeconds = expiresAtSeconds
+        self.issuedAtSeconds = issuedAtSeconds
         self.mark = mark
     }
 }

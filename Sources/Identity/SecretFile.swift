@@ -43,16 +43,46 @@ public enum SecretFile {
         return isBlank(secret.first) ? "begins with a blank or an empty line" : nil
     }
 
-    /// A path as it may be shown: what stands in a path's place may be the secret itself.
+    /// A path as it may be shown: a secret that was given in the place of its path is hidden.
     ///
-    /// - Returns: the path where such a file is there, or a folder that it leads through; else asterisks.
+    /// - Returns: the path where such a file is there, or a folder that it leads through, or where it reads like a path; else
+    ///   asterisks.
     public static func shown(_ path: String) -> String {
+        if leadsSomewhere(path) || readsLikePath(path) { return path }
+        return "******"
+    }
+
+    private static func leadsSomewhere(_ path: String) -> Bool {
         var folder = path[...]
         while let slash = folder.lastIndex(of: "/"), slash != folder.startIndex {
             folder = folder[..<slash]
-            if folder.contains(where: { $0 != "/" && $0 != "." }), access(String(folder), F_OK) == 0 { return path }
+            if folder.contains(where: { $0 != "/" && $0 != "." }), access(String(folder), F_OK) == 0 { return true }
         }
-        return access(path, F_OK) == 0 ? path : "******"
+        return access(path, F_OK) == 0
+    }
+
+    /// Whether this can hardly be a secret: names as people give them to files, of which the last may have an extension.
+    ///
+    /// Random text has digits among its letters, signs of base64, or no end; a token has parts far longer than an extension.
+    private static func readsLikePath(_ path: String) -> Bool {
+        let names = path.split(separator: "/").filter { $0 != "." && $0 != ".." }
+        // A key in PEM has blanks in its first line, which no name may have.
+        guard let last = names.last, path.utf8.count < Int(PATH_MAX) else { return false }
+        if let dot = last.lastIndex(of: "."), (1...8).contains(last[dot...].utf8.count - 1) {
+            return names.allSatisfy { isName($0, mayHoldDigits: true) }
+        }
+        return names.allSatisfy { isName($0, mayHoldDigits: false) }
+    }
+
+    private static func isName(_ text: Substring, mayHoldDigits: Bool) -> Bool {
+        text.utf8.count <= 64
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+                case UInt8(ascii: "0")...UInt8(ascii: "9"): mayHoldDigits
+                default: [UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-")].contains(byte)
+                }
+            }
     }
 
     /// Reads a file's secret, or makes a random one and keeps it there.

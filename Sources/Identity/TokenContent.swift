@@ -28,6 +28,7 @@ struct TokenContent {
             rooms: try Self.rooms(of: object),
             isService: try Self.isService(object),
             expiresAtSeconds: expires,
+            issuedAtSeconds: Self.issue(of: object),
             mark: Self.mark(of: object, token: token)
         )
     }
@@ -50,6 +51,15 @@ struct TokenContent {
         let seconds = number.double
         guard seconds.isFinite, seconds.sign == .plus else { throw .claim(name) }
         return Int64(min(seconds.rounded(.up), 0x1p53))
+    }
+
+    /// When it was issued; `iat` proves nothing by itself, so one that is no date is as good as none.
+    private static func issue(of object: JSONObject) -> Int64? {
+        guard case .number(let number)? = object["iat"] else { return nil }
+        let seconds = number.double
+        guard seconds.isFinite, seconds >= 0 else { return nil }
+        // Rounded down: in doubt a token counts as the older one, which a revocation still covers.
+        return Int64(min(seconds.rounded(.down), 0x1p53))
     }
 
     private static func user(

@@ -17,6 +17,7 @@ struct ClaimsTests {
             user: "11",
             name: "山田太郎",
             expiresAtSeconds: 1_800_003_600,
+            issuedAtSeconds: TestKeys.now,
             mark: 0xca97_8112_ca1b_bdca
         )
         #expect(try signer.verifier().verify(token, atSeconds: TestKeys.now) == expected)
@@ -147,5 +148,20 @@ struct ClaimsTests {
             #expect(try claims(payload, rules).user == "11")
         }
         #expect(try claims(#"{"sub":"11","exp":1800003600,"iss":5,"aud":6}"#).user == "11")
+    }
+
+    @Test(
+        "says when it was issued, rounded down, and is as good without or with nonsense there",
+        arguments: [
+            ("1800000000", 1_800_000_000), ("1800000000.9", 1_800_000_000), ("0", 0), ("1e300", 1 << 53), ("-1", nil),
+            (#""1800000000""#, nil), ("null", nil), ("[]", nil),
+        ] as [(String, Int64?)]
+    )
+    func issue(value: String, expected: Int64?) throws {
+        let signer = try #require(try TestKeys.all.first)
+        let token = signer.token(payload: #"{"sub":"11","exp":1800003600,"iat":\#(value)}"#)
+        #expect(try signer.verifier().verify(token, atSeconds: TestKeys.now).issuedAtSeconds == expected)
+        let without = signer.token(payload: #"{"sub":"11","exp":1800003600}"#)
+        #expect(try signer.verifier().verify(without, atSeconds: TestKeys.now).issuedAtSeconds == nil)
     }
 }

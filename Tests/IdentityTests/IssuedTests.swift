@@ -33,6 +33,7 @@ struct IssuedTests {
                     rooms: ["room:x", "room:y"],
                     isService: true,
                     expiresAtSeconds: TestKeys.now + 100,
+                    issuedAtSeconds: TestKeys.now,
                     mark: claims.mark
                 )
         )
@@ -223,6 +224,11 @@ struct SecretFileTests {
             ("/usr/none/secret", true), ("/usr/secret", true), ("/dev/null", true), ("/usr/../usr/none", true),
             ("s3cret", false), ("./s3cret", false), ("/s3cret", false), ("s3/cret+w==", false), ("", false),
             ("-----BEGIN PRIVATE KEY-----\ns3/cret", false), ("../s3cret", false), ("//s3cret", false),
+            ("secret", true), ("jwt.key", true), ("./jwt_secret", true), ("../keys/jwt.key", true), ("keys/jwt", true),
+            ("/none/secrets/jwt-secret", true), ("AuthKey_ABCDE12345.p8", true), ("v2/jwt.pem", true),
+            ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMSJ9.c2lnbmF0dXJlIG9mIHRoaXJ0eS10d28", false), ("s3cret.", false),
+            ("two words", false), ("line\nline.key", false), (String(repeating: "n", count: 65), false),
+            (String(repeating: "n/", count: 2_100) + "n.key", false),
         ]
     )
     func shown(_ path: String, _ isShown: Bool) {

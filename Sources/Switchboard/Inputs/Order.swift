@@ -1,0 +1,18 @@
+public import CallCore
+
+extension Switchboard {
+    /// An operator's order to the running server; durable before ``Output/done(_:)`` says so.
+    public enum Order: Equatable, Sendable {
+        /// Refuse a user's tokens that were issued up to a moment, as if the user had logged out everywhere.
+        case revoke(UserID, before: Moment)
+    }
+}
+
+/// Names an operator's order, as the gateway numbers them; never used twice.
+public struct OrderID: Hashable, Sendable {
+    /// The number.
+    public let rawValue: UInt64
+
+    /// The order with this number.
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+}

@@ -1,0 +1,91 @@
+import CallCore
+public import CallWire
+
+/// Logging out everywhere: what was issued to a user before is good for nothing any more, whoever holds it.
+extension Switchboard {
+    /// The answer to a token or an `act` that was issued before its user logged out everywhere.
+    public static let revokedToken = WireError(.unauthenticated, "the token was revoked: log in again")
+
+    /// Whether a user has logged out everywhere since a token, or a push's capability, was issued.
+    ///
+    /// A capability counts as being as old as its call: none is made for a call that was there at the log-out, for no
+    /// device of the user is pushed for it any more.
+    func isRevoked(_ who: Who) -> Bool {
+        guard let before = directory.revocation(of: who.user) else { return false }
+        guard let scope = who.scope else { return who.isRevoked(before: before) }
+        let call = calls[CallKey(id: scope.call, pair: Pair(who.user, scope.peer))]
+        return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
+    }
+
+    /// `POST /api/logout-all`: for oneself, or, as a service, for anybody.
+    func logOutEverywhere(_ user: UserID?, by who: Who, as id: RequestID, at now: Moment) {
+        let user = user ?? who.user
+        guard user == who.user || who.isService else {
+            refuse(id, WireError(.forbidden, "userId: only a service may name others", field: Field.userId.name))
+            return
+        }
+        let before = revoke(user, upTo: now, asker: user == who.user ? who : nil, at: now)
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("ok")
+        json.value(true)
+        json.name("before")
+        json.value(before.milliseconds)
+        json.endObject()
+        say(.reply(id, Reply(body: json.bytes)), at: now)
+    }
+
+    func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
+        switch order {
+        // One that comes from the future, by a clock that was set back since, would lock the user out until then.
+        case .revoke(let user, let moment): revoke(user, upTo: min(moment, now), asker: nil, at: now)
+        }
+        say(.done(id), at: now)
+    }
+
+    /// Refuses what was issued to a user up to a moment, and ends what goes on under it.
+    ///
+    /// The user's devices are forgotten: a phone that was logged out must not ring for calls that it cannot take. It
+    /// registers again with its next token.
+    ///
+    /// - Returns: up to which moment: that of the youngest token known here, where its issuer's clock is ahead.
+    @discardableResult
+    private func revoke(_ user: UserID, upTo moment: Moment, asker: Who?, at now: Moment) -> Moment {
+        let open = sessionsByUser[user] ?? []
+        let ahead = ([asker] + open.map(\.who)).compactMap { $0?.issuedAt }
+            .filter { now < $0 && $0 <= now + policy.tokenLeeway }.max()
+        let before = max(moment, ahead ?? moment, directory.revocation(of: user) ?? moment)
+        directory.revoke(user, before: before)
+        changes.append(.revoked(user, before: before))
+        out.append(.revoked(user, before: before))
+        metrics.revocations += 1
+        for device in directory.devices(of: user) {
+            directory.remove(device.id, of: user)
+            changes.append(.deviceRemoved(user, device.id))
+        }
+        for call in calls.live(of: user) {
+            guard let side = call.session.side(of: user) else { continue }
+            note(
+                call,
+                "logged_out",
+                { json in
+                    json.name("side")
+                    json.plain(side.rawValue)
+                },
+                at: now
+            )
+            if side == .callee { stopWaking(call, at: now) }
+        }
+        for id in polls.keys.sorted(by: { $0.rawValue < $1.rawValue }) {
+            guard let who = polls[id]?.who, who.user == user, isRevoked(who) else { continue }
+            abandoned(id, at: now)
+            refuse(id, Self.revokedToken)
+        }
+        for session in open where isRevoked(session.who) {
+            out.append(.send(session.id, ServerFrame.error(Self.revokedToken, id: nil)))
+            close(session.id, code: 4401, "the user logged out everywhere")
+            closed(session.id, at: now)
+        }
+        return before
+    }
+}

@@ -1,0 +1,55 @@
+import ArgumentParser
+import CallCore
+import Glibc
+import SQLiteStore
+import Switchboard
+import Threads
+
+/// Logs a user out everywhere.
+struct RevokeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "Log a user out everywhere: refuse the tokens that were issued up to now.",
+        discussion: """
+            Closes the user's connections (4401), and refuses tokens whose iat is not later than this second, tokens without \
+            iat for good, and what earlier pushes have brought; the user's devices are forgotten until they register again. \
+            It holds over restarts. While a server runs, the command waits until it is done; where none runs, it is done \
+            by the next start. The same as POST /api/logout-all.
+
+            Example: ringline revoke --user 10 --data /var/lib/ringline
+            """
+    )
+
+    @Option(help: "Whom to log out.") var user: String
+    @Option(help: "The server's data folder.") var data = DataFolder.standard
+
+    /// How long a server may take: it looks every second, and writes to a disk.
+    private static let patienceMilliseconds: Int64 = 10_000
+
+    func run() throws {
+        do throws(Complaint) { try revoke() } catch { throw error.shown() }
+    }
+
+    private func revoke() throws(Complaint) {
+        let user = try UserID(orComplaint: user)
+        do throws(StoreFailure) { _ = try SQLiteCallStore.reader(folder: data) } catch {
+            throw Complaint(error.message)
+        }
+        let file = OrderFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))
+        try file.write(to: data)
+        let end = SystemClock.monotonic() + Self.patienceMilliseconds
+        while file.isThere(in: data) {
+            guard SQLiteCallStore.isHeld(folder: data) else {
+                print(
+                    "no server runs on \(data): \(user.text) is logged out by the next start, before it serves anybody"
+                )
+                return
+            }
+            guard SystemClock.monotonic() < end else {
+                throw Complaint("the server on \(data) has not taken the order yet: it holds as soon as it does")
+            }
+            usleep(20_000)
+        }
+        print("\(user.text) is logged out everywhere")
+    }
+}

@@ -1,0 +1,55 @@
+import CallCore
+import FoundationEssentials
+import Switchboard
+import Testing
+
+@testable import ringline
+
+@Suite("An operator's order in the data folder")
+struct OrderFileTests {
+    private func order(_ user: String, _ milliseconds: Int64 = 1_700_000_000_123) throws -> Switchboard.Order {
+        .revoke(try #require(UserID(user)), before: Moment(milliseconds: milliseconds))
+    }
+
+    @Test("says all by its name", arguments: ["10", "a-b", "x@y.z:+_-", "..", String(repeating: "a", count: 128)])
+    func names(_ user: String) throws {
+        let file = OrderFile(try order(user))
+        #expect(file.name.utf8.count < 255 && !file.name.contains("/"))
+        #expect(OrderFile(name: file.name) == file)
+    }
+
+    @Test(
+        "is no other file of the folder",
+        arguments: [
+            ".", "..", "ringline.sqlite", "server-key", "revoke-", "revoke-1", "revoke-1-", "revoke-x-10",
+            "revoke-1-a b",
+        ]
+    )
+    func others(_ name: String) { #expect(OrderFile(name: name) == nil) }
+
+    @Test("is carried out once, and goes when it is durable")
+    func once() throws {
+        let folder =
+            FileManager.default.temporaryDirectory.path + "/ringline-orders-\(UInt64.random(in: 0...UInt64.max))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let file = OrderFile(try order("10"))
+        try file.write(to: folder)
+        let desk = OrderDesk(folder: folder)
+        var taken: [Switchboard.Order] = []
+        var finish: (@Sendable () -> Void)?
+        for _ in 0..<3 {
+            desk.look { order, done in
+                taken.append(order)
+                finish = done
+            }
+        }
+        #expect(taken == [file.order])
+        #expect(file.isThere(in: folder), "it is not durable yet")
+        finish?()
+        #expect(!file.isThere(in: folder))
+        try file.write(to: folder)
+        desk.look { order, _ in taken.append(order) }
+        #expect(taken.count == 2, "the same again is another order")
+    }
+}

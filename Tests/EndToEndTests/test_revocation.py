@@ -1,0 +1,162 @@
+"""Logging out everywhere: by the user, by a service, by the operator (issue 12, section F)."""
+
+import os
+import signal
+import time
+
+import pytest
+from phone import Phone
+from rest import code
+from test_auth import upgrade_status
+from test_command_line import one_clear_line, run
+from test_monitoring import sample
+from test_push import pushed, register
+
+
+def log_out(rest, **body):
+    answer = rest.post("/api/logout-all", body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["before"]
+
+
+def fresh(world, user="10", *, after: int) -> str:
+    """A token that was issued in a later second than a log-out; waits for that second."""
+    while time.time() < after // 1000 + 1:
+        time.sleep(0.02)
+    return world.token(user)
+
+
+def test_all_tokens_of_before_are_refused_everywhere(world):
+    old = world.token("10")
+    before = log_out(world.rest("10"))
+    assert abs(before / 1000 - time.time()) < 5
+    url = world.server.ws_url
+    assert upgrade_status(url, old) == 401
+    browser = Phone(url, subprotocols=["ringline.v1", "bearer." + old], welcome=False)
+    assert browser.close_code() == 4401, "browsers cannot see a 401"
+    answer = world.rest(token=old).get("/api/me/devices")
+    assert code(answer) == (401, "unauthenticated")
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert world.rest("11").get("/api/me/devices").status_code == 200, "another user's"
+    new = fresh(world, after=before)
+    assert world.rest(token=new).get("/api/me/devices").status_code == 200
+    assert world.phone(token=new).user == "10"
+    assert sample(world.server, "ringline_revocations_total") == 1
+
+
+def test_a_token_without_iat_is_good_until_its_user_logs_out_and_never_again(world):
+    nameless = world.token("10", iat=None)
+    assert world.rest(token=nameless).get("/api/me/devices").status_code == 200
+    log_out(world.rest(token=nameless))
+    assert code(world.rest("10", iat=None).get("/api/me/devices")) == (401, "unauthenticated")
+
+
+def test_every_connection_of_the_user_is_closed_with_4401(world):
+    phones = [world.phone("10", "b-1"), world.phone("10", "b-2")]
+    other = world.phone("11", "a-1")
+    log_out(world.rest("10"))
+    for phone in phones:
+        assert phone.expect(type="error")["code"] == "unauthenticated"
+        assert phone.close_code() == 4401
+    assert other.fence() == []
+
+
+def test_the_act_of_a_push_is_void_and_the_phone_is_not_pushed_again(push_world):
+    world, apns = push_world
+    device = register(world)
+    caller = world.phone("11", "a-1")
+    caller.ring("10", "c-1")
+    act = pushed(apns, device)["payload"]["act"]
+    ring = world.rest(token="-")
+    ring.http.headers["Authorization"] = f"Ring {act}"
+    assert ring.get("/api/calls/signal/c-1").status_code == 200
+    log_out(world.rest("10"))
+    assert code(ring.get("/api/calls/signal/c-1")) == (401, "unauthenticated")
+    assert code(ring.delete("/api/calls/signal/c-1")) == (401, "unauthenticated")
+    caller.ask(type="end", callId="c-1")
+    caller.ring("10", "c-2")
+    caller.fence()
+    assert len(apns.pushes()) == 1
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_it_holds_over_restarts(world, how):
+    old = world.token("10")
+    log_out(world.rest("10"))
+    if how == "killed":
+        world.server.kill()
+    else:
+        world.server.terminate()
+        assert world.server.exit_code() == 0
+    world.server.start()
+    assert code(world.rest(token=old).get("/api/me/devices")) == (401, "unauthenticated")
+    assert upgrade_status(world.server.ws_url, old) == 401
+
+
+def test_a_service_may_log_anybody_out_and_nobody_else_may(world):
+    refused = world.rest("11").post("/api/logout-all", {"userId": "10"})
+    assert code(refused) == (403, "forbidden") and refused.json()["field"] == "userId"
+    phone = world.phone("10")
+    service = world.rest("backend", scope="server")
+    log_out(service, userId="10")
+    assert phone.close_code() == 4401
+    assert service.get("/api/me/devices").status_code == 200
+
+
+def test_a_live_call_ends_for_the_peer_as_if_the_network_was_lost(make_server, make_world):
+    world = make_world(make_server("--disconnect-grace", 1))
+    taro, _ = world.call("c-1")
+    log_out(world.rest("10"))
+    assert taro.expect(type="call", state="ended")["reason"] == "disconnected"
+    result = run("explain", "c-1", "--data", world.server.data)
+    assert "10 logged out everywhere at +" in result.stdout, result.stdout
+
+
+# By the operator
+
+
+def test_the_operator_logs_a_user_out_while_the_server_runs(world):
+    old = world.token("10")
+    phone = world.phone("10")
+    result = run("revoke", "--user", "10", "--data", world.server.data)
+    assert (result.returncode, result.stdout) == (0, "10 is logged out everywhere\n"), result.stderr
+    assert phone.close_code() == 4401
+    assert upgrade_status(world.server.ws_url, old) == 401
+    assert not list(world.server.data.glob("revoke-*"))
+    world.server.kill()
+    world.server.start()
+    assert upgrade_status(world.server.ws_url, old) == 401
+
+
+def test_the_operator_logs_a_user_out_while_no_server_runs(world):
+    old = world.token("10")
+    world.server.terminate()
+    assert world.server.exit_code() == 0
+    result = run("revoke", "--user", "10", "--data", world.server.data)
+    assert result.returncode == 0 and result.stdout.startswith("no server runs on "), result
+    world.server.start()
+    assert upgrade_status(world.server.ws_url, old) == 401
+
+
+def test_an_order_that_the_server_does_not_take_is_said(world):
+    os.kill(world.server.pid, signal.SIGSTOP)
+    try:
+        result = run("revoke", "--user", "10", "--data", world.server.data, seconds=30)
+    finally:
+        os.kill(world.server.pid, signal.SIGCONT)
+    assert result.returncode == 1
+    one_clear_line(result, "has not taken the order yet")
+
+
+@pytest.mark.parametrize("user", ["", "a b", "../x", "a" * 129])
+def test_who_cannot_be_a_user_is_refused(world, user):
+    result = run("revoke", "--user", user, "--data", world.server.data)
+    assert result.returncode != 0
+    one_clear_line(result, "--user")
+
+
+def test_a_folder_without_a_database_is_refused(tmp_path):
+    result = run("revoke", "--user", "10", "--data", tmp_path)
+    assert result.returncode == 1
+    one_clear_line(result, "no database")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,214 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("Logging out everywhere")
+struct RevocationTests {
+    /// A token of a user that was issued so many seconds from the world's beginning.
+    private func issued(_ text: String, at seconds: Int64, token: UInt64 = 1) throws -> Who {
+        var who = try who(text, token: token)
+        who.issuedAt = World.start + .seconds(seconds)
+        return who
+    }
+
+    private func scope(_ callID: String, of user: String, with peer: String, device name: String) throws -> Who {
+        Who(
+            user: try SwitchboardTests.user(user),
+            scope: CallScope(
+                call: try call(callID),
+                epoch: 1,
+                peer: try SwitchboardTests.user(peer),
+                device: try device(name)
+            )
+        )
+    }
+
+    @Test("refuses tokens issued before, to the second, and takes those of a later second")
+    func tokens() throws {
+        let world = World()
+        world.wait(10)
+        #expect(try world.reply(issued("10", at: 0), .logOutEverywhere(nil)).status == 200)
+        #expect(world.revoked[try user("10")] == world.now)
+        for seconds in [0, 9, 10] as [Int64] {
+            #expect(try world.reply(issued("10", at: seconds), .devices).status == 401, "issued at \(seconds)")
+        }
+        world.wait(1)
+        #expect(try world.reply(issued("10", at: 11), .devices).status == 200)
+        #expect(try world.reply(issued("11", at: 0), .devices).status == 200, "another user's")
+    }
+
+    @Test("refuses a token that does not say when it was issued, once the user has logged out, and not before")
+    func withoutIssue() throws {
+        let world = World()
+        #expect(try world.reply(who("10"), .devices).status == 200)
+        #expect(try world.reply(who("10"), .logOutEverywhere(nil)).status == 200)
+        world.wait(3_600)
+        let refused = try world.reply(who("10"), .devices)
+        #expect(refused.status == 401 && refused["code"] == "unauthenticated")
+    }
+
+    @Test("closes every connection of the user with 4401, and no other, and refuses long polls")
+    func connections() throws {
+        let world = World()
+        let phone = world.session(try issued("10", at: 0), device: "b1")
+        let browser = world.session(try issued("10", at: -100, token: 2))
+        let other = world.session(try issued("11", at: 0), device: "a1")
+        world.send(other, World.offer("c-1", to: "10"))
+        let fetch = Switchboard.Fetch(since: .init(epoch: nil, seq: 100), wait: .seconds(30))
+        let poll = world.request(try issued("10", at: 0, token: 3), .fetch(try call("c-1"), fetch))
+        #expect(world.replies[poll] == nil, "it waits")
+        world.wait(1)
+        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        #expect(world.closes[phone] == 4401)
+        #expect(world.closes[browser] == 4401)
+        #expect(world.taken(phone).code == "unauthenticated")
+        #expect(world.closes[other] == nil)
+        #expect(world.replies[poll]?.status == 401)
+        #expect(world.board.metrics.closes[4401] == 2)
+        #expect(world.board.metrics.revocations == 1)
+    }
+
+    @Test("refuses a token that was let in at the door and comes too late, on connecting and on renewing")
+    func late() throws {
+        let world = World()
+        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        let (phone, app) = (world.session(try issued("10", at: 0), device: "b1"), world.join(try issued("10", at: 0)))
+        #expect(world.closes[phone] == 4401)
+        #expect(world.closes[app] == 4401)
+        world.wait(1)
+        let anew = world.session(try issued("10", at: 1), device: "b1")
+        #expect(world.closes[anew] == nil)
+        world.give(.verified(anew, id: nil, .success(try issued("10", at: 0))))
+        #expect(world.taken(anew).code == "unauthenticated")
+    }
+
+    @Test("covers a token whose issuer's clock is ahead of ours by less than the leeway")
+    func ahead() throws {
+        let world = World()
+        let phone = world.session(try issued("10", at: 20), device: "b1")
+        let reply = try world.reply(issued("10", at: 5), .logOutEverywhere(nil))
+        #expect(world.closes[phone] == 4401)
+        #expect(reply["before"] == "\((World.start + .seconds(20)).milliseconds)")
+        let far = World()
+        _ = try far.reply(issued("10", at: 3_600), .logOutEverywhere(nil))
+        #expect(far.revoked[try user("10")] == World.start, "an hour is no clock's error")
+    }
+
+    @Test("voids the act of calls that were there, and not of those that come later")
+    func acts() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        let act = try scope("c-1", of: "10", with: "11", device: "b1")
+        let fetch = Switchboard.Request.fetch(try call("c-1"), .init())
+        #expect(try world.reply(act, fetch).status == 200)
+        world.wait(1)
+        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        #expect(try world.reply(act, fetch).status == 401)
+        #expect(try world.reply(act, .end(try call("c-1"), device: nil)).status == 401)
+        world.wait(1)
+        try world.register(try issued("10", at: 2), "b1", voip: "bb")
+        world.send(caller, World.offer("c-2", to: "10"))
+        let later = try scope("c-2", of: "10", with: "11", device: "b1")
+        #expect(try world.reply(later, .fetch(try call("c-2"), .init())).status == 200)
+    }
+
+    @Test("forgets the user's devices: a phone that was logged out rings no more until it registers again")
+    func devices() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa")
+        try world.register(try who("12"), "x1", voip: "cc")
+        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, World.offer("c-2", to: "12"))
+        #expect(world.takenPushes().map(\.token) == ["cc"])
+        world.wait(1)
+        try world.register(try issued("10", at: 1), "b1", voip: "aa")
+        world.send(caller, World.offer("c-3", to: "10"))
+        #expect(world.takenPushes().map(\.token) == ["aa"])
+    }
+
+    @Test("takes back a push that has not gone out, and pushes nothing because a connection was closed")
+    func pushes() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa")
+        try world.register(try who("10"), "b2", voip: "bb")
+        _ = world.session(try issued("10", at: 0), device: "b2")
+        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        #expect(world.takenPushes().map(\.token) == ["aa"], "b2 has a connection")
+        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        #expect(world.cancelled.count == 1)
+        world.wait(40)
+        #expect(world.takenPushes().isEmpty)
+    }
+
+    @Test("is in the timeline of the user's calls for services and explain, and not for its users")
+    func timeline() throws {
+        let world = World()
+        _ = world.session(try issued("10", at: 0), device: "b1")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.wait(2)
+        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        #expect(world.events("logged_out") == [#""side":"callee""#])
+        #expect(try !world.reply(who("11"), .timeline(try call("c-1"))).text.contains("logged_out"))
+        var service = try who("1")
+        service.isService = true
+        #expect(try world.reply(service, .timeline(try call("c-1"))).text.contains("logged_out"))
+    }
+
+    @Test("holds after a restart, and was durable before it was answered")
+    func restart() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa")
+        world.holdsCommits = true
+        let request = world.request(try issued("10", at: 0), .logOutEverywhere(nil))
+        #expect(world.replies[request] == nil)
+        world.commit()
+        #expect(world.replies[request]?.status == 200)
+        let next = world.restarted(after: 5)
+        #expect(try next.reply(issued("10", at: 0), .devices).status == 401)
+        #expect(try next.reply(issued("10", at: 1), .devices).text == "[]")
+    }
+
+    @Test("of another user is a service's to ask for alone, and an act's for nobody")
+    func others() throws {
+        let world = World()
+        let forbidden = try world.reply(issued("11", at: 0), .logOutEverywhere(try user("10")))
+        #expect(forbidden.status == 403 && forbidden["field"] == "userId")
+        var service = try issued("1", at: 0)
+        service.isService = true
+        #expect(try world.reply(service, .logOutEverywhere(try user("10"))).status == 200)
+        #expect(try world.reply(issued("10", at: 0), .devices).status == 401)
+        #expect(try world.reply(service, .devices).status == 200)
+        let act = try scope("c-1", of: "10", with: "11", device: "b1")
+        #expect(try world.reply(act, .logOutEverywhere(nil)).status == 403)
+    }
+
+    @Test("by an operator is done when it is durable, and never beyond now")
+    func operators() throws {
+        let world = World()
+        let phone = world.session(try issued("10", at: 0), device: "b1")
+        let id = OrderID(rawValue: 7)
+        world.holdsCommits = true
+        world.give(.ordered(id, .revoke(try user("10"), before: world.now + .seconds(3_600))))
+        #expect(world.closes[phone] == 4401)
+        #expect(world.done.isEmpty)
+        world.commit()
+        #expect(world.done == [id])
+        #expect(world.revoked[try user("10")] == world.now)
+    }
+
+    @Test("never goes back: an older order that comes late changes nothing")
+    func neverBack() throws {
+        let world = World()
+        world.wait(10)
+        _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
+        world.give(.ordered(OrderID(rawValue: 1), .revoke(try user("10"), before: World.start)))
+        #expect(try world.reply(issued("10", at: 5), .devices).status == 401)
+    }
+}

@@ -226,6 +226,13 @@ extension Server {
         return 0
     }
 
+    /// A ping was received, or several of which the library answers one.
+    func pingReceived(_ id: ConnectionID) {
+        guard let slot = table.slot(of: id), table[slot].phase == .open else { return }
+        isTouched = true
+        delegate?.receivedPing(on: id)
+    }
+
     /// The library closes: because the peer broke a rule that it checks itself, or the connection broke.
     func libraryCloses(_ wsi: OpaquePointer, _ slot: Int, _ id: ConnectionID) {
         if table[slot].closeCode == 0, lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {

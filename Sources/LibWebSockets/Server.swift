@@ -175,18 +175,6 @@ public final class Server: @unchecked Sendable {
         uv_timer_start(handles.ownerTimer, clwsOwnerTimer, milliseconds, 0)
     }
 
-    /// Milliseconds of a clock that only goes forward (`CLOCK_MONOTONIC`).
-    public static func monotonicMilliseconds() -> UInt64 { milliseconds(of: CLOCK_MONOTONIC) }
-
-    /// Milliseconds since 1970 (`CLOCK_REALTIME`).
-    public static func wallClockMilliseconds() -> UInt64 { milliseconds(of: CLOCK_REALTIME) }
-
-    private static func milliseconds(of clock: clockid_t) -> UInt64 {
-        var time = timespec()
-        clock_gettime(clock, &time)
-        return UInt64(time.tv_sec) * 1_000 + UInt64(time.tv_nsec) / 1_000_000
-    }
-
     @inline(__always)
     func checkThread() {
         assert(thread == nil || thread == pthread_self(), "a Server belongs to its loop thread")

@@ -10,6 +10,8 @@ public protocol ServerDelegate: AnyObject {
     func received(_ message: RawSpan, on connection: ConnectionID)
     /// A pong arrived, asked for or not. The payload, 1–125 bytes, is the library's: copy what is kept.
     func receivedPong(_ payload: RawSpan, on connection: ConnectionID)
+    /// A ping arrived and is being answered; of several at once this may be said of one.
+    func receivedPing(on connection: ConnectionID)
     /// A connection that was admitted is over; called once for each, when its close frame is with the library or the peer's
     /// came, or it broke, be it before it was open.
     ///
@@ -31,6 +33,8 @@ public protocol ServerDelegate: AnyObject {
 }
 
 extension ServerDelegate {
+    /// Nothing.
+    public func receivedPing(on connection: ConnectionID) {}
     /// Nothing.
     public func timerFired() {}
     /// Nothing.

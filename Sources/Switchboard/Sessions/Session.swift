@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import DequeModule
 
 /// One connection of a device.
 final class Session {
@@ -26,6 +27,16 @@ final class Session {
     var texts: [(text: RelayedText, ping: UInt64)] = []
     /// How many of either are kept.
     static let mostUnconfirmed = 64
+    /// Bytes written to it that may still be on their way.
+    var backlog = Backlog()
+    /// After how many bytes it is pinged, so that a pong shows what has arrived.
+    static let confirmedEvery = 32 * 1_024
+    /// Whether ``backlog`` is over the policy's limit.
+    var isBacklogged = false
+    /// The logs and frames that it is still to be sent, in order.
+    var replays = Deque<Replay>()
+    /// How many of those may wait because of `sync`.
+    static let mostReplays = 1_024
     /// The users whose coming and going it wants to know.
     var watched: Set<UserID> = []
     /// Whether its client keeps no place in a log, and takes nothing twice.
@@ -34,6 +45,10 @@ final class Session {
     var rooms: [RoomKey: String] = [:]
     /// What it may still send.
     var bucket: TokenBucket
+    /// Signs of life, other than frames, since it was last pinged.
+    var signs = 0
+    /// How many of those it may give: it owes one, and some clients send pongs of their own accord.
+    static let mostSigns = 1_000
     /// Frames refused for being too fast.
     var refused = 0
     /// Frames in a row that were no JSON.
@@ -52,43 +67,7 @@ final class Session {
     }
 
     var user: UserID { who.user }
-}
 
-/// So many at once, so many a second after that.
-struct TokenBucket {
-    private let perSecond: Double
-    private let burst: Double
-    private var level: Double
-    private var filledAt: Moment
-
-    init(perSecond: Double, burst: Int, at now: Moment) {
-        self.perSecond = perSecond
-        self.burst = Double(burst)
-        level = Double(burst)
-        filledAt = now
-    }
-
-    /// Takes one, if there is one.
-    mutating func take(at now: Moment) -> Bool {
-        fill(at: now)
-        guard level >= 1 else { return false }
-        level -= 1
-        return true
-    }
-
-    /// After how many whole seconds there will be one again.
-    var secondsUntilNext: Int { max(1, Int(((1 - level) / perSecond).rounded(.up))) }
-
-    /// Whether it holds all it can: then it can be forgotten.
-    mutating func isFull(at now: Moment) -> Bool {
-        fill(at: now)
-        return level >= burst
-    }
-
-    private mutating func fill(at now: Moment) {
-        // A clock that was set back gives nothing and takes nothing.
-        let elapsed = max(0, (now - filledAt).milliseconds)
-        level = min(burst, level + Double(elapsed) / 1_000 * perSecond)
-        filledAt = now
-    }
+    /// Whether a call's log is still being replayed to it.
+    func replays(_ call: CallNumber) -> Bool { !replays.isEmpty && replays.contains { $0.call == call } }
 }

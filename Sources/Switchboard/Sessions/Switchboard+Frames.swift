@@ -20,7 +20,13 @@ extension Switchboard {
         guard isWithinRate(message, from: session, at: now) else { return }
         switch message.request {
         case .signal(let signal):
-            let source = Source(user: session.user, phone: session.phone, name: session.who.name, way: .session)
+            let source = Source(
+                user: session.user,
+                phone: session.phone,
+                name: session.who.name,
+                way: .session,
+                isService: session.who.isService
+            )
             switch take(signal, from: source, at: now) {
             case .success(let receipt): acknowledge(receipt, id: message.id, to: session, at: now)
             case .failure(let error): tell(error, id: message.id, callID: signal.callID, to: session)
@@ -50,26 +56,33 @@ extension Switchboard {
 
     /// Whether a session keeps to its rate.
     ///
-    /// A hang-up must always get through.
+    /// A hang-up must always get through: an end has a limit of its own.
     private func isWithinRate(_ message: ClientMessage, from session: Session, at now: Moment) -> Bool {
-        if case .signal(let signal) = message.request, case .end = signal.content { return true }
-        guard !session.bucket.take(at: now) else { return true }
-        session.refused += 1
-        tell(WireError(.rateLimited, "at most \(policy.signalsPerSecond) a second"), id: message.id, to: session)
-        if session.refused >= policy.refusedFrames {
-            close(session.id, code: 4429, "far too many frames")
-            closed(session.id, at: now)
+        let limit: Int
+        if case .signal(let signal) = message.request, case .end = signal.content {
+            guard !mayEnd(signal, by: session.user, session.phone, at: now) else { return true }
+            limit = policy.endsPerSecond
+        } else {
+            guard !session.bucket.take(at: now) else { return true }
+            limit = policy.signalsPerSecond
         }
+        tell(WireError(.rateLimited, "at most \(limit) a second"), id: message.id, to: session)
+        _ = closesAsTooFast(session, at: now)
         return false
     }
 
     /// What is refused costs as much as what is taken.
     private func countAgainstRate(_ session: Session, at now: Moment) {
-        guard !session.bucket.take(at: now) else { return }
+        if !session.bucket.take(at: now) { _ = closesAsTooFast(session, at: now) }
+    }
+
+    /// Counts a frame as too fast; whether that was one too many.
+    func closesAsTooFast(_ session: Session, at now: Moment) -> Bool {
         session.refused += 1
-        guard session.refused >= policy.refusedFrames else { return }
+        guard session.refused >= policy.refusedFrames else { return false }
         close(session.id, code: 4429, "far too many frames")
         closed(session.id, at: now)
+        return true
     }
 
     func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to session: Session) {
@@ -93,6 +106,7 @@ extension Switchboard {
     func verified(_ result: Result<Who, WireError>, for id: SessionID, id name: SignalID?, at now: Moment) {
         guard let session = sessions[id] else { return }
         switch result {
+        case .success(let who) where isRevoked(who): tell(Self.revokedToken, id: name, to: session)
         case .success(let who) where who.user == session.user:
             session.who = who
             scheduleCheckUp(of: session)
@@ -100,18 +114,5 @@ extension Switchboard {
         case .success: tell(WireError(.forbidden, "token: is another user's", field: "token"), id: name, to: session)
         case .failure(let error): tell(error, id: name, to: session)
         }
-    }
-
-    private func sync(_ cursors: [CallID: ClientMessage.Cursor], _ session: Session, id: SignalID?, at now: Moment) {
-        for callID in cursors.keys.sorted() {
-            guard let cursor = cursors[callID], let call = calls.find(callID, for: session.user),
-                let side = call.session.side(of: session.user)
-            else { continue }
-            // A place in another epoch's log says nothing about this one.
-            let isCurrent = cursor.epoch == nil || cursor.epoch == call.session.epoch
-            replay(call, to: session, side, after: isCurrent ? cursor.seq : 0)
-            if call.session.owesNews(to: session.phone, side: side) { awaitNews(of: call, side, by: session) }
-        }
-        if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
     }
 }

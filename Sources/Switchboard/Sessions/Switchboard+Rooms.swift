@@ -24,6 +24,11 @@ extension Switchboard {
                 tell(WireError(.rateLimited, "room: at most \(Self.roomsPerSession) at a time"), id: id, to: session)
                 return
             }
+            guard members.count < policy.sessionsPerRoom else {
+                metrics.limited[.roomMembers] += 1
+                tell(WireError(.rateLimited, "room: at most \(policy.sessionsPerRoom) members"), id: id, to: session)
+                return
+            }
             session.rooms[key] = name
             for member in members {
                 present(session, in: key, true, to: member)

@@ -14,6 +14,11 @@ extension Switchboard {
             turnAway(id, keepsNoPlace: seen != nil)
             return
         }
+        guard !isRevoked(who) else {
+            countClose(4401)
+            out.append(.close(id, code: 4401, reason: Self.revokedToken.message, isLost: false))
+            return
+        }
         let named = device ?? who.device
         let phone: Phone
         if let named {
@@ -86,62 +91,6 @@ extension Switchboard {
         return id
     }
 
-    /// Sends a device all that concerns it of every live call, and what it missed of those that ended.
-    ///
-    /// A client that keeps no place gets a ringing call whole, because its app may have been started anew; of an answered
-    /// one only what has not reached it.
-    private func replayEverything(to session: Session, seen: [LogName: UInt64]?, at now: Moment) {
-        for call in calls.live(of: session.user) {
-            guard let side = call.session.side(of: session.user) else { continue }
-            drive(call, .seen(session.phone, side), at: now)
-            if side == .callee { drive(call, .notified(session.phone), at: now) }
-            let place = call.session.answeredAt == nil ? nil : seen?[call.logName]
-            replay(call, to: session, side, after: place ?? 0)
-            if side == .callee, case .ringing = call.session.phase {
-                note(call, "delivered.socket", device: session.phone.id, at: now)
-                probe(session, for: call, at: now)
-            }
-            if call.session.owesNews(to: session.phone, side: side) { awaitNews(of: call, side, by: session) }
-        }
-        for number in news[session.user] ?? [] {
-            guard let call = calls[number], let side = call.session.side(of: session.user),
-                call.session.owesNews(to: session.phone, side: side)
-            else { continue }
-            tellEnd(of: call, to: session, side)
-            awaitNews(of: call, side, by: session)
-        }
-    }
-
-    /// Sends the entries of a call that concern a device, from behind a place.
-    func replay(_ call: Call, to session: Session, _ side: Side, after seq: UInt64) {
-        for (index, entry) in call.session.log.enumerated() where entry.seq > seq {
-            guard call.session.sees(entry, side: side, phone: session.phone) else { continue }
-            if session.keepsNoPlace, isAnswered(entry, in: call, by: side) { continue }
-            metrics.delivered += 1
-            out.append(.send(session.id, call.frames[index]))
-        }
-    }
-
-    /// Whether an entry is an offer that a side has answered, by whichever way: it would ring again.
-    private func isAnswered(_ entry: LogEntry, in call: Call, by side: Side) -> Bool {
-        guard case .signal(.offer, side.other, _, _, _) = entry.content else { return false }
-        return call.session.log.contains { later in
-            guard case .signal(.answer, side, _, _, _) = later.content else { return false }
-            return later.seq > entry.seq
-        }
-    }
-
-    /// Sends the entry that tells a device that it is out of the call.
-    private func tellEnd(of call: Call, to session: Session, _ side: Side) {
-        for (index, entry) in call.session.log.enumerated().reversed() {
-            guard case .state(let change) = entry.content, change.state == .ended,
-                call.session.sees(entry, side: side, phone: session.phone)
-            else { continue }
-            out.append(.send(session.id, call.frames[index]))
-            return
-        }
-    }
-
     /// Takes note that a device must be told of a call's end when it comes.
     func owe(_ call: Call, to leg: Leg) {
         let user = call.user(on: leg.side)
@@ -150,8 +99,7 @@ extension Switchboard {
 
     /// A ping was answered: with it the earlier ones, for a client need not answer each (RFC 6455 §5.5.3).
     func ponged(_ id: SessionID, _ number: UInt64, at now: Moment) {
-        guard let session = sessions[id] else { return }
-        heard(session, at: now)
+        guard let session = sessions[id], givesSign(session, at: now) else { return }
         // What was not asked yet is not answered.
         let number = min(number, session.pings)
         while let first = session.news.first, first.ping <= number {
@@ -162,11 +110,28 @@ extension Switchboard {
             session.texts.removeFirst()
             first.text.hasArrived = true
         }
+        if session.backlog.ponged(number) { shrank(session, at: now) }
+    }
+
+    /// A client gave a sign of life that is no frame: a pong, asked for or not.
+    func showedLife(_ id: SessionID, at now: Moment) {
+        if let session = sessions[id] { _ = givesSign(session, at: now) }
+    }
+
+    /// Whether a session is still open after a sign of life: far too many of them close it as frames do.
+    private func givesSign(_ session: Session, at now: Moment) -> Bool {
+        heard(session, at: now)
+        session.signs += 1
+        guard session.signs > Session.mostSigns else { return true }
+        metrics.limited[.pongs] += 1
+        return !closesAsTooFast(session, at: now)
     }
 
     func ping(_ session: Session, at now: Moment) {
         session.pingedAt = now
         session.pings += 1
+        session.signs = 0
+        session.backlog.pinged(session.pings, at: now)
         out.append(.ping(session.id, session.pings))
     }
 
@@ -182,7 +147,10 @@ extension Switchboard {
     /// A session gave a sign of life.
     func heard(_ session: Session, at now: Moment) {
         session.heardAt = now
+        guard session.probedAt != nil else { return }
         session.probedAt = nil
+        // The rest of a replay, which may ring, has not been sent: the pong that it waits for must still come in time.
+        if !session.replays.isEmpty, session.backlog.awaitsPong { owesLife(session, at: now) }
     }
 
     /// To how many milliseconds check-ups are rounded; a power of two.
@@ -221,6 +189,9 @@ extension Switchboard {
         if now >= session.pingedAt + policy.heartbeat {
             ping(session, at: now)
         }
+        if session.backlog.giveUp(awaitedSince: Moment(milliseconds: now.milliseconds - policy.silence.milliseconds)) {
+            shrank(session, at: now)
+        }
         scheduleCheckUp(of: session)
     }
 
@@ -232,6 +203,7 @@ extension Switchboard {
         if sessionsByUser[session.user]?.isEmpty == true { sessionsByUser[session.user] = nil }
         leaveAllRooms(session)
         watchNobody(session)
+        isNotBacklogged(session)
         for call in calls.live(of: session.user) {
             guard let side = call.session.side(of: session.user) else { continue }
             if !isPresent(session.phone, of: session.user, in: call) {

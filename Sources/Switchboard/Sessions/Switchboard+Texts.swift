@@ -34,12 +34,18 @@ extension Switchboard {
         }
         let isBlocked = directory.blocks(session.user, message.to)
         let sessions = isBlocked ? [] : sessionsByUser[message.to] ?? []
-        let name = message.displayName ?? session.who.name?.cut(to: WireLimits.displayNameCharacters).unlessBlank
+        let name = shownName(message.displayName, of: session.who.name, isService: session.who.isService)
+        var message = message
+        if policy.callerName == .token { message.rename(name) }
         let text = RelayedText(message, from: session.user, name: name)
         let frame = ServerFrame.message(message, from: session.user, device: session.phone.id, at: now)
+        if metrics.backlogged > 0, let refusal = backlogRefusal(ofBytes: frame.count, to: sessions) {
+            tell(refusal, id: id, to: session)
+            return
+        }
         for addressee in sessions {
             metrics.delivered += 1
-            out.append(.send(addressee.id, frame))
+            send(frame, to: addressee, at: now)
             text.sessions += 1
             awaitArrival(of: text, by: addressee, at: now)
             askForLife(addressee, at: now)
@@ -56,8 +62,13 @@ extension Switchboard {
     }
 
     /// Pings a session that must answer in time, or was a corpse.
-    private func askForLife(_ session: Session, at now: Moment) {
+    func askForLife(_ session: Session, at now: Moment) {
         ping(session, at: now)
+        owesLife(session, at: now)
+    }
+
+    /// From now on a session owes a sign of life, unless it owes one already.
+    func owesLife(_ session: Session, at now: Moment) {
         guard session.probedAt == nil else { return }
         session.probedAt = now
         schedule(.probe(session.id), at: now + policy.probeFor)
@@ -86,7 +97,8 @@ extension Switchboard {
                 device: device.id,
                 token: token,
                 kind: .alert,
-                environment: environment(of: device)
+                environment: environment(of: device),
+                sentAt: now
             )
             pushes[id] = wake
             metrics.pushesSent += 1

@@ -149,8 +149,8 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
 
 /// Waits for a condition, five seconds at most.
 func wait(seconds: Double = 5, for condition: () -> Bool) -> Bool {
-    let end = Server.monotonicMilliseconds() + UInt64(seconds * 1_000)
-    while Server.monotonicMilliseconds() < end {
+    let end = SystemClock.monotonic() + Int64(seconds * 1_000)
+    while SystemClock.monotonic() < end {
         if condition() { return true }
         usleep(1_000)
     }

@@ -1,0 +1,148 @@
+import CallCore
+import CallWire
+import DequeModule
+
+/// Something that a connection is to be sent once it has taken what was written before.
+enum Replay {
+    /// The rest of a call's log, from this place in it on.
+    ///
+    /// `isOpening`: It is part of what a device gets when it connects, not what it asked for by `sync`.
+    case log(CallNumber, Side, from: Int, isOpening: Bool)
+    /// A frame that comes behind what was asked for.
+    case frame([UInt8])
+
+    /// The call whose log it is.
+    var call: CallNumber? { if case .log(let number, _, _, _) = self { number } else { nil } }
+}
+
+/// Replay: a cursor over logs that moves on as the connection takes what it was sent.
+///
+/// Sent at once, the logs of several calls would pass a connection's limit, and the device would be closed each time it
+/// connects. What is appended meanwhile is reached by the cursor, so that `seq` grows for the receiver.
+extension Switchboard {
+    /// Replays what concerns a device of every live call, and tells it of those that ended without its knowing.
+    ///
+    /// A client that keeps no place gets a ringing call whole, because its app may have been started anew; of an answered
+    /// one only what has not reached it.
+    func replayEverything(to session: Session, seen: [LogName: UInt64]?, at now: Moment) {
+        let live = calls.live(of: session.user)
+        // A call that goes on comes before those that only ring.
+        for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
+            guard let side = call.session.side(of: session.user) else { continue }
+            drive(call, .seen(session.phone, side), at: now)
+            if side == .callee { drive(call, .notified(session.phone), at: now) }
+            let place = call.session.answeredAt == nil ? nil : seen?[call.logName]
+            enqueue(call, side, after: place ?? 0, isOpening: true, for: session)
+        }
+        continueReplays(to: session, at: now)
+        for number in news[session.user] ?? [] {
+            guard let call = calls[number], let side = call.session.side(of: session.user),
+                call.session.owesNews(to: session.phone, side: side)
+            else { continue }
+            tellEnd(of: call, to: session, side, at: now)
+            awaitNews(of: call, side, by: session)
+        }
+    }
+
+    func sync(_ cursors: [CallID: ClientMessage.Cursor], _ session: Session, id: SignalID?, at now: Moment) {
+        for callID in cursors.keys.sorted() {
+            guard let cursor = cursors[callID], let call = calls.find(callID, for: session.user),
+                let side = call.session.side(of: session.user)
+            else { continue }
+            // A place in another epoch's log says nothing about this one.
+            let isCurrent = cursor.epoch == nil || cursor.epoch == call.session.epoch
+            enqueue(call, side, after: isCurrent ? cursor.seq : 0, isOpening: false, for: session)
+        }
+        if let id {
+            guard session.replays.count < Session.mostReplays else {
+                tell(WireError(.rateLimited, "calls: an earlier sync goes on"), id: id, to: session)
+                return
+            }
+            session.replays.append(.frame(ServerFrame.ack(id: id)))
+        }
+        continueReplays(to: session, at: now)
+    }
+
+    /// Puts a call's log behind what is to be replayed already.
+    private func enqueue(_ call: Call, _ side: Side, after seq: UInt64, isOpening: Bool, for session: Session) {
+        let place = call.session.log.firstIndex { $0.seq > seq } ?? call.session.log.count
+        var isOpening = isOpening
+        if let index = session.replays.firstIndex(where: { $0.call == call.number }) {
+            if case .log(_, _, _, true) = session.replays[index] { isOpening = true }
+            session.replays.remove(at: index)
+        }
+        session.replays.append(.log(call.number, side, from: place, isOpening: isOpening))
+    }
+
+    /// Sends the next slice of what is to be replayed.
+    func continueReplays(to session: Session, at now: Moment) {
+        guard !session.replays.isEmpty else { return }
+        while session.backlog.bytes < policy.replaySlice, let next = session.replays.first {
+            switch next {
+            case .frame(let frame):
+                session.replays.removeFirst()
+                send(frame, to: session, at: now)
+            case .log(let number, let side, let place, let isOpening):
+                guard let call = calls[number] else {
+                    session.replays.removeFirst()
+                    continue
+                }
+                // A call that has ended meanwhile needs not ring.
+                let isOver = isOpening && !call.session.isLive
+                if !isOver, let index = nextShown(of: call, to: session, side, from: place) {
+                    session.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
+                    metrics.delivered += 1
+                    send(call.frames[index], to: session, at: now)
+                    continue
+                }
+                session.replays.removeFirst()
+                if isOver { tellEnd(of: call, to: session, side, at: now) }
+                replayed(call, to: session, side, isOpening: isOpening, at: now)
+            }
+        }
+        guard !session.replays.isEmpty else { return }
+        // A caller must know soon whether anybody is there.
+        if session.probedAt == nil, !callsRinging(session.user).isEmpty {
+            askForLife(session, at: now)
+        } else if !session.backlog.awaitsPong {
+            ping(session, at: now)
+        }
+    }
+
+    /// A device has been sent all of a call's log that concerns it.
+    private func replayed(_ call: Call, to session: Session, _ side: Side, isOpening: Bool, at now: Moment) {
+        if isOpening, side == .callee, case .ringing = call.session.phase {
+            note(call, "delivered.socket", device: session.phone.id, at: now)
+            probe(session, for: call, at: now)
+        }
+        if call.session.owesNews(to: session.phone, side: side) { awaitNews(of: call, side, by: session) }
+    }
+
+    /// The next entry of a call that is shown to a device.
+    private func nextShown(of call: Call, to session: Session, _ side: Side, from place: Int) -> Int? {
+        call.session.log[min(place, call.session.log.count)...].firstIndex { entry in
+            call.session.sees(entry, side: side, phone: session.phone)
+                && !(session.keepsNoPlace && isAnswered(entry, in: call, by: side))
+        }
+    }
+
+    /// Whether an entry is an offer that a side has answered, by whichever way: it would ring again.
+    private func isAnswered(_ entry: LogEntry, in call: Call, by side: Side) -> Bool {
+        guard case .signal(.offer, side.other, _, _, _) = entry.content else { return false }
+        return call.session.log.contains { later in
+            guard case .signal(.answer, side, _, _, _) = later.content else { return false }
+            return later.seq > entry.seq
+        }
+    }
+
+    /// Sends the entry that tells a device that it is out of the call.
+    private func tellEnd(of call: Call, to session: Session, _ side: Side, at now: Moment) {
+        for (index, entry) in call.session.log.enumerated().reversed() {
+            guard case .state(let change) = entry.content, change.state == .ended,
+                call.session.sees(entry, side: side, phone: session.phone)
+            else { continue }
+            send(call.frames[index], to: session, at: now)
+            return
+        }
+    }
+}

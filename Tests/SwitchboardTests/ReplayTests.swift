@@ -1,0 +1,281 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("A replay")
+struct ReplayTests {
+    private static let bulk = String(repeating: "x", count: 15_000)
+
+    static func info(_ callID: String, id: String, data: String = bulk) -> String {
+        World.plain("info", callID, id: id, more: #","data":"\#(data)""#)
+    }
+
+    /// Calls that ring 10, each with as large a log as it may have.
+    static func rings(_ count: Int, in world: World) throws {
+        for number in 0..<count {
+            let caller = try world.open("c\(number)", "a")
+            world.send(caller, World.offer("c-\(number)", to: "10"))
+            for part in 0..<4 { world.send(caller, info("c-\(number)", id: "\(part)")) }
+        }
+    }
+
+    @Test("of 24 ringing calls goes on as the connection takes it, and the call can be answered")
+    func paced() throws {
+        let world = World()
+        try Self.rings(24, in: world)
+        let victim = try world.open("10", "b1")
+        var frames: [Frame] = []
+        var rounds = 0
+        while true {
+            let slice = world.taken(victim)
+            guard !slice.isEmpty else { break }
+            let bytes = slice.reduce(0) { $0 + $1.description.utf8.count }
+            #expect(bytes < world.policy.replaySlice + WireLimits.frameBytes, "no more is under way than a slice")
+            frames += slice
+            rounds += 1
+            world.pong(victim)
+        }
+        #expect(frames.of("offer").count == 24)
+        #expect(frames.of("info").count == 24 * 4)
+        #expect(rounds > 24 * 60_000 / (2 * world.policy.replaySlice))
+        #expect(world.closes[victim] == nil)
+        world.send(victim, World.answer("c-23"))
+        #expect(world.taken(victim).ack != nil)
+    }
+
+    @Test("keeps the order by seq: what comes meanwhile waits behind the cursor")
+    func ordered() throws {
+        let world = World { $0.replaySlice = 1_000 }
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        for number in 0..<20 { world.send(caller, World.ice("c-1", id: "\(number)")) }
+        let callee = try world.open("10", "b1")
+        let first = world.taken(callee).of("ice")
+        #expect(first.count < 20)
+        world.send(caller, World.ice("c-1", id: "late"))
+        #expect(world.taken(callee).isEmpty, "it is in the log, and the cursor will come to it")
+        var seqs = first.map(\.seq)
+        for _ in 0..<40 {
+            world.pong(callee)
+            seqs += world.taken(callee).of("ice").map(\.seq)
+        }
+        #expect(seqs.count == 21)
+        #expect(seqs == seqs.sorted())
+        world.send(caller, World.ice("c-1", id: "live"))
+        #expect(world.taken(callee).of("ice").count == 1, "the replay is over")
+    }
+
+    @Test("that a connection does not take finds out that nobody is there, and the phone is pushed")
+    func corpse() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        try Self.rings(3, in: world)
+        _ = world.takenPushes()
+        let victim = try world.open("10", "b1")
+        world.wait(3)
+        #expect(world.closes[victim] == 1_001)
+        #expect(try world.fetched(try who("10"), "c-2")["state"] == "ringing")
+    }
+
+    @Test("that stops in the middle finds out too, though the device said something before")
+    func corpseInTheMiddle() throws {
+        let world = World()
+        try Self.rings(3, in: world)
+        let victim = try world.open("10", "b1")
+        world.wait(.milliseconds(500))
+        world.pong(victim)
+        world.wait(.milliseconds(500))
+        world.send(victim, #"{"type":"leave","room":"p2p:10-11"}"#)
+        world.wait(3)
+        #expect(world.closes[victim] == 1_001)
+    }
+
+    @Test("that is over leaves nothing owed: a silent client stays")
+    func nothingOwed() throws {
+        let talk = try Talk.answered()
+        for number in 0..<8 {
+            talk.world.send(talk.caller, Self.info("c-1", id: "i\(number)"))
+            talk.world.pong(talk.callee)
+        }
+        let again = try talk.world.open("10", "b1")
+        for _ in 0..<20 { talk.world.pong(again) }
+        talk.world.wait(10)
+        #expect(talk.world.closes[again] == nil)
+    }
+
+    @Test("tells of a call that ended meanwhile its end alone")
+    func endedMeanwhile() throws {
+        let world = World()
+        try Self.rings(3, in: world)
+        let callee = try world.open("10", "b1")
+        _ = world.taken(callee)
+        let request = try world.reply(try who("c2"), .end(try call("c-2"), device: try device("a")))
+        #expect(request.status == 200)
+        var frames: [Frame] = []
+        for _ in 0..<20 {
+            world.pong(callee)
+            frames += world.taken(callee)
+        }
+        let last = frames.filter { $0["callId"] == "c-2" }
+        #expect(last.types == ["call"])
+        #expect(last.first?["state"] == "ended")
+    }
+
+    @Test("by sync is paced too, and its ack comes when it is done")
+    func sync() throws {
+        let talk = try Talk.answered()
+        for number in 0..<20 {
+            talk.world.send(talk.caller, Self.info("c-1", id: "i\(number)"))
+            talk.world.pong(talk.callee)
+        }
+        talk.clear()
+        talk.world.send(talk.callee, #"{"type":"sync","id":"s","calls":{"c-1":0}}"#)
+        var frames = talk.world.taken(talk.callee)
+        #expect(frames.of("info").count < 20)
+        #expect(frames.ack == nil)
+        for _ in 0..<40 {
+            talk.world.pong(talk.callee)
+            frames += talk.world.taken(talk.callee)
+        }
+        #expect(frames.of("info").count == 20)
+        #expect(frames.last?["id"] == "s")
+    }
+}
+
+@Suite("A flood")
+struct FloodTests {
+    /// Sends until it is refused; how many bytes were taken.
+    private func flood(_ world: World, _ sender: SessionID, _ frame: (Int) -> String) -> (bytes: Int, code: String?) {
+        var bytes = 0
+        for number in 0..<400 {
+            _ = world.taken(sender)
+            world.send(sender, frame(number))
+            if let code = world.taken(sender).code { return (bytes, code) }
+            bytes += frame(number).utf8.count
+            world.wait(.milliseconds(25))
+        }
+        return (bytes, nil)
+    }
+
+    private let body = String(repeating: "x", count: 8_000)
+
+    @Test("of texts is refused to its sender before the addressee's queue is full, and the addressee is not closed")
+    func texts() throws {
+        let world = World { $0.probeFor = .seconds(60) }
+        let addressee = try world.open("10", "b1")
+        let sender = try world.open("11", "a1")
+        let taken = flood(world, sender) { #"{"type":"message","id":"\#($0)","to":"10","body":"\#(body)"}"# }
+        #expect(taken.code == "rate_limited")
+        #expect((200_000..<600_000).contains(taken.bytes))
+        #expect(world.closes.isEmpty)
+        #expect(world.board.metrics.limited[.backlog] == 1)
+        #expect(world.board.metrics.backlogged == 1)
+        world.pong(addressee)
+        world.pong(addressee)
+        #expect(world.board.metrics.backlogged == 0)
+        world.send(sender, #"{"type":"message","id":"again","to":"10","body":"\#(body)"}"#)
+        #expect(world.taken(sender).ack != nil, "once it has read, all is well")
+    }
+
+    @Test("of info is refused to its sender, while candidates, answers and ends of others still come through")
+    func infos() throws {
+        let world = World { $0.probeFor = .seconds(60) }
+        let slow = try world.open("10", "b1")
+        let sender = try world.open("11", "a1")
+        world.send(sender, World.offer("c-1", to: "10"))
+        world.send(slow, World.answer("c-1"))
+        let taken = flood(world, sender) { World.plain("info", "c-1", id: "i\($0)", more: #","data":"\#(body)""#) }
+        #expect(taken.code == "rate_limited")
+        #expect(taken.bytes < 400_000)
+        let other = try world.open("12", "d1")
+        world.send(other, World.offer("c-2", to: "10"))
+        world.send(other, World.ice("c-2", id: "1"))
+        #expect(world.taken(slow).filter { $0["callId"] == "c-2" }.types == ["offer", "ice"])
+        world.send(sender, World.plain("end", "c-1", id: "e"))
+        #expect(world.taken(slow).states.contains("ended hangup"))
+        #expect(world.closes.isEmpty)
+    }
+
+    @Test("of candidates is refused to its sender, and a signal that was taken is acknowledged again")
+    func candidates() throws {
+        let world = World {
+            $0.probeFor = .seconds(60)
+            $0.backlogBytes = 20_000
+        }
+        _ = try world.open("10", "b1")
+        let sender = try world.open("11", "a1")
+        world.send(sender, World.offer("c-1", to: "10"))
+        world.send(try #require(world.board.sessionsByUser[try user("10")]?.first?.id), World.answer("c-1"))
+        let more = #","candidate":{"candidate":"\#(String(repeating: "c", count: 600))"}"#
+        let taken = flood(world, sender) { World.plain("ice", "c-1", id: "i\($0)", more: more) }
+        #expect(taken.code == "rate_limited")
+        #expect(taken.bytes > 2 * 20_000 - 10_000)
+        world.send(sender, World.plain("ice", "c-1", id: "i3", more: more))
+        #expect(world.taken(sender).ack?["id"] == "i3")
+    }
+
+    @Test("of a client that answers no ping but talks does not make it slow for ever")
+    func noPongs() throws {
+        let world = World { $0.probeFor = .seconds(600) }
+        let addressee = try world.open("10", "b1")
+        let sender = try world.open("11", "a1")
+        _ = flood(world, sender) { #"{"type":"message","id":"\#($0)","to":"10","body":"\#(body)"}"# }
+        #expect(world.board.metrics.backlogged == 1)
+        for _ in 0..<20 {
+            world.wait(10)
+            world.send(addressee, #"{"type":"leave","room":"p2p:10-11"}"#)
+            world.pong(sender)
+        }
+        #expect(world.board.metrics.backlogged == 0)
+        world.give(.closed(addressee))
+        #expect(world.board.metrics.backlogged == 0)
+    }
+
+    @Test("of ends that end nothing has a limit of its own, and an end of a live call always gets through")
+    func ends() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        for number in 0..<300 { world.send(caller, World.plain("end", "none", id: "n\(number)")) }
+        let codes = world.taken(caller).of("error").compactMap { $0["code"] }
+        #expect(codes.filter { $0 == "not_found" }.count == 200)
+        #expect(codes.filter { $0 == "rate_limited" }.count == 100)
+        let refused = try world.reply(try who("11"), .end(try call("none"), device: nil))
+        #expect(refused.status == 429)
+        #expect(refused.retryAfterSeconds == 1)
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        #expect(world.taken(caller).ack?["id"] == "e")
+        #expect(world.taken(callee).states == ["ended cancelled"])
+        for number in 0..<1_000 { world.send(caller, World.plain("end", "none", id: "m\(number)")) }
+        #expect(world.closes[caller] == 4_429)
+    }
+
+    @Test("of pongs closes with 4429, and a thousand between two pings do not")
+    func pongs() throws {
+        let world = World()
+        let session = try world.open("11", "a1")
+        for _ in 0..<1_000 { world.give(.showedLife(session)) }
+        #expect(world.board.metrics.limited[.pongs] == 0)
+        for _ in 0..<1_000 { world.give(.ponged(session, 7)) }
+        #expect(world.closes[session] == 4_429)
+    }
+
+    @Test("into a group room stops where the room is full")
+    func room() throws {
+        let world = World { $0.sessionsPerRoom = 3 }
+        var sessions: [SessionID] = []
+        for number in 0..<4 {
+            var member = try who("m\(number)")
+            member.rooms = ["room:x"]
+            sessions.append(world.session(member, device: "d"))
+            world.send(sessions[number], #"{"type":"join","id":"j","room":"room:x"}"#)
+        }
+        #expect(world.taken(sessions[3]).code == "rate_limited")
+        world.send(sessions[0], #"{"type":"leave","id":"l","room":"room:x"}"#)
+        world.send(sessions[3], #"{"type":"join","id":"k","room":"room:x"}"#)
+        #expect(world.taken(sessions[3]).ack?["id"] == "k")
+    }
+}

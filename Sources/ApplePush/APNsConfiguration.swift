@@ -1,4 +1,5 @@
 import Crypto
+import Threads
 
 /// What Apple's push service wants to know of us, checked.
 public struct APNsConfiguration: Sendable {
@@ -16,10 +17,12 @@ public struct APNsConfiguration: Sendable {
     ///
     /// Default true.
     public var usesProxyFromEnvironment = true
-    /// The wall clock, in milliseconds since 1970.
+    /// The date, in milliseconds since 1970: for Apple, which has the wall clock's.
     public let clock: @Sendable () -> Int64
+    /// The clock that orders' deadlines are counted in, in milliseconds since 1970; default ``clock``.
+    public var orderClock: @Sendable () -> Int64
     /// A clock that nobody sets, in milliseconds since any moment: how a jump of the wall clock is told from time going by.
-    public var steadyClock: @Sendable () -> Int64 = SteadyClock.milliseconds
+    public var steadyClock: @Sendable () -> Int64 = { SystemClock.boot() }
 
     /// The addresses of Apple's services.
     public struct Endpoints: Equatable, Sendable {
@@ -46,7 +49,7 @@ public struct APNsConfiguration: Sendable {
     ///   - teamID: the id of the developer team.
     ///   - endpoints: default Apple's.
     ///   - caFile: default nil, the system's authorities.
-    ///   - clock: the wall clock, in milliseconds since 1970.
+    ///   - clock: the date, in milliseconds since 1970.
     /// - Throws: ``APNsConfigurationError``, one clear sentence for whoever runs the server.
     public init(
         key: String,
@@ -73,6 +76,7 @@ public struct APNsConfiguration: Sendable {
         self.endpoints = endpoints
         self.caFile = caFile
         self.clock = clock
+        orderClock = clock
     }
 
     private static func isAppleID(_ text: String) -> Bool {

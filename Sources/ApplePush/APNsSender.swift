@@ -121,9 +121,9 @@ public final class APNsSender: PushSender {
     }
 
     private func request(for order: PushOrder, providerToken: String) -> HTTPRequest {
-        let now = configuration.clock()
         let endpoint =
             order.environment == .sandbox ? configuration.endpoints.sandbox : configuration.endpoints.production
+        let alertExpiry = configuration.clock() / 1_000 + Self.alertLifeSeconds
         var request = HTTPRequest(
             method: "POST",
             url: endpoint + "/3/device/" + order.token,
@@ -132,12 +132,12 @@ public final class APNsSender: PushSender {
                 HTTPHeader("apns-push-type", order.kind.rawValue),
                 HTTPHeader("apns-priority", "10"),
                 // A call is rung now or not at all; a notice may wait for the phone to come back.
-                HTTPHeader("apns-expiration", order.kind == .voip ? "0" : "\(now / 1_000 + Self.alertLifeSeconds)"),
+                HTTPHeader("apns-expiration", order.kind == .voip ? "0" : "\(alertExpiry)"),
                 HTTPHeader("apns-id", order.apnsID),
                 HTTPHeader("authorization", "bearer " + providerToken),
             ],
             body: order.payload,
-            timeoutMilliseconds: order.giveUpAt.milliseconds - now
+            timeoutMilliseconds: order.giveUpAt.milliseconds - configuration.orderClock()
         )
         request.requiresHTTP2 = true
         request.bodyLimit = 16 << 10

@@ -129,6 +129,17 @@ extension StoreContract {
                 "do-not-disturb"
             )
         },
+        Case("revocations come back") { bench in
+            try bench.open()
+            bench.commit([
+                .revoked(Sample.alice, before: Sample.moment(7)), .revoked(Sample.bob, before: Sample.moment(.max)),
+            ])
+            try expect(
+                try bench.reopen().revocations,
+                [Sample.alice: Sample.moment(7), Sample.bob: Sample.moment(.max)],
+                "the revocations"
+            )
+        },
     ]
 
     /// What is written again replaces; what is removed is gone.
@@ -190,6 +201,18 @@ extension StoreContract {
             bench.commit([.doNotDisturb(Sample.alice, until: nil), .doNotDisturb(Sample.bob, until: Sample.moment(2))])
             bench.commit([.doNotDisturb(Sample.carol, until: nil)])
             try expect(try bench.reopen().doNotDisturb, [Sample.bob: Sample.moment(2)], "do-not-disturb")
+        },
+        Case("a revocation replaces the user's earlier one, and no other") { bench in
+            try bench.open()
+            bench.commit([
+                .revoked(Sample.alice, before: Sample.moment(1)), .revoked(Sample.bob, before: Sample.moment(2)),
+            ])
+            bench.commit([.revoked(Sample.alice, before: Sample.moment(3))])
+            try expect(
+                try bench.reopen().revocations,
+                [Sample.alice: Sample.moment(3), Sample.bob: Sample.moment(2)],
+                "the revocations"
+            )
         },
         Case("changes take effect in the order given") { bench in
             try bench.open()

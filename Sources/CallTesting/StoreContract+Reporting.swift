@@ -94,6 +94,13 @@ extension StoreContract {
             bench.crash()
             try expect(try bench.open().crashes, 1, "after a crash of the run that had forgotten")
         },
+        Case("the beginning of the newest call is told, also of one that has ended") { bench in
+            try bench.open()
+            bench.commit([.call(Sample.call(3, endedAt: 5)), .call(Sample.call(2))])
+            try expect(try bench.reopen().lastCallAt, Sample.call(3).startedAt, "after a restart")
+            bench.commit([.logForgotten(Sample.number(3))])
+            try expect(try bench.reopen().lastCallAt, Sample.call(3).startedAt, "after its log was forgotten")
+        },
         Case("the last call number never falls") { bench in
             try bench.open()
             bench.commit([.call(Sample.call(41, endedAt: 5)), .call(Sample.call(42, endedAt: 5))])

@@ -95,6 +95,8 @@ public struct WireError: Error, Equatable, Sendable {
     public var message: String
     /// The field that is wrong.
     public var field: String?
+    /// After how many seconds to try again, where that is known.
+    public var retryAfterSeconds: Int?
 
     /// A refusal with a code and a sentence.
     public init(_ code: WireCode, _ message: String, field: String? = nil) {

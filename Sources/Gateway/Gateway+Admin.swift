@@ -2,6 +2,7 @@ import CallCore
 import CallWire
 import LibWebSockets
 import Switchboard
+import Threads
 
 /// What operators ask on the admin listener.
 extension Gateway {
@@ -28,7 +29,11 @@ extension Gateway {
                     connections: connections,
                     certificateExpiry: configuration.certificateExpiry(),
                     queueDrops: queueDrops + links.reduce(0) { $0 + $1.loop.queueDrops },
-                    process: ProcessFigures(basis, connections: connections)
+                    connectsRefused: door.connects.refused,
+                    process: ProcessFigures(basis, connections: connections),
+                    droppedLogLines: configuration.droppedLogLines(),
+                    clockLeaps: configuration.clock.leaps,
+                    clockDifference: configuration.clock.difference
                 )
             )
             return HTTPResponse(

@@ -39,6 +39,8 @@ extension Gateway {
 
     func respond(_ reply: Reply, to exchange: ExchangeID) {
         var headers = Doorkeeper.commonHeaders(for: origins.removeValue(forKey: exchange))
+        // RFC 9110, section 15.5.2: a 401 names the scheme.
+        if reply.status == 401 { headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#)) }
         if let seconds = reply.retryAfterSeconds { headers.append(.init("Retry-After", String(seconds))) }
         respond(
             exchange,

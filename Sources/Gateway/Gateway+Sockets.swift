@@ -46,6 +46,9 @@ extension Gateway: ServerDelegate {
         ponged(PingPayload.number(in: payload), on: connection)
     }
 
+    /// A ping came.
+    public func receivedPing(on connection: ConnectionID) { ponged(nil, on: connection) }
+
     /// A connection is gone.
     public func closed(_ connection: ConnectionID, code: UInt16?) {
         if closedSocketIO(connection) { return }

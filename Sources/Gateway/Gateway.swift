@@ -5,6 +5,7 @@ import LibWebSockets
 public import Logging
 import SocketIO
 public import Switchboard
+package import Threads
 
 /// Between sockets and the switchboard: translates, decides nothing.
 ///
@@ -22,7 +23,6 @@ public final class Gateway: @unchecked Sendable {
     private var store: (any CallStore)?
     private var push: (any PushSender)?
 
-    private var clock = SteadyClock()
     /// Who was let in and is not yet open.
     var admitted: [ConnectionID: Admission] = [:]
     /// The sessions to be pinged at the end of the turn, each with the number of its ping.
@@ -48,6 +48,9 @@ public final class Gateway: @unchecked Sendable {
     private(set) var basis = ProcessFigures.Basis()
     /// The origins that asked, for the replies that are still due.
     var origins: [ExchangeID: String] = [:]
+    /// The operator's orders under way, each with what is to follow it.
+    private var orders: [OrderID: @Sendable () -> Void] = [:]
+    private var lastOrder: UInt64 = 0
 
     /// A gateway that is not yet open.
     public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: Logger) {
@@ -68,15 +71,16 @@ public final class Gateway: @unchecked Sendable {
         capabilities: any CapabilityIssuer,
         relay: (any RelayIssuer)? = nil
     ) throws {
-        let now = clock.now()
         // The port first: a second server on the same port should not touch the store of the first.
         let server = try Server(configuration: configuration.server, delegate: self)
         if let admin = configuration.admin {
             _ = try server.addListener(host: admin.host, port: admin.port, id: Self.adminListener).asAdminPort(of: self)
         }
         try listen(beside: server)
+        let now = self.now
         let stored = try store.open(at: now)
         if stored.crashes > 0 { log.notice("the last run did not end in good order; going on with what was committed") }
+        for (user, moment) in stored.revocations { door.revocations.note(user, before: moment) }
         basis.ownDescriptors = ProcessFigures.countDescriptors()
         self.server = server
         self.store = store
@@ -117,9 +121,24 @@ public final class Gateway: @unchecked Sendable {
         server?.post { [self] in feed(.stored(report)) }
     }
 
+    /// Takes note of what the wall clock did, from any thread.
+    package func take(_ event: ServerTime.Event) {
+        server?.post { [self] in note(event) }
+    }
+
     /// Takes the result of a push, from any thread.
     public func take(_ id: PushID, _ result: PushResult) {
         server?.post { [self] in feed(.pushed(id, result)) }
+    }
+
+    /// Carries an operator's order out, and calls `done` on the loop when it is durable; from any thread, once open.
+    public func carryOut(_ order: Switchboard.Order, done: @escaping @Sendable () -> Void) {
+        server?.post { [self] in
+            lastOrder += 1
+            let id = OrderID(rawValue: lastOrder)
+            orders[id] = done
+            feed(.ordered(id, order))
+        }
     }
 
     /// Stops accepting, closes every session with 1001, and lets ``run()`` return when they are gone; from any thread.
@@ -127,7 +146,7 @@ public final class Gateway: @unchecked Sendable {
         server?.post { [self] in
             guard drainBy == nil else { return }
             log.notice("shutting down")
-            drainBy = Moment(milliseconds: clock.now().milliseconds + configuration.drainMilliseconds)
+            drainBy = now + .milliseconds(configuration.drainMilliseconds)
             server?.stopListening()
             drainLinks()
             feed(.drain)
@@ -135,7 +154,7 @@ public final class Gateway: @unchecked Sendable {
         }
     }
 
-    var now: Moment { clock.now() }
+    var now: Moment { Moment(milliseconds: configuration.clock.now()) }
 
     /// Hands an input to the switchboard and does what follows.
     ///
@@ -147,7 +166,7 @@ public final class Gateway: @unchecked Sendable {
             return
         }
         isBusy = true
-        switchboard.handle(input, at: clock.now(), into: &outputs)
+        switchboard.handle(input, at: now, into: &outputs)
         perform()
         isBusy = false
         // What sending has led to.
@@ -158,7 +177,7 @@ public final class Gateway: @unchecked Sendable {
         guard !isBusy, !inbox.isEmpty, let switchboard else { return }
         isBusy = true
         while let next = inbox.popFirst() {
-            switchboard.handle(next, at: clock.now(), into: &outputs)
+            switchboard.handle(next, at: now, into: &outputs)
             perform()
         }
         isBusy = false
@@ -175,7 +194,7 @@ public final class Gateway: @unchecked Sendable {
             sendPings()
             turnEngines()
             guard switchboard.hasChanges else { continue }
-            let now = clock.now()
+            let now = self.now
             if let commitDue, commitDue > now { continue }
             isBusy = true
             switchboard.flush(at: now, into: &outputs)
@@ -202,16 +221,16 @@ public final class Gateway: @unchecked Sendable {
         if let check = engines.nextCheck { next = next.map { min($0, check) } ?? check }
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
         if let drainBy {
-            if isDeserted || clock.now() >= drainBy {
+            if isDeserted || now >= drainBy {
                 server.stop()
                 return
             }
-            next = min(next ?? drainBy, min(drainBy, clock.now() + .milliseconds(50)))
+            next = min(next ?? drainBy, min(drainBy, now + .milliseconds(50)))
         }
         guard next != timerAt || drainBy != nil else { return }
         timerAt = next
         // Deadlines are met a little late rather than one by one: a tenth of a second is nothing to a ring.
-        server.setTimer(afterMilliseconds: next.map { UInt64(max(1, ($0 - clock.now()).milliseconds)) })
+        server.setTimer(afterMilliseconds: next.map { UInt64(max(1, ($0 - now).milliseconds)) })
     }
 
     func timerDue() {
@@ -258,11 +277,15 @@ public final class Gateway: @unchecked Sendable {
             if store?.commit(changes, as: ticket) == true {
                 inbox.append(.stored(.committed(upTo: ticket)))
             } else {
-                lastCommit = clock.now()
+                lastCommit = now
             }
         case .ask(let question, let id): store?.ask(question, as: id)
         case .push(let order): push?.send(order)
         case .cancelPush(let id): push?.cancel(id)
+        case .revoked(let user, let moment):
+            door.revocations.note(user, before: moment)
+            log.notice("a user's tokens were revoked", metadata: ["user.id": "\(user.text)"])
+        case .done(let id): orders.removeValue(forKey: id)?()
         case .note(let note): write(note)
         }
     }
@@ -291,6 +314,11 @@ public final class Gateway: @unchecked Sendable {
             )
         case .storeStalled(let why): log.error("the store cannot write", metadata: ["store.failure": "\(Escaped(why))"])
         case .storeRecovered: log.notice("the store can write again")
+        case .oddClock(let age):
+            log.warning(
+                "the clock is far from the newest call or device; no history is deleted for an hour",
+                metadata: ["clock.ahead": "\(Self.seconds(age.milliseconds))"]
+            )
         case .unreadable(let number):
             log.error(
                 "a kept call cannot be understood and was left out",

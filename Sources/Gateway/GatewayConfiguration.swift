@@ -1,6 +1,7 @@
 public import CallWire
 public import LibWebSockets
 public import Switchboard
+package import Threads
 
 /// How a gateway listens and whom it lets in.
 public struct GatewayConfiguration: Sendable {
@@ -24,8 +25,13 @@ public struct GatewayConfiguration: Sendable {
     public var commitSpacingMilliseconds: Int64 = 6
     /// Until when the served certificate is good, in seconds since 1970; `nil` without TLS.
     public var certificateExpiry: @Sendable () -> Int64? = { nil }
+    /// How many log lines could not be written.
+    public var droppedLogLines: @Sendable () -> UInt64 = { 0 }
     /// What `/healthz` says of itself.
     public var version = "dev"
+
+    /// The server's clock, one for all its threads.
+    package var clock = ServerClock()
 
     /// The defaults.
     public init() {}

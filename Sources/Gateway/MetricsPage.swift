@@ -13,7 +13,15 @@ struct MetricsPage {
         let certificateExpiry: Int64?
         /// Sessions that read too slowly, and were closed for it.
         let queueDrops: UInt64
+        /// Connects that were refused because their user connects too often.
+        let connectsRefused: UInt64
         let process: ProcessFigures
+        /// How many log lines could not be written.
+        let droppedLogLines: UInt64
+        /// How many times the wall clock has leapt.
+        let clockLeaps: UInt64
+        /// How far the wall clock is ahead of the server's, in milliseconds.
+        let clockDifference: Int64
     }
 
     init(_ metrics: Metrics, calls: [CallState: Int], _ surroundings: Surroundings) {
@@ -21,6 +29,9 @@ struct MetricsPage {
         line("ringline_build_info", "{version=\"\(surroundings.version)\"}", "1")
         addSessions(metrics, surroundings)
         addCalls(metrics, calls)
+        var limited = Metrics.Limited.Limit.allCases.map { ($0.rawValue, metrics.limited[$0]) }
+        limited.append(("connects", surroundings.connectsRefused))
+        counters("ringline_limited_total", "Refused or left out because of a limit.", "limit", limited)
         histogram("ringline_ack_seconds", "From a signal to its acknowledgement.", metrics.ackMilliseconds)
         histogram("ringline_store_commit_seconds", "From a change to its being durable.", metrics.commitMilliseconds)
         gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
@@ -29,6 +40,15 @@ struct MetricsPage {
             let help = "When the served TLS certificate expires, in seconds since 1970."
             gauge("ringline_certificate_expiry_timestamp_seconds", help, Int(expiry))
         }
+        counter(
+            "ringline_log_lines_dropped_total",
+            "Log lines dropped because stderr took no more.",
+            surroundings.droppedLogLines
+        )
+        counter("ringline_clock_leaps_total", "How often the wall clock has leapt.", surroundings.clockLeaps)
+        let help = "How far the wall clock is ahead of the server's own, in seconds."
+        begin("ringline_clock_offset_seconds", "gauge", help)
+        line("ringline_clock_offset_seconds", "", Self.seconds(surroundings.clockDifference))
         addProcess(surroundings.process)
     }
 
@@ -39,6 +59,8 @@ struct MetricsPage {
         closes[4408, default: 0] += surroundings.queueDrops
         gauge("ringline_connections", "Sockets open, HTTP and WebSocket together.", surroundings.connections)
         gauge("ringline_sessions", "Sessions open.", metrics.sessions)
+        let backlogged = "Sessions that do not keep up with what they are sent: their senders wait."
+        gauge("ringline_sessions_backlogged", backlogged, metrics.backlogged)
         counter("ringline_sessions_opened_total", "Sessions ever opened.", metrics.sessionsOpened)
         counters(
             "ringline_session_closes_total",
@@ -68,6 +90,7 @@ struct MetricsPage {
             line("ringline_signals_total", "{kind=\"\(kind.rawValue)\"}", "\(metrics.signals[kind])")
         }
         counter("ringline_delivered_total", "Relayed frames handed to sessions.", metrics.delivered)
+        counter("ringline_revocations_total", "Log-outs everywhere.", metrics.revocations)
         counters("ringline_refusals_total", "Frames and requests refused.", "code", metrics.refusals.map { ($0, $1) })
         histogram(
             "ringline_ring_to_answer_seconds",
@@ -136,7 +159,9 @@ struct MetricsPage {
 
     /// Milliseconds as a decimal number of seconds.
     private static func seconds(_ milliseconds: Int64) -> String {
-        let rest = String(milliseconds % 1_000)
-        return "\(milliseconds / 1_000)." + String(repeating: "0", count: 3 - rest.count) + rest
+        let rest = String(milliseconds.magnitude % 1_000)
+        let sign = milliseconds < 0 ? "-" : ""
+        let zeros = String(repeating: "0", count: 3 - rest.count)
+        return "\(sign)\(milliseconds.magnitude / 1_000).\(zeros)\(rest)"
     }
 }

@@ -1,5 +1,5 @@
 import Glibc
-import LibWebSockets
+import Threads
 
 /// What the process takes of the machine, for the metrics that every Prometheus client library has.
 struct ProcessFigures {
@@ -16,7 +16,7 @@ struct ProcessFigures {
 
     /// What holds from the start to the end.
     struct Basis {
-        let startedAt = Int64(Server.wallClockMilliseconds())
+        let startedAt = SystemClock.wall()
         /// Descriptors that are no connections: counted once, while they are few.
         var ownDescriptors = 0
     }

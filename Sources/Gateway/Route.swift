@@ -20,6 +20,7 @@ enum Route: Equatable {
     case block
     case unblock(String)
     case doNotDisturb
+    case logOutEverywhere
 
     init(method: String, path: String) throws(RoutingFault) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
@@ -39,6 +40,7 @@ enum Route: Equatable {
         switch (parts.count, parts.dropFirst().first) {
         case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .record)]
         case (2, "turn-cred") where parts[0] == "api": [("GET", .relayCredential)]
+        case (2, "logout-all") where parts[0] == "api": [("POST", .logOutEverywhere)]
         case (2, "blocks") where parts[0] == "api": [("GET", .blocks), ("POST", .block)]
         case (3, "calls") where parts[0] == "api" && parts[2] == "signal":
             [("GET", .getSignal(nil)), ("POST", .postSignal(nil))]
@@ -93,6 +95,11 @@ enum Route: Equatable {
         case .doNotDisturb:
             try head.checkJSON()
             return .doNotDisturb(until: try Self.until(in: body))
+        case .logOutEverywhere:
+            // Most have nothing to say, and say it in no body at all.
+            guard !body.isEmpty else { return .logOutEverywhere(nil) }
+            try head.checkJSON()
+            return .logOutEverywhere(try JSONObject.ofBody(body).user(.userId))
         }
     }
 

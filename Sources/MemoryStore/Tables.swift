@@ -20,6 +20,7 @@ struct Tables {
     private var devices: [DeviceKey: DeviceRecord] = [:]
     private var blocks: [BlockKey: Moment] = [:]
     private var doNotDisturb: [UserID: Moment] = [:]
+    private var revocations: [UserID: Moment] = [:]
     private var lastCallNumber: Int64 = 0
     /// How often it was opened without having been closed since.
     var crashes = 0
@@ -49,6 +50,7 @@ struct Tables {
         case .blocked(let user, let by, let at): blocks[BlockKey(by: by, blocked: user)] = at
         case .unblocked(let user, let by): blocks[BlockKey(by: by, blocked: user)] = nil
         case .doNotDisturb(let user, let until): doNotDisturb[user] = until
+        case .revoked(let user, let moment): revocations[user] = moment
         }
     }
 
@@ -92,7 +94,9 @@ struct Tables {
         state.blocks = blocks.map { BlockRecord(by: $0.by, blocked: $0.blocked, at: $1) }
             .sorted { ($0.by.text, $0.blocked.text) < ($1.by.text, $1.blocked.text) }
         state.doNotDisturb = doNotDisturb
+        state.revocations = revocations
         state.lastCallNumber = lastCallNumber
+        state.lastCallAt = rows.values.compactMap(\.call).max { $0.number.rawValue < $1.number.rawValue }?.startedAt
         state.crashes = crashes
         return state
     }

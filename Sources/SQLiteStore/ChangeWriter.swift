@@ -50,6 +50,11 @@ struct ChangeWriter {
             try statement.bind(user.text, at: 1)
             if let until { try statement.bind(until.milliseconds, at: 2) }
             try statement.run()
+        case .revoked(let user, let moment):
+            let statement = try connection.statement(Self.revoke)
+            try statement.bind(user.text, at: 1)
+            try statement.bind(moment.milliseconds, at: 2)
+            try statement.run()
         }
     }
 
@@ -192,6 +197,7 @@ extension ChangeWriter {
         "do not disturb",
         "INSERT OR REPLACE INTO do_not_disturb (user, until) VALUES (?1, ?2)"
     )
+    private static let revoke = SQL("revoke", "INSERT OR REPLACE INTO revocation (user, before) VALUES (?1, ?2)")
     private static let forgetEntries = SQL("forget entries", "DELETE FROM entry WHERE call = ?1")
     private static let forgetLog = SQL("forget log", "UPDATE call SET log_kept = 0 WHERE number = ?1")
     private static let beginForgetting = SQL(

@@ -28,6 +28,14 @@ struct Folder: Sendable {
         return lock
     }
 
+    /// Whether a server, or a restoration, holds the folder at the moment.
+    var isHeld: Bool {
+        let file = Glibc.open(lockFile, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { Glibc.close(file) }
+        return flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
+    }
+
     /// Where root works in a folder of the server's user, gives that user a file, by `chown` or one of its sisters.
     func giveToOwner(_ give: (uid_t, gid_t) -> Int32) throws(StoreFailure) {
         guard geteuid() == 0 else { return }

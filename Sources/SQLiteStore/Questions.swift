@@ -151,7 +151,8 @@ struct Questions {
         "last call number",
         """
         SELECT max((SELECT value FROM meta WHERE name = 'last_call_number'), coalesce((SELECT max(number) FROM call), 0)),
-            (SELECT value FROM meta WHERE name = 'crashes')
+            (SELECT value FROM meta WHERE name = 'crashes'),
+            (SELECT started_at FROM call ORDER BY number DESC LIMIT 1)
         """
     )
 
@@ -193,6 +194,13 @@ struct Questions {
                 }
                 state.doNotDisturb[user] = quiet.moment(1)
             }
+            let revocations = try connection.statement(SQL("revocations", "SELECT user, before FROM revocation"))
+            while try revocations.step() {
+                guard let user = UserID(revocations.text(0)) else {
+                    throw RowReader.Unreadable(row: "revocation of \(revocations.text(0))")
+                }
+                state.revocations[user] = revocations.moment(1)
+            }
             let epochs = try connection.statement(Self.epochs)
             while try epochs.step() {
                 guard let id = CallID(epochs.text(0)), let caller = UserID(epochs.text(1)),
@@ -205,6 +213,7 @@ struct Questions {
             if try numbers.step() {
                 state.lastCallNumber = numbers.int64(0)
                 state.crashes = Int(numbers.int64(1))
+                state.lastCallAt = numbers.optionalMoment(2)
             }
             numbers.reset()
             return state

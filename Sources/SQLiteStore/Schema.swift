@@ -5,7 +5,7 @@ import SQLite
 /// Moments are milliseconds since 1970; numbers without a sign (seq, digest, token mark) are kept as the `Int64` of the
 /// same bits, as SQLite knows no others.
 enum Schema {
-    static let migrations = Migrations([version1])
+    static let migrations = Migrations([version1, version2])
 
     private static let version1 = SQL(
         "schema 1",
@@ -107,6 +107,17 @@ enum Schema {
             ('crashes', 0),           -- opened so many times without having been closed, since that was forgotten
             ('last_call_number', 0);  -- of the calls that were forgotten; the others have it themselves
         -- and 'forgetting_before': calls that ended earlier are being deleted, and count as gone
+        """
+    )
+
+    /// Tokens of a user that were issued up to a moment are refused.
+    private static let version2 = SQL(
+        "schema 2",
+        """
+        CREATE TABLE revocation (
+            user   TEXT    PRIMARY KEY,
+            before INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID
         """
     )
 }

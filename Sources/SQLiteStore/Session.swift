@@ -43,6 +43,8 @@ final class Session {
         // What a burst or a stall has made of the log is given back to the disk.
         try connection.pragma("journal_size_limit", "16777216")
         try connection.pragma("temp_store", "MEMORY")
+        // Overwrites deleted rows with zeros, so that a stolen disk or a copy shows no forgotten call.
+        try connection.pragma("secure_delete", "ON")
         // With mmap an I/O error is a SIGBUS instead of an error.
         try connection.pragma("mmap_size", "0")
         try connection.pragma("cache_size", "-16384")

@@ -103,6 +103,9 @@ public final class StoreReader {
 }
 
 extension SQLiteCallStore {
+    /// Whether a server runs on a data folder.
+    public static func isHeld(folder: String) -> Bool { Folder(path: folder).isHeld }
+
     /// Reads a data folder beside whatever server runs on it.
     public static func reader(folder: String) throws(StoreFailure) -> StoreReader { try StoreReader(folder: folder) }
 }

@@ -9,6 +9,7 @@ extension Switchboard {
         enum Word {
             case frame(SessionID, [UInt8])
             case reply(RequestID, Reply)
+            case done(OrderID)
         }
 
         let ticket: Ticket
@@ -32,6 +33,7 @@ extension Switchboard {
         switch word {
         case .frame(let id, let frame): out.append(.send(id, frame))
         case .reply(let id, let reply): out.append(.reply(id, reply))
+        case .done(let id): out.append(.done(id))
         }
     }
 

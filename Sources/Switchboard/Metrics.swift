@@ -4,6 +4,8 @@ public import CallCore
 public struct Metrics: Sendable {
     /// Sessions open now.
     public var sessions = 0
+    /// Sessions whose senders must wait, because they do not keep up.
+    public var backlogged = 0
     /// Sessions ever opened.
     public var sessionsOpened: UInt64 = 0
     /// Sessions closed by the server, by close code.
@@ -18,6 +20,12 @@ public struct Metrics: Sendable {
     public var signals = Signals()
     /// Frames and requests refused, by code.
     public var refusals: [String: UInt64] = [:]
+    /// Log-outs everywhere.
+    public var revocations: UInt64 = 0
+    /// Refused or left out because of a limit, by limit.
+    public var limited = Limited()
+    /// Bodies built for fetches.
+    public var fetchesBuilt: UInt64 = 0
     /// Relayed frames handed to sessions.
     public var delivered: UInt64 = 0
     /// Time from a signal to its acknowledgement, in milliseconds.
@@ -39,6 +47,35 @@ public struct Metrics: Sendable {
 
     /// All at zero.
     public init() {}
+
+    /// A count for each limit.
+    public struct Limited: Sendable {
+        /// The limits that are counted.
+        public enum Limit: String, Sendable, CaseIterable {
+            /// The backlog of a connection: its senders wait.
+            case backlog
+            /// Ends that a connection or user sends.
+            case ends
+            /// Pongs that a connection sends.
+            case pongs
+            /// Long polls of one user for one call.
+            case polls
+            /// Members of a group room.
+            case roomMembers = "room_members"
+            /// Events of one call's timeline.
+            case timeline
+            /// Bytes kept for a user in a day.
+            case keptBytes = "kept_bytes"
+        }
+
+        private var counts: [Limit: UInt64] = [:]
+
+        /// How often one was met.
+        public internal(set) subscript(limit: Limit) -> UInt64 {
+            get { counts[limit, default: 0] }
+            set { counts[limit] = newValue }
+        }
+    }
 
     /// A count for each kind of signal; it changes with every one of them, so nothing is hashed.
     public struct Signals: Sendable {

@@ -20,14 +20,30 @@ public struct Policy: Sendable {
     public var historyFor = Moment.Span.seconds(30 * 86_400)
     /// What is said to the caller of somebody who is in a call.
     public var whenBusy = BusyPolicy.waiting
+    /// Whose word a caller's name is.
+    public var callerName = CallerName.any
     /// Which of Apple's services a device is pushed by that does not say; `nil` = find out.
     public var apnsEnvironment: APNsEnvironment?
     /// Signals that a session may send a second, on average.
     public var signalsPerSecond = 50
     /// Signals that a session may send at once.
     public var signalBurst = 200
+    /// Ends a second that a user may send which end nothing, on average.
+    public var endsPerSecond = 50
+    /// Such ends that a user may send at once.
+    public var endBurst = 200
+    /// Bytes of logs and timelines that are kept for a user in a day: some 10,000 calls.
+    public var keptBytesPerDay = 256 << 20
+    /// Sessions that may be present in one group room: each coming and going is told to all of them.
+    public var sessionsPerRoom = 256
+    /// Connections that a user may open a minute, on average and at once.
+    public var connectsPerMinute = 60
     /// Calls that a user may begin a minute.
     public var callsPerMinute = 30
+    /// Bytes that may be on their way to a connection before its senders must wait: a quarter of its queue.
+    public var backlogBytes = 256 * 1_024
+    /// Bytes of a replay that are sent before the connection must show that it takes them; most calls fit in one.
+    public var replaySlice = 32 * 1_024
     /// Sessions that a user may have open.
     public var sessionsPerUser = 16
     /// Devices that a user may register.
@@ -47,6 +63,14 @@ public struct Policy: Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// Whose word the name of a caller, or of a text's sender, is.
+    public enum CallerName: String, Sendable, CaseIterable {
+        /// The client's, and the token's where the client says none.
+        case any
+        /// The token's alone: nobody calls under another name. A service, which may name any user, may name it as well.
+        case token
+    }
 
     /// What happens to a second call for somebody who is in one.
     public enum BusyPolicy: String, Sendable, CaseIterable {

@@ -25,9 +25,17 @@ public final class Switchboard {
     var requestBuckets: [UserID: TokenBucket] = [:]
     /// What users may still have pushed by texts.
     var noticeBuckets: [UserID: TokenBucket] = [:]
+    /// The ends that users may still send which end nothing.
+    var endBuckets: [UserID: TokenBucket] = [:]
+    /// The bytes that may still be kept for users.
+    var keptBuckets: [UserID: TokenBucket] = [:]
+    /// The users for whom no more is kept for now.
+    var overQuota: Set<UserID> = []
     /// The sessions that want to know when a user comes or goes.
     var watchers: [UserID: [Session]] = [:]
     var polls: [RequestID: Poll] = [:]
+    /// The bodies that were built for fetches at a moment: those who wait for one signal get one array.
+    var bodies: (at: Moment, built: [FetchKey: [UInt8]])
     var questions: [QuestionID: Inquiry] = [:]
     var pushes: [PushID: Wake] = [:]
     var breaker = DeletionBreaker()
@@ -53,6 +61,8 @@ public final class Switchboard {
     /// What earlier runs may have shown and lost is still guarded against.
     var crashes: Int
     let startedAt: Moment
+    /// Keeps history from being deleted by a clock that may be wrong.
+    var historyHold: HistoryHold
     var isDraining = false
     /// How many sessions there were when the server began to shut down.
     var drained = 0
@@ -77,7 +87,13 @@ public final class Switchboard {
         lastCallNumber = stored.lastCallNumber
         crashes = stored.crashes
         startedAt = now
+        historyHold = HistoryHold(
+            startedAt: now,
+            newest: (stored.devices.map(\.seenAt) + (stored.lastCallAt.map { [$0] } ?? [])).max()
+        )
+        bodies = (now, [:])
         for kept in stored.calls { restore(kept, at: now) }
+        if let age = historyHold.oddAge { out.append(.note(.oddClock(age))) }
         schedule(.sweep, at: now + Self.sweepEvery)
     }
 
@@ -99,7 +115,7 @@ public final class Switchboard {
         switch input {
         case .opened(let id, let who, let device): opened(id, who, device: device, at: now)
         case .joined(let id, let who, let device, let seen): opened(id, who, device: device, seen: seen, at: now)
-        case .showedLife(let id): if let session = sessions[id] { heard(session, at: now) }
+        case .showedLife(let id): showedLife(id, at: now)
         case .received(let id, let frame): received(frame, from: id, at: now)
         case .ponged(let id, let number): ponged(id, number, at: now)
         case .closed(let id): closed(id, at: now)
@@ -108,13 +124,16 @@ public final class Switchboard {
         case .abandoned(let id): abandoned(id, at: now)
         case .stored(let report): stored(report, at: now)
         case .pushed(let id, let result): pushed(id, result, at: now)
+        case .ordered(let id, let order): carryOut(order, as: id, at: now)
         case .drain: drain()
+        case .clockDoubted(let isDoubted): historyHold.doubt(isDoubted, at: now)
         case .deadlineReached: deadlineReached(at: now)
         }
     }
 
     /// Hands over what has changed since the last time as one commit.
     public func flush(at now: Moment, into outputs: inout [Output]) {
+        forgetBodies()
         guard hasChanges else { return }
         var batch: [Change] = []
         batch.reserveCapacity(changes.count + dirty.count)

@@ -56,7 +56,7 @@ extension Switchboard {
         if call.scheduledAt == timerAt { call.scheduledAt = nil }
         if let endedAt = call.endedAt {
             if now >= endedAt + policy.fetchableFor {
-                forget(call)
+                forget(call, at: now)
                 return
             }
         } else {
@@ -67,12 +67,10 @@ extension Switchboard {
     }
 
     /// An ended call can no longer be fetched: its log goes, what its timeline tells stays.
-    func forget(_ call: Call) {
-        for entry in call.session.log {
-            if let event = Self.event(for: entry) { changes.append(.event(call.number, event)) }
-        }
+    func forget(_ call: Call, at now: Moment) {
+        keepSignals(of: call, at: now)
         changes.append(.logForgotten(call.number))
-        for id in call.polls { if let poll = polls.removeValue(forKey: id) { answer(poll, as: id) } }
+        for id in call.polls { if let poll = polls.removeValue(forKey: id) { answer(poll, as: id, at: now) } }
         calls.remove(call)
     }
 
@@ -88,21 +86,19 @@ extension Switchboard {
     }
 
     private func sweep(at now: Moment) {
-        changes.append(
-            .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
-        )
+        if historyHold.allowsDeletion(at: now) {
+            changes.append(
+                .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
+            )
+        }
         forgetCrashes(at: now)
-        callBuckets = callBuckets.filter { _, bucket in
-            var bucket = bucket
-            return !bucket.isFull(at: now)
-        }
-        requestBuckets = requestBuckets.filter { _, bucket in
-            var bucket = bucket
-            return !bucket.isFull(at: now)
-        }
-        noticeBuckets = noticeBuckets.filter { _, bucket in
-            var bucket = bucket
-            return !bucket.isFull(at: now)
+        for buckets in [
+            \Switchboard.callBuckets, \.requestBuckets, \.noticeBuckets, \.endBuckets, \.keptBuckets,
+        ] {
+            self[keyPath: buckets] = self[keyPath: buckets].filter { _, bucket in
+                var bucket = bucket
+                return !bucket.isFull(at: now)
+            }
         }
         for user in news.keys.sorted() {
             news[user]?.removeAll { calls[$0] == nil }

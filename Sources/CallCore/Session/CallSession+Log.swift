@@ -11,23 +11,60 @@ extension CallSession {
         into outputs: inout [Output]
     ) -> Bool {
         // An end, like the server's own entries, must always fit.
-        if signal.kind != .end, log.count >= Limits.logSignals || logBytes + signal.byteCount > Limits.logBytes {
+        guard signal.kind == .end || hasRoom(for: signal) else {
             outputs.append(.refuse(.logFull))
             return false
         }
         logBytes += signal.byteCount
-        let entry = LogEntry(
-            seq: nextSeq,
-            at: now,
-            content: .signal(signal.kind, from: side, phone: phone, id: signal.id, digest: digest),
-            audience: audience ?? (side == .callee ? .caller : isHidden ? .nobody : .callee)
-        )
+        countEarly(signal.kind, byteCount: signal.byteCount)
+        let entry = entry(of: signal, digest: digest, from: side, phone, audience: audience, at: now)
         if let id = signal.id { receipts[SignalName(side: side, device: phone.id, id: id)] = entry.seq }
         log.append(entry)
         nextSeq += 1
         outputs.append(.append(entry))
         outputs.append(.acknowledge(seq: entry.seq, isNew: true))
         return true
+    }
+
+    /// The entry that a device's signal would be.
+    public func entry(
+        of signal: Signal,
+        digest: UInt64 = 0,
+        from side: Side,
+        _ phone: Phone,
+        audience: LogEntry.Audience? = nil,
+        at now: Moment
+    ) -> LogEntry {
+        LogEntry(
+            seq: nextSeq,
+            at: now,
+            content: .signal(signal.kind, from: side, phone: phone, id: signal.id, digest: digest),
+            audience: audience ?? (side == .callee ? .caller : isHidden ? .nobody : .callee)
+        )
+    }
+
+    private func hasRoom(for signal: Signal) -> Bool {
+        guard log.count < Limits.logSignals, logBytes + signal.byteCount <= Limits.logBytes else { return false }
+        guard isLimitedEarly(signal.kind) else { return true }
+        return earlySignals < Limits.earlySignals && earlyBytes + signal.byteCount <= Limits.earlyBytes
+    }
+
+    /// Whether the limits before the answer hold for a signal of this kind now.
+    ///
+    /// The offer that begins the call is apart. A caller must not be able to fill the log against the ringing and the answer.
+    private func isLimitedEarly(_ kind: SignalKind) -> Bool {
+        guard case .ringing = phase, !log.isEmpty else { return false }
+        switch kind {
+        case .offer, .ice, .connected, .update, .dtmf, .info: return true
+        case .ringing, .answer, .end: return false
+        }
+    }
+
+    /// Counts a signal that is about to be logged.
+    mutating func countEarly(_ kind: SignalKind, byteCount: Int) {
+        guard isLimitedEarly(kind) else { return }
+        earlySignals += 1
+        earlyBytes += byteCount
     }
 
     /// Appends a change of state.

@@ -113,6 +113,7 @@ extension CallSession {
 
     /// Takes a kept entry into the log, and what follows from it: receipts, open offers, the log's size.
     private mutating func replay(_ entry: LogEntry, byteCount: Int) {
+        if case .signal(let kind, _, _, _, _) = entry.content { countEarly(kind, byteCount: byteCount) }
         log.append(entry)
         guard case .signal(let kind, let side, let phone, let id, _) = entry.content else { return }
         logBytes += byteCount

@@ -87,6 +87,10 @@ public struct CallSession: Equatable, Sendable {
 
     var nextSeq: UInt64
     var logBytes = 0
+    /// What counts towards the limits that hold before the answer.
+    var earlySignals = 0
+    /// The bytes of those.
+    var earlyBytes = 0
     var receipts: [SignalName: UInt64] = [:]
     /// A device whose `connected` overtook its answer on another transport.
     var connectedEarly: Phone?

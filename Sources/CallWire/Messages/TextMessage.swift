@@ -22,4 +22,20 @@ public struct TextMessage: Equatable, Sendable {
             throw WireError(.tooLarge, "a message may have \(WireLimits.infoBytes) bytes", field: Field.body.name)
         }
     }
+
+    /// Gives its sender another name than the client said, or none.
+    public mutating func rename(_ name: String?) {
+        displayName = name
+        // It was written from such an object, so it is one.
+        guard let object = try? JSONObject([UInt8(ascii: "{")] + relayed + [UInt8(ascii: "}")]) else { return }
+        var json = JSONWriter()
+        json.beginObject()
+        json.rawMembers(object.copy(leavingOut: [.displayName])[...])
+        if let name {
+            json.name("displayName")
+            json.value(name)
+        }
+        json.endObject()
+        relayed = Array(json.bytes.dropFirst().dropLast())
+    }
 }

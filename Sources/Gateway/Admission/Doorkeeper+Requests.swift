@@ -22,6 +22,9 @@ extension Doorkeeper {
         if Gateway.socketIOPaths.contains(head.path) {
             do throws(EngineRefusal) {
                 let knock = try knock(head, transport: "polling")
+                if let refusal = connectRefusal(of: knock) {
+                    return .answered(response(to: refusal, for: head.origin))
+                }
                 return .engine(knock, posted: head.method == "GET" ? nil : body, origin: head.origin)
             } catch {
                 return .answered(response(to: error, for: head.origin))

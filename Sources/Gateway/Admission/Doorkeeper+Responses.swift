@@ -14,6 +14,7 @@ extension Doorkeeper {
         switch fault {
         case .wire(let error):
             reply = Reply(error)
+            if let seconds = reply.retryAfterSeconds { headers.append(.init("Retry-After", String(seconds))) }
             if error.code == .unauthenticated { headers.append(.init("WWW-Authenticate", "Bearer")) }
             if error.code == .tokenExpired {
                 headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#))

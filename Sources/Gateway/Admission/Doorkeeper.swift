@@ -4,19 +4,26 @@ import Crypto
 import LibWebSockets
 import SocketIO
 import Switchboard
+import Threads
 
 /// Whoever looks at who comes, before anybody's state does: origin, address, token.
 ///
 /// It keeps nothing and is asked on every loop's thread: checking tokens is what a connect costs most.
 struct Doorkeeper: Sendable {
     let bouncer: any Bouncer
+    let revocations = Revocations()
+    let connects: ConnectLimit
     private let allowedOrigins: Set<String>
+    /// What tokens and capabilities are checked by.
+    let clock: ServerClock
     /// For how long a callee is rung when a posted offer does not say.
     let ringFor: Moment.Span
 
     init(_ configuration: GatewayConfiguration, bouncer: any Bouncer) {
         self.bouncer = bouncer
+        connects = ConnectLimit(perMinute: configuration.policy.connectsPerMinute)
         allowedOrigins = configuration.allowedOrigins
+        clock = configuration.clock
         ringFor = configuration.policy.ringFor
     }
 
@@ -34,7 +41,11 @@ struct Doorkeeper: Sendable {
         }
         if Gateway.socketIOPaths.contains(upgrade.path) {
             do throws(EngineRefusal) {
-                return .engine(try knock(upgrade, transport: "websocket"))
+                let knock = try knock(upgrade, transport: "websocket")
+                if let refusal = connectRefusal(of: knock) {
+                    return .decided(.refuse(response(to: refusal, for: nil)))
+                }
+                return .engine(knock)
             } catch {
                 return .decided(.refuse(response(to: error, for: nil)))
             }
@@ -45,6 +56,7 @@ struct Doorkeeper: Sendable {
         do throws(WireError) {
             let device = try upgrade.device()
             let who = try admit(upgrade, offered: offered.map { String($0.dropFirst(Self.bearerPrefix.count)) })
+            if let refusal = connects.refusal(of: who, at: now) { throw refusal }
             return .session(Admission(who: who, device: device), subprotocol: subprotocol)
         } catch {
             // A browser cannot see the status of a refused upgrade, so it is let in and told why.
@@ -54,6 +66,14 @@ struct Doorkeeper: Sendable {
             return .decided(.refuse(response(to: error, for: nil)))
         }
     }
+
+    /// Why a new Socket.IO session is refused; `nil` = it may begin.
+    func connectRefusal(of knock: EngineKnock) -> WireError? {
+        guard case .new(_, _, let who?, _) = knock else { return nil }
+        return connects.refusal(of: who, at: now)
+    }
+
+    private var now: Moment { Moment(milliseconds: clock.now()) }
 
     private static let subprotocol = "ringline.v1"
     private static let bearerPrefix = "bearer."
@@ -71,7 +91,15 @@ struct Doorkeeper: Sendable {
 
     /// Who bears a token, now.
     func admit(_ token: String) throws(WireError) -> Who {
-        try bouncer.admit(token, atSeconds: Int64(Server.wallClockMilliseconds() / 1_000))
+        let (now, date) = clock.nowAndDate()
+        var who = try bouncer.admit(token, atSeconds: date / 1_000)
+        if now != date {
+            // A token has dates; what follows from them - the session's end, a log-out - is counted in the server's time.
+            who.expiresAt = who.expiresAt.map { $0 + .milliseconds(now - date) }
+            who.issuedAt = who.issuedAt.map { $0 + .milliseconds(now - date) }
+        }
+        guard !revocations.covers(who) else { throw Switchboard.revokedToken }
+        return who
     }
 
     /// Whom an `Authorization` header stands for.

@@ -22,7 +22,6 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
     private let board: EngineBoard
     private let deliver: Delivery
     private var server: Server?
-    private var clock = SteadyClock()
     private var admitted: [ConnectionID: Admitted] = [:]
     private var news: [LoopNews] = []
     private var newsBytes = 0
@@ -139,13 +138,15 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
         tell(.ponged(connection, PingPayload.number(in: payload)))
     }
 
+    func receivedPing(on connection: ConnectionID) { tell(.ponged(connection, nil)) }
+
     func closed(_ connection: ConnectionID, code: UInt16?) {
         admitted[connection] = nil
         tell(.closed(connection))
     }
 
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
-        let request = door.look(at: head, body: body, now: clock.now())
+        let request = door.look(at: head, body: body, now: Moment(milliseconds: door.clock.now()))
         if case .answered(let response) = request {
             server?.respond(exchange, with: response)
         } else {

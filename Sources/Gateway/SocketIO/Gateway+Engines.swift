@@ -66,9 +66,16 @@ extension Gateway {
         let trusted = Who(
             user: identity.user,
             mark: TrustingBouncer.mark(of: identity.user),
+            // It has no token that could have been revoked.
+            issuedAt: now,
             userIsInteger: identity.isInteger
         )
         guard let who = isTrusted ? trusted : engine.who else { return }
+        // A client with a token was counted when it began.
+        if isTrusted, let refusal = door.connects.refusal(of: who.user, at: now) {
+            handle(.dismissed(code: 4429, reason: refusal.message), engine)
+            return
+        }
         let device = device ?? engine.device ?? who.device
         guard let phone = device ?? switchboard?.phone(opening: who).id else { return }
         let place = Places.Key(user: who.user, device: phone)

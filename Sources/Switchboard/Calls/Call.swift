@@ -22,8 +22,10 @@ final class Call {
     var pushes: [DeviceID: DevicePush] = [:]
     /// Requests that wait for the next entry.
     var polls: [RequestID] = []
-    /// The devices of which the timeline says that they asked for the call.
-    private var fetchers: Set<DeviceID> = []
+    /// What its timeline holds.
+    var timeline = TimelineBound()
+    /// Bytes that were kept for each side and not yet counted towards its user's quota.
+    var uncounted = (caller: 0, callee: 0)
     /// By which ways the caller's newest offer has come: some apps send it by both.
     var offerWays: Set<Source.Way> = []
     /// The newest answer to the call before under this name: it may come once more, by a slower way.
@@ -47,13 +49,6 @@ final class Call {
         self.uuid = UUIDv5.call(session.key.id, epoch: session.epoch)
         self.hidden = hidden
         self.isWaiting = isWaiting
-    }
-
-    /// Whether the timeline is to say that a device asked for the call: once for each, and not for ever more of them.
-    ///
-    /// A client that polls must not make a timeline without end (I11).
-    func notesFetch(by device: DeviceID) -> Bool {
-        fetchers.count < 64 && fetchers.insert(device).inserted
     }
 
     var number: CallNumber { session.number }

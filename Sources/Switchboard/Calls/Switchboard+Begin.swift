@@ -15,7 +15,7 @@ extension Switchboard {
         let older = calls[key]
         let epoch = directory.nextEpoch(of: key, after: older?.session.epoch)
         // Whoever has not heard of its end yet is still to be told: then it only loses its name, and goes in its time.
-        if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older) }
+        if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older, at: now) }
         lastCallNumber += 1
         let hidden = directory.hides(source.user, from: callee, at: now)
         let isBusy = hidden == nil && isInCall(callee)
@@ -34,7 +34,7 @@ extension Switchboard {
         let call = Call(
             session: session,
             room: message.room ?? Room.name(caller: source.user, callee: callee),
-            displayName: message.displayName ?? source.name?.cut(to: WireLimits.displayNameCharacters).unlessBlank,
+            displayName: message.displayName,
             hidden: hidden,
             isWaiting: isBusy && policy.whenBusy == .waiting
         )

@@ -95,6 +95,8 @@ extension Switchboard {
             frame = ServerFrame.call(change, callee: call.session.callee, at: call.place(of: entry))
         }
         call.frames.append(frame)
+        let keeper = if case .signal(_, let side, _, _, _) = entry.content { side } else { Side.caller }
+        countKept(frame.count, of: call, by: keeper, at: entry.at)
         changes.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
     }
 
@@ -125,8 +127,10 @@ extension Switchboard {
             let user = call.user(on: side)
             for session in sessionsByUser[user] ?? []
             where call.session.sees(entry, side: side, phone: session.phone) {
+                // The cursor that replays the log will come to it.
+                if session.replays(call.number) { continue }
                 metrics.delivered += 1
-                out.append(.send(session.id, frame))
+                send(frame, to: session, at: now)
                 if isEnd { told.append((session, side)) }
                 if isOffer { note(call, "delivered.socket", device: session.phone.id, at: now) }
             }

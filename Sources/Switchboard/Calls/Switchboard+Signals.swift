@@ -7,6 +7,8 @@ struct Source {
     let phone: Phone
     let name: String?
     let way: Way
+    /// Whether it is a service, which is believed in what it says of others.
+    var isService = false
 
     /// How a signal comes in.
     enum Way { case session, request }
@@ -36,12 +38,23 @@ extension Switchboard {
         if metrics.isStalled, message.signal.kind != .end {
             return .failure(WireError(.storeUnavailable, "the database cannot be written just now"))
         }
+        if !overQuota.isEmpty, message.signal.kind != .end, let refusal = quotaRefusal(of: source.user, at: now) {
+            return .failure(refusal)
+        }
         let peer: UserID?
         do throws(WireError) { peer = try self.peer(of: message, from: source.user) } catch { return .failure(error) }
         guard case .offer(let offer) = message.content else {
             return takeOrdinary(message, from: source, peer, at: now)
         }
+        var message = message
+        message.displayName = shownName(message.displayName, of: source.name, isService: source.isService)
         return take(offer, message, from: source, peer, at: now)
+    }
+
+    /// Under which name a user is shown who said one, or none, and whose token has one, or none.
+    func shownName(_ said: String?, of token: String?, isService: Bool) -> String? {
+        if let said, policy.callerName == .any || isService { return said }
+        return token?.cut(to: WireLimits.displayNameCharacters).unlessBlank
     }
 
     /// Whom a message is for, as `to` and `room` say.
@@ -77,8 +90,21 @@ extension Switchboard {
         } else {
             return .failure(.invalid(.callId, "is missing"))
         }
-        guard let call, let side = call.session.side(of: source.user) else { return .failure(Self.unknownCall) }
+        guard let call, let side = call.session.side(of: source.user) else {
+            return .failure(isOver(message, for: source.user, peer) ? .callEnded : Self.unknownCall)
+        }
         return deliverSignal(message, to: call, side, from: source, at: now)
+    }
+
+    /// Whether a signal names an epoch before that of a call which is hidden from its sender.
+    ///
+    /// It is over, as it would be if the later call were shown: a device that was pushed the earlier one is to give up, and
+    /// learns nothing of the later one.
+    private func isOver(_ message: SignalMessage, for user: UserID, _ peer: UserID?) -> Bool {
+        guard let id = message.callID, let peer, let epoch = message.epoch,
+            let hidden = calls[CallKey(id: id, pair: Pair(user, peer))]
+        else { return false }
+        return epoch < hidden.session.epoch
     }
 
     /// For how long after a call's end its offer may still come by another way.
@@ -103,6 +129,9 @@ extension Switchboard {
         // Nobody acts for a device that has a name.
         let phone = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
         let signal = message.signal
+        if metrics.backlogged > 0, let refusal = backlogRefusal(of: signal, for: call, from: side, phone, at: now) {
+            return .failure(refusal)
+        }
         let result = drive(
             call,
             .signal(signal, from: side, phone),
@@ -186,6 +215,9 @@ extension Switchboard {
 }
 
 extension WireError {
+    /// The refusal of a signal whose call is over.
+    fileprivate static let callEnded = WireError(CallSession.Refusal.callEnded)
+
     /// What a client is told of the call core's refusal.
     init(_ refusal: CallSession.Refusal) {
         switch refusal {

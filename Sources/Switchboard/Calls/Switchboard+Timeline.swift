@@ -12,20 +12,68 @@ extension Switchboard {
         _ more: (inout JSONWriter) -> Void = { _ in },
         at now: Moment
     ) {
+        for again in call.timeline.enter(call.session.state) {
+            write("repeated", to: call, at: now) { json in
+                json.name("device")
+                json.plain(again.device.text)
+                json.name("of")
+                json.plain(again.event)
+                json.name("count")
+                json.value(again.count)
+            }
+        }
+        let isLast = event == "ended"
+        guard isLast || call.timeline.admits(event, device) else {
+            metrics.limited[.timeline] += 1
+            return
+        }
+        if isLast { tellOmitted(of: call, at: now) }
+        write(event, to: call, isCounted: !isLast, at: now) { json in
+            if let device {
+                json.name("device")
+                json.plain(device.text)
+            }
+            if let reason {
+                json.name("reason")
+                json.plain(reason.rawValue)
+            }
+            more(&json)
+        }
+    }
+
+    private func write(
+        _ event: String,
+        to call: Call,
+        isCounted: Bool = false,
+        at now: Moment,
+        _ members: (inout JSONWriter) -> Void
+    ) {
+        if !isCounted { call.timeline.wrote() }
         var json = JSONWriter()
         json.beginObject()
-        if let device {
-            json.name("device")
-            json.plain(device.text)
-        }
-        if let reason {
-            json.name("reason")
-            json.plain(reason.rawValue)
-        }
-        more(&json)
+        members(&json)
         json.endObject()
         let details = String(decoding: json.bytes.dropFirst().dropLast(), as: UTF8.self)
         changes.append(.event(call.number, TimelineRecord(at: now, event: event, details: details)))
+        countKept(event.utf8.count + details.utf8.count, of: call, by: .caller, at: now)
+    }
+
+    /// Says how many events a full timeline does not hold.
+    private func tellOmitted(of call: Call, _ more: Int = 0, at now: Moment) {
+        let count = call.timeline.takeOmitted() + more
+        guard count > 0 else { return }
+        write("omitted", to: call, at: now) { json in
+            json.name("count")
+            json.value(count)
+        }
+    }
+
+    /// Moves the log of a call that can no longer be fetched into its timeline, as far as there is room.
+    func keepSignals(of call: Call, at now: Moment) {
+        let signals = call.session.log.compactMap(Self.event)
+        let room = max(0, TimelineBound.events - 1 - call.timeline.count)
+        for event in signals.prefix(room) { changes.append(.event(call.number, event)) }
+        tellOmitted(of: call, signals.count - min(room, signals.count), at: now)
     }
 
     /// What a log entry adds to the timeline; changes of state are told by their causes.

@@ -7,6 +7,8 @@ struct Directory {
     private var owners: [String: Owner] = [:]
     private var blocked: [UserID: [UserID: Moment]] = [:]
     private var undisturbed: [UserID: Moment]
+    /// Up to which moment of issue whose tokens are refused: one row a user, for ever, for a token need not end.
+    private var revocations: [UserID: Moment]
     private var epochs: [CallKey: UInt32] = [:]
 
     private struct Owner: Hashable {
@@ -16,6 +18,7 @@ struct Directory {
 
     init(_ stored: StoredState) {
         undisturbed = stored.doNotDisturb
+        revocations = stored.revocations
         for device in stored.devices { put(device) }
         for block in stored.blocks { blocked[block.by, default: [:]][block.blocked] = block.at }
         for (key, epoch) in stored.epochs { epochs[key] = epoch }
@@ -92,6 +95,13 @@ struct Directory {
         if let until = undisturbed[callee], now < until { return .doNotDisturb }
         return nil
     }
+
+    // MARK: Revocations
+
+    /// Up to which moment of issue a user's tokens are refused.
+    func revocation(of user: UserID) -> Moment? { revocations[user] }
+
+    mutating func revoke(_ user: UserID, before moment: Moment) { revocations[user] = moment }
 
     // MARK: Epochs
 

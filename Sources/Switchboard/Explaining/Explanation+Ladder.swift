@@ -75,6 +75,9 @@ extension Explanation {
         case "push.sent": return .arrow(from: 1, to: 2, Self.push(event.kind))
         case "push.result": return .arrow(from: 2, to: 1, event.status.map { "\($0)" } ?? "failed")
         case "push.cancelled": return .word(at: 1, "push taken back")
+        case "repeated":
+            return .word(at: device, "\(Self.printable(event.repeated ?? "")) ×\(event.count ?? 0) more")
+        case "omitted": return .word(at: 1, "\(event.count ?? 0) events left out")
         case "ended": return .word(at: 1, "ended: \(event.reason ?? "")")
         case "no_device": return .word(at: 1, "no device")
         case "dnd": return .word(at: 1, "do not disturb")

@@ -7,6 +7,12 @@ extension Explanation {
         if events.contains(where: { $0.name == "restarted" }) {
             parts.append("The server was restarted in between; the call went on with its original deadline.")
         }
+        if let event = events.first(where: { $0.name == "logged_out" }) {
+            let user = event.side == .caller ? record.caller.text : callee
+            parts.append(
+                "\(user) logged out everywhere at \(offset(event.at)): its connections were closed, and its devices are not pushed until they register again."
+            )
+        }
         if record.hidden == nil { parts += reached }
         return "Verdict: " + parts.joined(separator: "\n         ")
     }

@@ -27,6 +27,10 @@ public struct Explanation: Sendable {
         let reason: String?
         let kind: String?
         let environment: String?
+        /// The event that came again, where it is `repeated`.
+        let repeated: String?
+        /// How often.
+        let count: Int64?
 
         init(_ record: TimelineRecord, position: Int) {
             self.position = position
@@ -43,6 +47,8 @@ public struct Explanation: Sendable {
             reason = text("reason")
             kind = text("kind")
             environment = text("environment")
+            repeated = text("of")
+            count = object?.members.first { object?.name(of: $0) == "count" }.flatMap { object?.integer($0) }
         }
 
         /// The signal's kind, where it is one.

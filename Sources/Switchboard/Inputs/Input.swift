@@ -36,8 +36,12 @@ extension Switchboard {
         case pushed(PushID, PushResult)
 
         // From the operator and from time.
+        /// An operator has the server do something; ``Output/done(_:)`` follows.
+        case ordered(OrderID, Order)
         /// The server is to be shut down.
         case drain
+        /// The wall clock has leapt away from the moments that inputs come with (`true`), or agrees with them again.
+        case clockDoubted(Bool)
         /// The moment that ``Switchboard/deadline`` named has come.
         case deadlineReached
     }
@@ -62,6 +66,10 @@ extension Switchboard {
         indirect case push(PushOrder)
         /// Give up a push.
         case cancelPush(PushID)
+        /// Refuse a user's tokens that were issued up to a moment before they get here.
+        case revoked(UserID, before: Moment)
+        /// An order was carried out, and is durable.
+        case done(OrderID)
         /// Tell the operator.
         case note(Note)
     }
@@ -80,6 +88,8 @@ extension Switchboard {
         case storeRecovered
         /// A call that was kept cannot be understood, and was left out.
         case unreadable(CallNumber)
+        /// At the start: the newest of what is kept is so old (negative: so far ahead) that the clock may be wrong.
+        case oddClock(Moment.Span)
     }
 }
 
@@ -111,7 +121,11 @@ public struct Reply: Equatable, Sendable {
         json.value(error.code.status)
         json.write(error)
         json.endObject()
-        self.init(status: error.code.status, body: json.bytes, retryAfterSeconds: retryAfterSeconds)
+        self.init(
+            status: error.code.status,
+            body: json.bytes,
+            retryAfterSeconds: retryAfterSeconds ?? error.retryAfterSeconds
+        )
     }
 
     /// Whether the body is a problem.

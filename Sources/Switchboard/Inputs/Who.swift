@@ -16,6 +16,8 @@ public struct Who: Equatable, Sendable {
     public var isService: Bool
     /// Until when the token is valid.
     public var expiresAt: Moment?
+    /// When the token was issued, to the second; `nil` = it does not say.
+    public var issuedAt: Moment?
     /// Whether the token writes the user as a JSON integer.
     public var userIsInteger: Bool
 
@@ -31,6 +33,7 @@ public struct Who: Equatable, Sendable {
         rooms: Set<String> = [],
         isService: Bool = false,
         expiresAt: Moment? = nil,
+        issuedAt: Moment? = nil,
         userIsInteger: Bool = false
     ) {
         self.user = user
@@ -40,6 +43,7 @@ public struct Who: Equatable, Sendable {
         self.rooms = rooms
         self.isService = isService
         self.expiresAt = expiresAt
+        self.issuedAt = issuedAt
         self.userIsInteger = userIsInteger
     }
 
@@ -48,6 +52,11 @@ public struct Who: Equatable, Sendable {
         self.init(user: user, mark: TokenMark(rawValue: 0), device: scope.device)
         self.scope = scope
     }
+
+    /// Whether a revocation of what was issued up to a moment covers its token.
+    ///
+    /// A token that does not say when it was issued is covered: it may be any that the user ever had.
+    public func isRevoked(before moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
 
     /// The phone that a request comes from: the named device, else the token itself.
     public func phone(named device: DeviceID?) -> Phone {

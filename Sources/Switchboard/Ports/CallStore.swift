@@ -88,6 +88,8 @@ public enum Change: Equatable, Sendable {
     case unblocked(UserID, by: UserID)
     /// A user is not to be disturbed until a moment; `nil` = may be again.
     case doNotDisturb(UserID, until: Moment?)
+    /// Tokens of a user that were issued up to a moment are refused; replaces the user's earlier one.
+    case revoked(UserID, before: Moment)
     /// Nothing that an earlier run may have shown and lost is of importance any more: ``StoredState/crashes`` is 0 again.
     case crashesForgotten
 }
@@ -143,10 +145,14 @@ public struct StoredState: Equatable, Sendable {
     public var blocks: [BlockRecord] = []
     /// Who is not to be disturbed until when.
     public var doNotDisturb: [UserID: Moment] = [:]
+    /// Up to which moment of issue whose tokens are refused.
+    public var revocations: [UserID: Moment] = [:]
     /// The newest epoch of every name that is no UUID, also of calls whose log is forgotten.
     public var epochs: [CallKey: UInt32] = [:]
     /// The highest call number ever given; 0 when none was.
     public var lastCallNumber: Int64 = 0
+    /// When the newest call in the history began; `nil` when there is none.
+    public var lastCallAt: Moment?
     /// How many times the store was opened without having been closed in good order before.
     ///
     /// Counted since ``Change/crashesForgotten``; a clean stop changes nothing about it.

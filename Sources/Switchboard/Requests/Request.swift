@@ -34,6 +34,8 @@ extension Switchboard {
         case unblock(UserID)
         /// Do not disturb until a moment, or do again.
         case doNotDisturb(until: Moment?)
+        /// Refuse all tokens that were issued to a user so far; `nil` = to the one who asks.
+        case logOutEverywhere(UserID?)
     }
 
     /// How a call is fetched.

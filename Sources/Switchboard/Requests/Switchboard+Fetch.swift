@@ -14,6 +14,11 @@ extension Switchboard {
         let iceServers: [UInt8]
     }
 
+    /// Long polls that one user may have under way for one call: a phone, a tablet, and each once more after a lost network.
+    private static let pollsPerUser = 4
+
+    private func polls(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.who.user == user } }
+
     func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
         // A push's capability is good for the one call.
         let peer = who.scope?.peer ?? fetch.peer
@@ -27,7 +32,7 @@ extension Switchboard {
         if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
             drive(call, .notified(phone), at: now)
         }
-        if side == .callee, case .ringing = call.session.phase, call.notesFetch(by: phone.id) {
+        if side == .callee, case .ringing = call.session.phase {
             note(call, "fetched", device: phone.id, at: now)
         }
         let poll = Poll(
@@ -44,7 +49,12 @@ extension Switchboard {
             !isDraining
         else {
             showLife(of: phone, of: who.user, in: call, at: now)
-            answer(poll, as: id)
+            answer(poll, as: id, at: now)
+            return
+        }
+        guard polls(of: who.user, for: call) < Self.pollsPerUser else {
+            metrics.limited[.polls] += 1
+            refuse(id, WireError(.rateLimited, "wait: at most \(Self.pollsPerUser) polls of a call at a time"))
             return
         }
         polls[id] = poll
@@ -88,7 +98,7 @@ extension Switchboard {
 
     private func finish(_ poll: Poll, as id: RequestID, at now: Moment) {
         polls[id] = nil
-        answer(poll, as: id)
+        answer(poll, as: id, at: now)
         leavePoll(poll, id, at: now)
     }
 
@@ -102,13 +112,19 @@ extension Switchboard {
     /// Answers a fetch with what there is.
     ///
     /// Relayed signals are shown before they are durable, here as on sockets.
-    func answer(_ poll: Poll, as id: RequestID) {
+    func answer(_ poll: Poll, as id: RequestID, at now: Moment) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.who.user) else {
             refuse(id, Self.unknownCall)
             return
         }
-        let shown = call.session.log.indices.filter { isShown(call.session.log[$0], of: call, to: poll, side) }
         let since = since(poll, call)
+        let key = FetchKey(poll, call, since: since)
+        if bodies.at != now { bodies = (now, [:]) }
+        if let body = bodies.built[key] {
+            out.append(.reply(id, Reply(body: body)))
+            return
+        }
+        let shown = call.session.log.indices.filter { isShown(call.session.log[$0], of: call, to: poll, side) }
         let new = shown.filter { call.session.log[$0].seq > since }
         let body =
             poll.fetch.isArray
@@ -123,6 +139,38 @@ extension Switchboard {
                 by: poll.who,
                 iceServers: poll.iceServers
             )
+        metrics.fetchesBuilt += 1
+        bodies.built[key] = body
         out.append(.reply(id, Reply(body: body)))
+    }
+
+    /// Forgets the bodies that fetches of this turn have in common.
+    func forgetBodies() {
+        if !bodies.built.isEmpty { bodies.built = [:] }
+    }
+}
+
+/// All that the body of a fetch depends on.
+struct FetchKey: Hashable {
+    private let call: CallNumber
+    private let lastSeq: UInt64
+    private let state: CallState
+    private let user: UserID
+    private let phone: Phone
+    private let since: UInt64
+    private let isArray: Bool
+    private let isInteger: Bool
+    private let iceServers: [UInt8]
+
+    init(_ poll: Switchboard.Poll, _ call: Call, since: UInt64) {
+        self.call = call.number
+        lastSeq = call.session.lastSeq
+        state = call.session.state
+        user = poll.who.user
+        phone = poll.phone
+        self.since = since
+        isArray = poll.fetch.isArray
+        isInteger = poll.who.userIsInteger
+        iceServers = poll.iceServers
     }
 }

@@ -12,6 +12,10 @@ extension Switchboard {
     }
 
     func requested(_ request: Request, by who: Who, as id: RequestID, at now: Moment) {
+        if isRevoked(who) {
+            refuse(id, Self.revokedToken)
+            return
+        }
         if let error = refusal(of: request, by: who, at: now) {
             refuse(id, error)
             return
@@ -43,6 +47,7 @@ extension Switchboard {
         case .block(let user): block(user, by: who, as: id, at: now)
         case .unblock(let user): unblock(user, by: who, as: id, at: now)
         case .doNotDisturb(let until): doNotDisturb(until, by: who, as: id, at: now)
+        case .logOutEverywhere(let user): logOutEverywhere(user, by: who, as: id, at: now)
         }
     }
 
@@ -52,17 +57,32 @@ extension Switchboard {
     private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
         if let scope = who.scope, let error = refusal(of: request, within: scope, by: who) { return error }
         switch request {
-        case .end: return nil
-        case .signal(let message): if message.signal.kind == .end { return nil }
+        case .end(let callID, let device):
+            return endRefusal(SignalMessage(endOf: callID), by: who.user, device, who, at: now)
+        case .signal(let message):
+            if message.signal.kind == .end {
+                return endRefusal(message, by: message.from ?? who.user, message.device, who, at: now)
+            }
         case .fetch, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential, .blocks,
             .block,
-            .unblock, .doNotDisturb:
+            .unblock, .doNotDisturb, .logOutEverywhere:
             break
         }
         let full = TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now)
         // A service acts for everybody: its rate is its own affair.
         guard !who.isService, !requestBuckets[who.user, default: full].take(at: now) else { return nil }
         return WireError(.rateLimited, "at most \(policy.signalsPerSecond) requests a second")
+    }
+
+    private func endRefusal(
+        _ message: SignalMessage,
+        by user: UserID,
+        _ device: DeviceID?,
+        _ who: Who,
+        at now: Moment
+    ) -> WireError? {
+        if who.isService || mayEnd(message, by: user, who.phone(named: device), at: now) { return nil }
+        return WireError(.rateLimited, "at most \(policy.endsPerSecond) ends a second")
     }
 
     /// A request is a sign of life of the device that it names, or of the user's phones without a name.
@@ -75,7 +95,7 @@ extension Switchboard {
             case .end(_, let device): device
             case .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential, .blocks,
                 .block, .unblock,
-                .doNotDisturb:
+                .doNotDisturb, .logOutEverywhere:
                 nil
             }
         let phone = who.phone(named: named)
@@ -92,7 +112,7 @@ extension Switchboard {
         case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential,
             .blocks, .block,
             .unblock,
-            .doNotDisturb:
+            .doNotDisturb, .logOutEverywhere:
             return WireError(.forbidden, "a push's capability is good for GET, ringing and end of its call alone")
         }
         guard named == scope.call else { return Self.unknownCall }
@@ -107,6 +127,7 @@ extension Switchboard {
         metrics.refusals[error.code.rawValue, default: 0] += 1
         let retry: Int? =
             switch error.code {
+            case _ where error.retryAfterSeconds != nil: error.retryAfterSeconds
             case .rateLimited, .draining: 1
             case .storeUnavailable: 2
             default: nil
@@ -123,7 +144,8 @@ extension Switchboard {
             user: message.from ?? who.user,
             phone: phone(asking: who, named: message.device),
             name: who.name,
-            way: .request
+            way: .request,
+            isService: who.isService
         )
         switch take(message, from: source, at: now) {
         case .failure(let error): refuse(id, error)

@@ -7,9 +7,9 @@ enum TimelineView {
     private static let hiddenFromCaller: Set<String> = [
         "blocked", "dnd", "no_device", "fetched", "delivered.socket", "probe", "probe.failed", "push.sent",
         "push.result",
-        "push.cancelled",
+        "push.cancelled", "logged_out", "repeated", "omitted",
     ]
-    private static let hiddenFromCallee: Set<String> = ["blocked"]
+    private static let hiddenFromCallee: Set<String> = ["blocked", "logged_out"]
 
     static func body(_ record: CallRecord, _ events: [TimelineRecord], for who: Who) -> [UInt8] {
         let hidden: Set<String> =

@@ -21,6 +21,7 @@ extension Switchboard {
                     token: token,
                     kind: .alert,
                     environment: environment(of: device),
+                    sentAt: now,
                     tellsMissed: true
                 ),
                 as: makePushID(),

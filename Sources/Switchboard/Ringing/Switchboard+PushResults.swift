@@ -90,6 +90,8 @@ extension Switchboard {
 
     /// Forgets a token, unless the phone has registered since it died, or so many die that the fault must be ours.
     private func dropToken(of device: inout DeviceRecord, _ wake: Wake, diedAt: Moment?, at now: Moment) {
+        // Without Apple's word on when it died, a token is dead as of the push that says so, and no later registration is.
+        let diedAt = diedAt ?? wake.sentAt
         // A phone that has registered since has nothing wrong with it, and is no sign of a fault of ours.
         switch wake.kind {
         case .voip:
@@ -106,9 +108,8 @@ extension Switchboard {
         }
     }
 
-    private func isOver(_ registeredAt: Moment?, _ diedAt: Moment?) -> Bool {
-        guard let registeredAt, let diedAt else { return true }
-        return diedAt >= registeredAt
+    private func isOver(_ registeredAt: Moment?, _ diedAt: Moment) -> Bool {
+        registeredAt.map { diedAt >= $0 } ?? true
     }
 
     /// Puts a device into the directory and the store; one with no token left is removed.

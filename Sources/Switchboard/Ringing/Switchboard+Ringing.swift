@@ -30,10 +30,7 @@ extension Switchboard {
     /// Asks a session that was sent an offer for a sign of life.
     func probe(_ session: Session, for call: Call, at now: Moment) {
         note(call, "probe", device: session.phone.id, at: now)
-        ping(session, at: now)
-        guard session.probedAt == nil else { return }
-        session.probedAt = now
-        schedule(.probe(session.id), at: now + policy.probeFor)
+        askForLife(session, at: now)
     }
 
     /// A session that owes a sign of life since a call came was a corpse: it is closed, and its device woken.

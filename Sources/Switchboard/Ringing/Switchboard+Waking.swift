@@ -12,6 +12,8 @@ extension Switchboard {
         let token: String
         let kind: PushOrder.Kind
         let environment: APNsEnvironment
+        /// When it was handed to the push service.
+        let sentAt: Moment
         /// Whether it tells of a call that was missed.
         var tellsMissed = false
     }
@@ -78,7 +80,8 @@ extension Switchboard {
                 device: device.id,
                 token: token,
                 kind: push.kind,
-                environment: push.environment
+                environment: push.environment,
+                sentAt: now
             ),
             as: id,
             payload: payload,

@@ -1,8 +1,8 @@
 import ArgumentParser
 import CallCore
-import LibWebSockets
 import SQLiteStore
 import Switchboard
+import Threads
 
 /// Lists the calls that ring or are talked in at the moment.
 struct CallsCommand: ParsableCommand {
@@ -38,7 +38,7 @@ struct CallsCommand: ParsableCommand {
             }
         } catch { throw Complaint(error.message) }
         guard !calls.isEmpty else { return "There are no live calls.\n" }
-        return Self.table(calls.prefix(limit), at: Moment(milliseconds: Int64(Server.wallClockMilliseconds())))
+        return Self.table(calls.prefix(limit), at: Moment(milliseconds: SystemClock.wall()))
     }
 
     static func table(_ calls: some Sequence<CallRecord>, at now: Moment) -> String {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import CallCore
-import LibWebSockets
 import SQLiteStore
 import Switchboard
+import Threads
 
 /// Lists a user's registered devices, and how their pushes fare.
 struct DevicesCommand: ParsableCommand {
@@ -23,7 +23,7 @@ struct DevicesCommand: ParsableCommand {
     func run() throws {
         do throws(Complaint) {
             let devices = try Self.devices(of: try UserID(orComplaint: user), in: data)
-            print(Self.text(devices, at: Moment(milliseconds: Int64(Server.wallClockMilliseconds()))), terminator: "")
+            print(Self.text(devices, at: Moment(milliseconds: SystemClock.wall())), terminator: "")
         } catch {
             throw error.shown()
         }

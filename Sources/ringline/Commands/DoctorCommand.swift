@@ -1,7 +1,7 @@
 import ArgumentParser
 import Gateway
-import LibWebSockets
 import Switchboard
+import Threads
 
 /// Looks at what a server needs, before it is started or beside it while it runs.
 struct DoctorCommand: ParsableCommand {
@@ -38,7 +38,7 @@ struct DoctorCommand: ParsableCommand {
                 throw Complaint("--bundle must be 1 to 155 of A–Z a–z 0–9 . -")
             }
             let settings = try ServeSettings(try options.source())
-            let now = Int64(Server.wallClockMilliseconds())
+            let now = SystemClock.wall()
             Doctor(settings: settings, bundles: bundle, usesNetwork: !offline, now: now).examine(say)
         } catch {
             say(

@@ -1,8 +1,8 @@
 import ArgumentParser
 import CallCore
-import LibWebSockets
 import SQLiteStore
 import Switchboard
+import Threads
 
 /// Says why a call rang or did not, from the data folder of a running or stopped server.
 struct ExplainCommand: ParsableCommand {
@@ -49,7 +49,7 @@ struct ExplainCommand: ParsableCommand {
                 events: try reader.timeline(of: record.number),
                 log: try reader.log(of: record.number),
                 devices: try reader.devices(of: record.callee),
-                at: Moment(milliseconds: Int64(Server.wallClockMilliseconds()))
+                at: Moment(milliseconds: SystemClock.wall())
             ).text + Namesakes(of: record, among: namesakes).text
         } catch {
             throw Complaint(error.message)

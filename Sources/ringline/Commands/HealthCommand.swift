@@ -1,6 +1,6 @@
 import ArgumentParser
 import FoundationEssentials
-import LibWebSockets
+import Threads
 
 /// Asks a server on this machine whether it is well: for containers, which have no curl.
 struct HealthCommand: ParsableCommand {
@@ -45,8 +45,8 @@ struct HealthQuestion {
         guard socket.send(Array(request.utf8)) else { throw silent }
         var answer: [UInt8] = []
         // One that sends a byte now and then is not well either.
-        let end = Server.monotonicMilliseconds() + 3_000
-        while answer.count < 65_536, Server.monotonicMilliseconds() < end {
+        let end = SystemClock.monotonic() + 3_000
+        while answer.count < 65_536, SystemClock.monotonic() < end {
             let bytes = socket.receive()
             if bytes.isEmpty { break }
             answer += bytes

@@ -1,8 +1,8 @@
 import ArgumentParser
 import CallCore
 import Identity
-import LibWebSockets
 import Switchboard
+import Threads
 
 /// Pushes a user's phones as a call would, and says what Apple answers.
 struct PushTestCommand: ParsableCommand {
@@ -56,7 +56,7 @@ struct PushTestCommand: ParsableCommand {
                 preferred: settings.policy.apnsEnvironment,
                 capability: key.map(RingCapability.init(serverKey:))
             )
-            let now = Moment(milliseconds: Int64(Server.wallClockMilliseconds()))
+            let now = Moment(milliseconds: SystemClock.wall())
             if test.run(at: now, send: sender.send, say: { print($0) }) { isTaken = true }
         }
         return isTaken

@@ -1,9 +1,9 @@
 import ArgumentParser
 import CallCore
 import CallWire
-import LibWebSockets
 import SQLiteStore
 import Switchboard
+import Threads
 
 /// Puts a back-up into the data folder of a stopped server.
 struct RestoreCommand: ParsableCommand {
@@ -28,7 +28,7 @@ struct RestoreCommand: ParsableCommand {
 
     private func restore() throws(Complaint) {
         guard data != ":memory:" else { throw Complaint("--data: :memory: keeps nothing; name a folder") }
-        let now = Timestamp.text(Moment(milliseconds: Int64(Server.wallClockMilliseconds())))
+        let now = Timestamp.text(Moment(milliseconds: SystemClock.wall()))
         // Colons make trouble in names for `scp` and others.
         let name = "replaced-\(String(now.map { $0 == ":" ? "-" : $0 })).sqlite"
         do throws(StoreFailure) {

@@ -34,9 +34,12 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("probe-timeout")) var probeTimeout: String?
     @Option(help: Self.help("disconnect-grace")) var disconnectGrace: String?
     @Option(help: Self.help("busy-policy")) var busyPolicy: String?
+    @Option(help: Self.help("caller-name")) var callerName: String?
     @Option(help: Self.help("socketio-trust-register")) var socketioTrustRegister: String?
     @Flag(help: "Short for --socketio-trust-register true.") var trustRegister = false
     @Option(help: Self.help("max-connections")) var maxConnections: String?
+    @Option(help: Self.help("connects-per-minute")) var connectsPerMinute: String?
+    @Option(help: Self.help("kept-bytes-per-day")) var keptBytesPerDay: String?
     @Option(help: Self.help("loops")) var loops: String?
     @Option(help: Self.help("log-level")) var logLevel: String?
     @Option(help: Self.help("log-format")) var logFormat: String?
@@ -59,9 +62,10 @@ struct ServeOptions: ParsableArguments {
             "apns-endpoint-production": apnsEndpointProduction, "apns-ca-file": apnsCaFile, "tls-cert": tlsCert,
             "tls-key": tlsKey, "turn-secret-file": turnSecretFile, "turn-ttl": turnTtl, "ring-timeout": ringTimeout,
             "probe-timeout": probeTimeout,
-            "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy,
+            "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy, "caller-name": callerName,
             "socketio-trust-register": socketioTrustRegister ?? (trustRegister ? "true" : nil),
-            "max-connections": maxConnections, "loops": loops,
+            "max-connections": maxConnections, "connects-per-minute": connectsPerMinute,
+            "kept-bytes-per-day": keptBytesPerDay, "loops": loops,
             "log-level": logLevel, "log-format": logFormat,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }

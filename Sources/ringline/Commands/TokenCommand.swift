@@ -1,7 +1,7 @@
 import ArgumentParser
 import CallCore
 import Identity
-import LibWebSockets
+import Threads
 
 /// Prints a token that is signed with a data folder's development key.
 struct TokenCommand: ParsableCommand {
@@ -40,7 +40,7 @@ struct TokenCommand: ParsableCommand {
                     rooms: room,
                     service: service,
                     ttlSeconds: seconds,
-                    now: Int64(Server.wallClockMilliseconds() / 1_000)
+                    now: SystemClock.wall() / 1_000
                 )
             )
         } catch let complaint as Complaint {

@@ -2,6 +2,7 @@ import Glibc
 import LibWebSockets
 import Logging
 import Synchronization
+import Threads
 
 /// Loads a renewed certificate while the server runs: when told to, and when its files have changed.
 ///
@@ -46,7 +47,7 @@ final class CertificateRenewal: Sendable {
     /// Serving goes on with one that is over, for clients that do not mind; everybody else is turned away by it.
     private func note(_ certificate: ServerCertificate) {
         seen.withLock { $0.expiry = certificate.notAfterSeconds }
-        guard certificate.notAfterSeconds <= Int64(Server.wallClockMilliseconds()) / 1_000 else { return }
+        guard certificate.notAfterSeconds <= SystemClock.wall() / 1_000 else { return }
         log.error("the certificate has expired: clients refuse it", metadata: ["tls.cert": "\(files.certificatePath)"])
     }
 

@@ -130,6 +130,7 @@ struct TokenBouncer: Bouncer {
                 rooms: Set(claims.rooms),
                 isService: claims.isService,
                 expiresAt: claims.expiresAtSeconds.map { Moment(milliseconds: $0 * 1_000) },
+                issuedAt: claims.issuedAtSeconds.map { Moment(milliseconds: $0 * 1_000) },
                 userIsInteger: claims.userIsInteger
             )
         } catch {

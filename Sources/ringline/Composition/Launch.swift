@@ -10,10 +10,12 @@ import Logging
 import MemoryStore
 import SQLiteStore
 import Switchboard
+import Threads
 
 /// Puts the parts together and runs them.
 struct Launch {
     let settings: ServeSettings
+    private let clock = ServerClock()
 
     init(_ settings: ServeSettings) { self.settings = settings }
 
@@ -23,16 +25,20 @@ struct Launch {
         // Before any thread is started, so that every thread has them blocked and only the watch gets them.
         let watch = SignalWatch(and: [SIGHUP, SIGUSR1, SIGUSR2])
         let threshold = LogThreshold(settings.logLevel)
-        let log = Log.make(threshold, asJSON: settings.logsJSON)
+        let writer = Log.writer(asJSON: settings.logsJSON)
+        let log = Log.make(threshold, asJSON: settings.logsJSON, to: writer)
+        // A complaint comes after the lines that led to it; a reader of stderr that has stalled delays the end by a second.
+        defer { LogWriter.settle(milliseconds: 1_000) }
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let keys = try Keys(settings)
         var warnings = settings.warnings + keys.warnings
         let relay = try settings.turn.map { turn throws(Complaint) in
-            try CoturnCredentials(turn) { warnings.append($0) }
+            try CoturnCredentials(turn, clock) { warnings.append($0) }
         }
         let renewal = settings.tls.map { CertificateRenewal($0, log) }
         var configuration = configuration(log)
         configuration.certificateExpiry = { renewal?.expiry }
+        configuration.droppedLogLines = { writer.dropped }
         let gateway = Gateway(configuration: configuration, bouncer: keys.bouncer, log: log)
         let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
@@ -67,9 +73,19 @@ struct Launch {
                 """
             )
         }
+        // Who reads that it listens may read everything that was said before.
+        LogWriter.settle(milliseconds: 1_000)
         announce(gateway, log)
         let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
-        let tick: SignalWatch.Action? = renewal.map { renewal in { @Sendable in renewal.look(serve) } }
+        let desk = settings.isInMemory ? nil : OrderDesk(folder: settings.data)
+        let look = { @Sendable [weak gateway] in desk?.look { gateway?.carryOut($0, done: $1) } ?? () }
+        // Those that waited for a start are carried out before anybody is let in.
+        look()
+        let tick: SignalWatch.Action = { [clock, weak gateway] in
+            for event in clock.takeEvents() { gateway?.take(event) }
+            renewal?.look(serve)
+            look()
+        }
         let actions = Self.actions({ renewal?.load(serve) != nil }, threshold, log)
         watch.start(on: actions, everySecond: tick) { [weak gateway] in gateway?.drain() }
         gateway.run()
@@ -115,6 +131,7 @@ struct Launch {
         configuration.allowedOrigins = settings.allowedOrigins
         configuration.policy = settings.policy
         configuration.version = Version.text
+        configuration.clock = clock
         return configuration
     }
 
@@ -152,14 +169,16 @@ struct Launch {
         let key = try Keys.read(apns.keyFile, for: "apns-key-file")
         try apns.caFile.map(Self.checkAuthorities)
         do throws(APNsConfigurationError) {
-            return try APNsConfiguration(
+            var configuration = try APNsConfiguration(
                 key: String(decoding: key, as: UTF8.self),
                 keyID: apns.keyID,
                 teamID: apns.teamID,
                 endpoints: .init(sandbox: apns.sandbox, production: apns.production),
                 caFile: apns.caFile,
-                clock: { Int64(Server.wallClockMilliseconds()) }
+                clock: { [clock] in clock.date() }
             )
+            configuration.orderClock = { [clock] in clock.now() }
+            return configuration
         } catch {
             guard case .unusableKey = error else { throw Complaint(error.description) }
             throw Complaint("--apns-key-file \(apns.keyFile): \(error)")

@@ -86,6 +86,9 @@ struct ServeSettings {
         policy.probeFor = .milliseconds(try source.milliseconds("probe-timeout"))
         policy.grace = .milliseconds(try source.milliseconds("disconnect-grace"))
         policy.whenBusy = try source.choice("busy-policy", of: ["waiting", "busy"]) == "busy" ? .busy : .waiting
+        policy.callerName = try source.choice("caller-name", of: ["token", "any"]) == "token" ? .token : .any
+        policy.connectsPerMinute = try count("connects-per-minute", source) ?? policy.connectsPerMinute
+        policy.keptBytesPerDay = try count("kept-bytes-per-day", source) ?? policy.keptBytesPerDay
         policy.apnsEnvironment = APNsEnvironment(
             rawValue: try source.choice("apns-environment", of: ["auto", "sandbox", "production"])
         )

@@ -180,6 +180,12 @@ struct Setting: Sendable {
             meaning: "What happens to a second call for somebody who is in one."
         ),
         Setting(
+            name: "caller-name",
+            placeholder: "token|any",
+            fallback: "any",
+            meaning: "Whether a caller is shown under the name that its token says only, or that it says itself."
+        ),
+        Setting(
             name: "socketio-trust-register",
             placeholder: "true|false",
             fallback: "false",
@@ -191,6 +197,18 @@ struct Setting: Sendable {
             placeholder: "COUNT",
             fallback: nil,
             meaning: "Sockets at a time; without it as many as descriptors allow."
+        ),
+        Setting(
+            name: "connects-per-minute",
+            placeholder: "COUNT",
+            fallback: "60",
+            meaning: "How often a user may connect, on average and at once; more often is answered 429."
+        ),
+        Setting(
+            name: "kept-bytes-per-day",
+            placeholder: "BYTES",
+            fallback: "268435456",
+            meaning: "How much of a user's logs and timelines is kept in a day; above it only ends are taken."
         ),
         Setting(
             name: "loops",

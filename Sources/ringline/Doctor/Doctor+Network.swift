@@ -1,7 +1,7 @@
 import ApplePush
 import Identity
-import LibWebSockets
 import Switchboard
+import Threads
 
 extension Doctor {
     // MARK: APNs
@@ -37,7 +37,7 @@ extension Doctor {
             let finding = Self.finding(answer.result, environment, topic: topic)
             say(finding)
             guard case .answered = answer.result else { break }
-            let now = Int64(Server.wallClockMilliseconds()) / 1_000
+            let now = SystemClock.wall() / 1_000
             clock = clock ?? Self.clock(now, apple: answer.dateSeconds, isTrusted: finding.grade == .ok, environment)
         }
         if let clock { say(clock) }

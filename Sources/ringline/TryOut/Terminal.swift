@@ -4,6 +4,7 @@ import CallWire
 import FoundationEssentials
 import Glibc
 import LibWebSockets
+import Threads
 
 /// How a try-out client reaches its server.
 struct TerminalOptions: ParsableArguments {
@@ -30,7 +31,7 @@ final class Terminal: @unchecked Sendable {
     }
 
     private let part: any Part
-    private let began = Server.monotonicMilliseconds()
+    private let began = SystemClock.monotonic()
     private var client: WebSocketClient?
     private var exitCode: Int32 = 0
     private let token: String
@@ -104,7 +105,7 @@ final class Terminal: @unchecked Sendable {
 
     /// Prints a line.
     func say(_ text: String) {
-        let offset = Server.monotonicMilliseconds() - began
+        let offset = SystemClock.monotonic() - began
         let rest = String(offset % 1_000)
         // Names and reasons are of somebody else's making.
         print("\(offset / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)  \(TextTable.visible(text))")

@@ -100,28 +100,64 @@ struct LogTests {
 
     @Test("holds 512 KiB, to the byte")
     func fullByBytes() throws {
-        var bench = try Bench(callees: [try phone("b1")])
-        try bench.send(.info, .caller, bench.caller, bytes: Limits.logBytes - 100 - 1)
+        var bench = try Bench.answered(by: try phone("b1"))
+        try bench.send(.info, .caller, bench.caller, bytes: Limits.logBytes - 100 - 10 - 1)
         #expect(try bench.send(.info, .caller, bench.caller, bytes: 2) == [.refuse(.logFull)])
         #expect(try bench.send(.info, .caller, bench.caller, bytes: 1).acknowledged?.isNew == true)
         #expect(try bench.send(.info, .caller, bench.caller, bytes: 1) == [.refuse(.logFull)])
+        #expect(try bench.send(.end(nil), .caller, bench.caller, bytes: 60_000).ended?.reason == .hangup)
+    }
+
+    @Test("holds 64 signals besides the offer before the answer, and then up to 512")
+    func fullByCountWhileRinging() throws {
+        let b1 = try phone("b1")
+        var bench = try Bench(callees: [b1])
+        for _ in 0..<64 { #expect(try bench.send(.ice, .caller, bench.caller).acknowledged?.isNew == true) }
+        let before = bench.session
+        for kind in [Signal.Content.ice, .info, .update(.init(hold: true)), .offer(offer(9)), .connected] {
+            #expect(try bench.send(kind, .caller, bench.caller) == [.refuse(.logFull)])
+        }
+        #expect(bench.session == before)
+        // A caller cannot keep the callee from alerting and answering.
+        #expect(try bench.send(.ringing, .callee, b1).acknowledged?.isNew == true)
+        #expect(try bench.send(.answer(digest: 2), .callee, b1).acknowledged?.isNew == true)
+        #expect(try bench.send(.ice, .caller, bench.caller).acknowledged?.isNew == true)
+    }
+
+    @Test("holds 64 KiB besides the offer before the answer, to the byte, and an end always fits")
+    func fullByBytesWhileRinging() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        try bench.send(.info, .caller, bench.caller, bytes: Limits.earlyBytes - 1)
+        #expect(try bench.send(.info, .caller, bench.caller, bytes: 2) == [.refuse(.logFull)])
+        #expect(try bench.send(.offer(offer(9)), .caller, bench.caller, bytes: 2) == [.refuse(.logFull)])
+        #expect(try bench.send(.info, .caller, bench.caller, bytes: 1).acknowledged?.isNew == true)
         #expect(try bench.send(.end(nil), .caller, bench.caller, bytes: 60_000).ended?.reason == .cancelled)
+    }
+
+    @Test("counts what was sent before the answer over a restart too")
+    func fullWhileRingingAfterRestart() throws {
+        var bench = try Bench(callees: [try phone("b1")])
+        for _ in 0..<64 { try bench.send(.ice, .caller, bench.caller) }
+        bench.session = try #require(bench.restarted())
+        #expect(try bench.send(.ice, .caller, bench.caller) == [.refuse(.logFull)])
     }
 
     @Test("that is full still lets the call time out and disconnect")
     func fullAndServer() throws {
         var bench = try Bench(callees: [try phone("b1")])
-        while bench.session.log.count < Limits.logSignals { try bench.send(.ice, .caller, bench.caller) }
+        for _ in 0...Limits.earlySignals { try bench.send(.ice, .caller, bench.caller) }
+        #expect(try bench.send(.ice, .caller, bench.caller) == [.refuse(.logFull)])
         #expect(try bench.letTimePass().ended?.reason == .unanswered)
     }
 
-    @Test("that is full refuses an answer without taking it")
+    @Test("that is full refuses an answer to a renegotiation without taking it")
     func fullAndAnswer() throws {
         let b1 = try phone("b1")
-        var bench = try Bench(callees: [b1])
+        var bench = try Bench.active(with: b1)
+        try bench.send(.offer(offer(9)), .caller, bench.caller)
         while bench.session.log.count < Limits.logSignals { try bench.send(.ice, .caller, bench.caller) }
-        #expect(try bench.send(.answer(digest: 2), .callee, b1) == [.refuse(.logFull)])
-        #expect(bench.session.state == .ringing)
+        #expect(try bench.send(.answer(digest: 3), .callee, b1) == [.refuse(.logFull)])
+        #expect(bench.session.unansweredOffers == [.caller])
     }
 
     @Test("takes no more room for one signal under a thousand names than it may have")

@@ -70,6 +70,7 @@ struct ServeSettingsTests {
         #expect(settings.policy.probeFor == policy.probeFor)
         #expect(settings.policy.grace == policy.grace)
         #expect(settings.policy.whenBusy == .waiting)
+        #expect(settings.policy.callerName == .any)
         #expect(settings.policy.apnsEnvironment == nil)
         #expect(settings.policy.iceServers == Array("[]".utf8))
         #expect(settings.logLevel == "info" && !settings.logsJSON)
@@ -137,7 +138,8 @@ struct ServeSettingsTests {
         "with a wrong value are refused by name",
         arguments: [
             "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
-            "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url", "turn-ttl",
+            "caller-name", "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url",
+            "turn-ttl",
             "log-level", "log-format",
         ]
     )

@@ -122,7 +122,7 @@ struct SQLiteStoreFailureTests {
         bytes[63] = 9
         try bytes.write(to: URL(filePath: file))
         let message = try #require(failure(at: place.path))
-        #expect(message.contains(file) && message.contains("newer ringline (schema 9, this one knows 1)"))
+        #expect(message.contains(file) && message.contains("newer ringline (schema 9, this one knows 2)"))
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
     }
 

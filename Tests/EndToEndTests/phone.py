@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 
+from one_thread import OneThreadSocket
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -31,18 +32,18 @@ class Phone:
             headers["Authorization"] = f"Bearer {token}"
         if device is not None:
             url += ("&" if "?" in url else "?") + f"device={device}"
-        self.socket = connect(
-            url,
-            additional_headers=headers,
-            compression=None,
-            proxy=None,
-            ping_interval=None,
-            max_queue=None,
-            max_size=None,
-            close_timeout=3,
-            legacy=True,
-            **options,
-        )
+        options |= {
+            "additional_headers": headers,
+            "compression": None,
+            "proxy": None,
+            "ping_interval": None,
+            "max_queue": None,
+            "max_size": None,
+            "close_timeout": 3,
+        }
+        # Over TLS the one with two threads is not to be had, see one_thread.py.
+        secure = url.startswith("wss:")
+        self.socket = OneThreadSocket(url, **options) if secure else connect(url, legacy=True, **options)
         self.heard: list[dict] = []
         self.raw: list[str] = []
         self.inbox: list[dict] = []

@@ -25,6 +25,7 @@ USERS = [f"user-{number}" for number in range(24)]
 _session = requests.Session()
 _session.trust_env = False
 _turn = itertools.count()
+_leavers = itertools.count()
 _calls = itertools.count()
 _tokens: dict[str, str] = {}
 # Whose a call, a device or a block is that a link leads to.
@@ -67,6 +68,9 @@ class OneOfTheUsers:
     """The owner of what the path names, else the next user."""
 
     def get(self, case, _context):
+        if case.operation.path == "/api/logout-all":
+            # Who has logged out everywhere is refused from then on.
+            return f"leaver-{next(_leavers)}"
         for value in (case.path_parameters or {}).values():
             if value in _owners:
                 return _owners[value]

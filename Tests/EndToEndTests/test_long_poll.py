@@ -89,10 +89,14 @@ def test_an_unknown_call_is_not_waited_for(world):
 
 
 def test_many_wait_at_once(world):
-    taro = world.phone("11")
-    taro.ring("10", "c-1")
-    cursor = world.rest("10").log("c-1")["next"]
-    polls = [Polling(world.rest("10"), "c-1", since=cursor, wait=20) for _ in range(30)]
-    taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
+    callers = [world.phone(f"c{number}") for number in range(5)]
+    polls = []
+    for caller in callers:
+        caller.ring("10", caller.user)
+        cursor = world.rest("10").log(caller.user)["next"]
+        # As many of one call as there may be.
+        polls += [Polling(world.rest("10"), caller.user, since=cursor, wait=20) for _ in range(4)]
+    for caller in callers:
+        caller.ask(type="ice", callId=caller.user, candidate=samples.CANDIDATES[0])
     for poll in polls:
         assert poll.result()["candidates"] == [samples.CANDIDATES[0]]

@@ -125,17 +125,17 @@ def test_an_abandoned_long_poll_is_forgotten(world):
     eventually(lambda: total(world.server, "connections") <= 3)
 
 
-def test_a_reader_that_stops_reading_is_closed_wherever_it_is(world):
+def test_a_reader_that_stops_reading_holds_up_its_sender_and_is_closed_wherever_it_is(world):
     port, token = world.server.port, world.token("10")
     stuck = [RawSocket(port, token, path=f"/ws?device=d{n}", receive_buffer=4096) for n in range(12)]
-    large = "x" * 16000
-    for user in range(12):
-        caller = world.phone(f"c{user}")
-        for call in range(2):
-            caller.ring("10", f"c{user}-{call}")
-            for _ in range(28):
-                caller.ask(type="info", callId=f"c{user}-{call}", data=large)
-    eventually(lambda: sessions(world.server) == 12, 10)
+    sender = world.phone("11")
+    accepted = 0
+    while (answer := sender.answer_to(sender.send(type="message", to="10", body="x" * 8000)))["type"] == "ack":
+        accepted += 1
+        assert accepted < 100
+    assert answer["code"] == "rate_limited"
+    # They answer no ping either.
+    eventually(lambda: sessions(world.server) == 1, 10)
     for each in stuck:
         each.socket.close()
 
@@ -210,15 +210,15 @@ def test_a_waiting_long_poll_does_not_hold_it_up(world):
             except httpx.TransportError as error:
                 statuses.append(error)
 
-    polls = [threading.Thread(target=poll) for _ in range(10)]
+    polls = [threading.Thread(target=poll) for _ in range(4)]
     for each in polls:
         each.start()
-    eventually(lambda: total(world.server, "connections") >= 11)
+    eventually(lambda: total(world.server, "connections") >= 5)
     world.server.terminate()
     assert world.server.exit_code(10) == 0
     for each in polls:
         each.join(5)
-    assert len(statuses) == 10 and all(not isinstance(status, int) or status in (200, 503) for status in statuses)
+    assert len(statuses) == 4 and all(not isinstance(status, int) or status in (200, 503) for status in statuses)
 
 
 def test_what_was_acked_is_there_after_kill_9(world):

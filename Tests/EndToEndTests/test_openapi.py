@@ -247,6 +247,7 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
     story(taro, "GET", "/api/blocks", "/api/blocks")
     story(taro, "DELETE", "/api/blocks/12", "/api/blocks/{userId}")
     story(taro, "PUT", "/api/me/dnd", "/api/me/dnd", json={"until": 1795288407661})
+    story(taro, "POST", "/api/logout-all", "/api/logout-all", json={})
     assert seen == {(method, path) for method, path, _ in operations(api)} - {("GET", "/ws")}
 
 
@@ -294,6 +295,7 @@ def test_what_a_push_hands_out_is_good_for_what_the_document_says(push_world):
             "/api/blocks": {"userId": "12"},
             "/api/me/dnd": {"until": None},
             "/api/me/devices": {"fcm_token": "x"},
+            "/api/logout-all": {},
         }
         body = {"json": bodies[path]} if method in ("POST", "PUT") else {}
         answer = world.rest(token="none").request(method, address, headers=ring, **body)

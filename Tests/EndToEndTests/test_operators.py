@@ -30,7 +30,7 @@ def wait_for(world, *arguments, holds, seconds=8):
         assert time.monotonic() < deadline, result.stdout + result.stderr
 
 
-COMMANDS = "config doctor calls devices push-test backup restore serve explain health token".split()
+COMMANDS = "config doctor calls devices push-test revoke backup restore serve explain health token".split()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

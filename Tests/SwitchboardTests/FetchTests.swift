@@ -89,8 +89,8 @@ struct FetchTests {
         let talk = try Talk(World { $0.signalBurst = 1_000 })
         for _ in 0..<50 { _ = try talk.world.fetched(try who("10"), "c-1") }
         #expect(talk.world.events("fetched").count == 1)
-        for token in 1..<200 { _ = try talk.world.fetched(try who("10", token: UInt64(token)), "c-1") }
-        #expect(talk.world.events("fetched").count == 64)
+        for token in 1..<600 { _ = try talk.world.fetched(try who("10", token: UInt64(token)), "c-1") }
+        #expect((400..<TimelineBound.events).contains(talk.world.events("fetched").count))
     }
 }
 

@@ -128,6 +128,17 @@ struct PushTests {
         #expect(try world.reply(try who("10"), .devices).text == "[]")
     }
 
+    @Test("that says without a time that a token is dead leaves one that was registered after the push")
+    func unregisteredWithoutTime() throws {
+        for (status, reason) in [(410, "Unregistered"), (410, nil)] as [(Int, String?)] {
+            let (world, _, order) = try rung()
+            world.wait(.milliseconds(1))
+            try world.register(try who("10"), "b1", voip: order.token)
+            world.answerPush(order, status, reason)
+            #expect(try world.reply(try who("10"), .devices).text.contains(order.token))
+        }
+    }
+
     @Test("that removes a token leaves the device its other one")
     func otherHalf() throws {
         let world = World()

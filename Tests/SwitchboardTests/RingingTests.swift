@@ -243,6 +243,28 @@ struct HiddenCallTests {
         #expect(try world.fetched(try who("10"), "c-1", device: "b1").status == 404)
     }
 
+    @Test("by a block leaves the callee an earlier call of the name: it is over, and not unknown")
+    func earlierThanHidden() throws {
+        let world = World()
+        let a1 = try world.open("11", "a1")
+        world.send(a1, World.offer("c-1", to: "10", id: "1"))
+        world.send(a1, World.plain("end", "c-1", id: "2"))
+        world.send(a1, World.offer("c-1", to: "10", id: "3"))
+        world.send(a1, World.plain("end", "c-1", id: "4"))
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        world.send(a1, World.offer("c-1", to: "10", id: "5"))
+        let b1 = try world.open("10", "b1")
+        // A phone that a late push of the first epoch woke.
+        let late = #","to":"11","epoch":"#
+        world.send(b1, World.plain("ringing", "c-1", id: "r", more: late + "1"))
+        #expect(world.taken(b1).last?["code"] == "call_ended")
+        // Of the hidden call itself, and of one that never was, it hears nothing.
+        for (index, epoch) in ["3", "4"].enumerated() {
+            world.send(b1, World.plain("ringing", "c-1", id: "s\(index)", more: late + epoch))
+            #expect(world.taken(b1).last?["code"] == "not_found")
+        }
+    }
+
     @Test("by do-not-disturb sees the same, until it is over")
     func doNotDisturb() throws {
         let ordinary = try caller(World())

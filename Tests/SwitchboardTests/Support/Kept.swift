@@ -9,6 +9,7 @@ struct Kept {
     private var devices: [DeviceRecord] = []
     private var blocks: [BlockRecord] = []
     private var doNotDisturb: [UserID: Moment] = [:]
+    private var revocations: [UserID: Moment] = [:]
     private(set) var hasForgottenCrashes = false
     private var forgotten: Set<CallNumber> = []
     private var events: [CallNumber: [TimelineRecord]] = [:]
@@ -19,6 +20,7 @@ struct Kept {
         devices = state.devices
         blocks = state.blocks
         doNotDisturb = state.doNotDisturb
+        revocations = state.revocations
     }
 
     mutating func apply(_ batch: [Change]) {
@@ -39,6 +41,7 @@ struct Kept {
             case .blocked(let user, let by, let at): blocks.append(BlockRecord(by: by, blocked: user, at: at))
             case .unblocked(let user, let by): blocks.removeAll { $0.by == by && $0.blocked == user }
             case .doNotDisturb(let user, let until): doNotDisturb[user] = until
+            case .revoked(let user, let moment): revocations[user] = moment
             }
         }
     }
@@ -51,6 +54,7 @@ struct Kept {
         state.devices = devices
         state.blocks = blocks
         state.doNotDisturb = doNotDisturb
+        state.revocations = revocations
         for call in calls.values where !UUIDv5.isUUID(call.record.id.text) {
             let key = CallKey(id: call.record.id, pair: Pair(call.record.caller, call.record.callee))
             state.epochs[key] = max(state.epochs[key] ?? 0, call.record.epoch)

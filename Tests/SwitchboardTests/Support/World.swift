@@ -42,6 +42,8 @@ final class World {
     private(set) var pushes: [PushOrder] = []
     private(set) var cancelled: [PushID] = []
     private(set) var notes: [Switchboard.Note] = []
+    private(set) var revoked: [UserID: Moment] = [:]
+    private(set) var done: [OrderID] = []
     private(set) var questions: [(Question, QuestionID)] = []
     private(set) var verifications: [(SessionID, SignalID?, String)] = []
     private(set) var changes: [Change] = []
@@ -181,6 +183,8 @@ final class World {
             give(.stored(.answered(id, kept.answer(question))))
         case .push(let order): pushes.append(order)
         case .cancelPush(let id): cancelled.append(id)
+        case .revoked(let user, let moment): revoked[user] = moment
+        case .done(let id): done.append(id)
         case .note(let note): notes.append(note)
         }
     }

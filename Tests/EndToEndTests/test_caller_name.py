@@ -1,0 +1,21 @@
+"""Under which name a caller is shown (`--caller-name`, issue 12, section F)."""
+
+import samples
+
+
+def test_by_default_a_caller_says_its_name_itself(world):
+    hanako = world.phone("10")
+    world.phone("11", claims={"name": "Taro"}).ring(hanako, "c-1", displayName="The Bank")
+    assert hanako.expect(type="offer")["displayName"] == "The Bank"
+
+
+def test_with_token_nobody_calls_under_another_name_than_the_tokens(make_server, make_world):
+    world = make_world(make_server("--caller-name", "token"))
+    hanako = world.phone("10")
+    world.phone("11", claims={"name": "Taro"}).ring(hanako, "c-1", displayName="The Bank")
+    assert hanako.expect(type="offer")["displayName"] == "Taro"
+    world.phone("12").ring(hanako, "c-2", displayName="The Bank")
+    assert "displayName" not in hanako.expect(type="offer", callId="c-2")
+    answer = world.rest("13", name="Jiro").signal("offer", "c-3", to="10", sdp=samples.OFFER, displayName="The Bank")
+    assert answer.status_code == 200, answer.text
+    assert hanako.expect(type="offer", callId="c-3")["displayName"] == "Jiro"

@@ -1,0 +1,166 @@
+"""The disk fails at any moment and in any way: what was acked is there afterwards, and the server goes on.
+
+A small library in front of the C library makes calls on the data folder's files fail: some are refused, the nth from the
+moment it is armed and so many after it. RINGLINE_DISK_FAULTS=110 tries all settings: some minutes.
+"""
+
+import errno
+import itertools
+import os
+import pathlib
+import random
+import subprocess
+import time
+
+import httpx
+import pytest
+import samples
+from phone import Refused
+from websockets.exceptions import ConnectionClosed
+
+SETTINGS = int(os.environ.get("RINGLINE_DISK_FAULTS", "8"))
+CALLS = ["pwrite", "fdatasync", "fsync", "ftruncate", "pread"]
+ERRORS = [errno.EIO, errno.ENOSPC, errno.EDQUOT]
+FIRST = [1, 2, 5, 11]
+COUNT = [1, 3, 1000]
+SIGNALS = 60
+
+FAULTS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* The setting is a file, so that it can be changed while the server runs: "CALL ERRNO FIRST COUNT"; none = nothing fails. */
+static int fails(const char *call, int fd) {
+    static __thread int inside;
+    static int seen, was_armed;
+    char place[64], path[PATH_MAX], name[32];
+    int error = 0, first = 0, count = 0;
+    if (inside) return 0;
+    inside = 1;
+    FILE *setting = fopen(getenv("DISK_FAULT"), "r");
+    int armed = setting && fscanf(setting, "%31s %d %d %d", name, &error, &first, &count) == 4;
+    if (setting) fclose(setting);
+    if (!armed || !was_armed) seen = 0;
+    was_armed = armed;
+    int result = 0;
+    if (armed && !strcmp(name, call)) {
+        snprintf(place, sizeof place, "/proc/self/fd/%d", fd);
+        ssize_t length = readlink(place, path, sizeof path - 1);
+        path[length > 0 ? length : 0] = 0;
+        if (strstr(path, "ringline.sqlite")) {
+            seen++;
+            if (seen >= first && seen < first + count) result = error;
+        }
+    }
+    inside = 0;
+    return result;
+}
+
+#define STAND_IN(result, name, as, fd, parameters, arguments)                 \
+    result name parameters {                                                 \
+        static result(*next) parameters;                                     \
+        if (!next) next = dlsym(RTLD_NEXT, #name);                           \
+        int error = fails(as, fd);                                           \
+        if (error) { errno = error; return -1; }                             \
+        return next arguments;                                               \
+    }
+STAND_IN(ssize_t, pwrite64, "pwrite", fd, (int fd, const void *b, size_t n, off64_t at), (fd, b, n, at))
+STAND_IN(ssize_t, pwrite, "pwrite", fd, (int fd, const void *b, size_t n, off_t at), (fd, b, n, at))
+STAND_IN(ssize_t, pread64, "pread", fd, (int fd, void *b, size_t n, off64_t at), (fd, b, n, at))
+STAND_IN(ssize_t, pread, "pread", fd, (int fd, void *b, size_t n, off_t at), (fd, b, n, at))
+STAND_IN(int, fdatasync, "fdatasync", fd, (int fd), (fd))
+STAND_IN(int, fsync, "fsync", fd, (int fd), (fd))
+STAND_IN(int, ftruncate64, "ftruncate", fd, (int fd, off64_t n), (fd, n))
+STAND_IN(int, ftruncate, "ftruncate", fd, (int fd, off_t n), (fd, n))
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> pathlib.Path:
+    folder = tmp_path_factory.mktemp("faults")
+    (folder / "faults.c").write_text(FAULTS)
+    made = folder / "faults.so"
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-O1", "-o", made, folder / "faults.c", "-ldl"], check=True, capture_output=True
+    )
+    return made
+
+
+def settings() -> list[tuple[str, int, int, int]]:
+    every = list(itertools.product(CALLS, ERRORS, FIRST, COUNT))
+    random.Random(7).shuffle(every)
+    return every[:SETTINGS]
+
+
+def acked_marks(phone, call_id: str, marks: list[str]) -> set[str]:
+    """Sends a signal for each mark; those that were acked before anything else happened."""
+    for number, mark in enumerate(marks):
+        try:
+            phone.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
+        except ConnectionClosed:
+            break
+    acked = set()
+    for _ in marks:
+        try:
+            answer = phone.wait(lambda message: message["type"] in ("ack", "error"), 1.5)
+        except AssertionError:
+            break
+        if answer["type"] == "ack":
+            acked.add(answer["id"])
+    return acked
+
+
+@pytest.mark.timeout(60 + 12 * SETTINGS)
+def test_a_failing_disk_loses_nothing_that_was_acked(make_server, make_world, tmp_path, library):
+    setting = tmp_path / "setting"
+    environment = {"LD_PRELOAD": str(library), "DISK_FAULT": str(setting)}
+    failed_at_all = 0
+    for number, (call, error, first, count) in enumerate(settings()):
+        where = f"{call} fails with {errno.errorcode[error]}, {count} times from the {first}. on"
+        server = make_server(environment=environment, data=tmp_path / f"disk-{number}")
+        world = make_world(server)
+        taro, _ = world.call("c-1")
+        before = acked_marks(taro, "c-1", [f"before-{index}" for index in range(5)])
+        assert len(before) == 5, where
+
+        setting.write_text(f"{call} {error} {first} {count}")
+        during = acked_marks(taro, "c-1", [f"during-{index}" for index in range(SIGNALS)])
+        assert server.alive(), f"{where}: {server.errors()[-2000:]}"
+        assert httpx.get(server.admin_url + "/healthz", trust_env=False).status_code == 200, where
+        failed_at_all += "cannot" in server.errors() or len(during) < SIGNALS
+
+        # The disk is whole again: without a restart the server takes signals again, the ones that were refused too.
+        setting.unlink()
+        again = [f"again-{index}" for index in range(3)]
+        for mark in [*again, *sorted({f"during-{index}" for index in range(SIGNALS)} - during)[:5]]:
+            ask_until_taken(taro, mark, where)
+
+        server.kill()
+        server.start()
+        log = world.rest("10", device="phone-10").log("c-1")
+        kept = {signal.get("id") for signal in log["signals"]}
+        lost = (before | during | set(again)) - kept
+        assert not lost, f"{where}: acked and lost: {sorted(lost)}"
+        assert log["state"] == "answered", where
+        server.kill()
+    assert failed_at_all > len(settings()) / 4, "hardly any fault was felt: this proved nothing"
+
+
+def ask_until_taken(phone, mark: str, where: str):
+    """Resends under the same id until it is acked, as a client does whom the server tells to come again."""
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        try:
+            phone.ask(type="ice", callId="c-1", id=mark, candidate=samples.candidate(1))
+            return
+        except Refused as refused:
+            assert refused.code == "store_unavailable", f"{where}: {refused}"
+            time.sleep(0.1)
+    raise AssertionError(f"{where}: still refused 15 s after the disk was whole again")

@@ -1,0 +1,160 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("A timeline")
+struct TimelineBoundTests {
+    private func count(_ world: World) -> Int {
+        world.changes.count { if case .event = $0 { true } else { false } }
+    }
+
+    @Test("holds each device's connects once a phase, with their number")
+    func connects() throws {
+        let world = World { $0.sessionsPerUser = 4 }
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        for _ in 0..<1_000 { world.pong(try world.open("10", "b1")) }
+        #expect(world.events("delivered.socket").count == 1)
+        #expect(world.events("probe").count == 1)
+        #expect(world.events("repeated").isEmpty)
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        #expect(
+            world.events("repeated") == [
+                #""device":"b1","of":"delivered.socket","count":999"#, #""device":"b1","of":"probe","count":999"#,
+            ]
+        )
+        #expect(count(world) < 10)
+        #expect(world.board.metrics.limited[.timeline] == 1_998)
+    }
+
+    @Test("holds 512 events of a call at most, its end among them, and says how many it does not hold")
+    func bounded() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        for number in 0..<3_000 {
+            let session = try world.open("10", "b\(number)")
+            world.pong(session)
+            world.give(.closed(session))
+        }
+        #expect(world.events("ended").isEmpty)
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        #expect(world.events("ended").count == 1)
+        #expect(world.events("omitted").count == 1)
+        world.wait(700)
+        #expect(count(world) <= 512)
+    }
+
+    @Test("shows that a phone came back after its push, however often it was there before")
+    func waves() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        let caller = try world.open("11", "a1")
+        let first = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.wait(3)
+        #expect(world.closes[first] == 1_001)
+        #expect(world.events("push.sent").count == 1)
+        world.pong(try world.open("10", "b1"))
+        #expect(world.events("delivered.socket").count == 2)
+    }
+
+    @Test("shows the caller neither what was repeated nor how much was left out")
+    func hidden() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        for _ in 0..<3 { world.pong(try world.open("10", "b1")) }
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        let shown = try world.reply(try who("11"), .timeline(try call("c-1"))).text
+        #expect(!shown.contains("repeated"))
+        #expect(try world.reply(try who("10"), .timeline(try call("c-1"))).text.contains(#""of":"probe","count":2"#))
+    }
+}
+
+@Suite("A user's share")
+struct ShareTests {
+    @Test("of long polls of one call is four, the fifth is refused, and each signal builds one body for them")
+    func polls() throws {
+        let talk = try Talk.answered()
+        let world = talk.world
+        let since = UInt64(100)
+        let polls = try (0..<5).map { _ in try world.fetch(try who("10"), "c-1", since: since, wait: 20, device: "b1") }
+        #expect(polls[0..<4].allSatisfy { world.replies[$0] == nil })
+        #expect(world.replies[polls[4]]?.status == 429)
+        #expect(world.replies[polls[4]]?.retryAfterSeconds == 1)
+        let others = try (0..<4).map { _ in try world.fetch(try who("11"), "c-1", since: since, wait: 20, device: "a1")
+        }
+        #expect(others.allSatisfy { world.replies[$0] == nil }, "each user has a share")
+        let built = world.board.metrics.fetchesBuilt
+        world.wait(21)
+        #expect(polls[0..<4].allSatisfy { world.replies[$0]?.status == 200 })
+        #expect(world.board.metrics.fetchesBuilt - built <= 2, "one body for each user")
+        #expect(try world.fetch(try who("10"), "c-1", since: since, wait: 20, device: "b1").rawValue > 0)
+        #expect(world.board.metrics.limited[.polls] == 1)
+    }
+
+    @Test("of long polls is woken by a signal with one body, as large as the log is")
+    func oneBody() throws {
+        let talk = try Talk.answered()
+        let world = talk.world
+        let since = try #require(world.taken(talk.callee).map(\.seq).max())
+        let polls = try (0..<4).map { _ in try world.fetch(try who("10"), "c-1", since: since, wait: 20, device: "b1") }
+        let built = world.board.metrics.fetchesBuilt
+        world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(polls.allSatisfy { world.replies[$0]?.text.contains(#""id":"i""#) == true })
+        #expect(world.board.metrics.fetchesBuilt == built + 1)
+    }
+
+    @Test("of kept bytes is used up by what is kept for them; then only ends are taken, and it fills again")
+    func quota() throws {
+        let world = World { $0.keptBytesPerDay = 100_000 }
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(callee, World.answer("c-1"))
+        _ = world.taken(caller)
+        let data = String(repeating: "x", count: 9_000)
+        for number in 0..<12 {
+            world.send(caller, World.plain("info", "c-1", id: "i\(number)", more: #","data":"\#(data)""#))
+            world.pong(callee)
+        }
+        let frames = world.taken(caller)
+        #expect((8..<12).contains(frames.of("ack").count))
+        #expect(frames.code == "rate_limited")
+        let refused = try world.post(
+            try who("11"),
+            #"{"callId":"c-2","action":"offer","to":"12","data":{"sdp":"v=0\r\n"}}"#
+        )
+        #expect(refused.status == 429)
+        #expect(refused.retryAfterSeconds.map { $0 > 1 } == true)
+        world.send(callee, World.ice("c-1", id: "theirs"))
+        #expect(world.taken(callee).of("error").isEmpty, "the other user has a share of their own")
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        #expect(world.taken(caller).ack?["id"] == "e")
+        world.wait(3_600 * 6)
+        let later = try world.open("11", "a2")
+        world.send(later, World.offer("c-3", to: "12"))
+        #expect(world.taken(later).ack != nil)
+        #expect(world.board.metrics.limited[.keptBytes] >= 2)
+    }
+
+    @Test("of kept bytes is not used up by others who ring them")
+    func victim() throws {
+        let world = World { $0.keptBytesPerDay = 50_000 }
+        try world.register(try who("10"), "b1")
+        for number in 0..<40 {
+            let caller = try world.open("c\(number)", "a")
+            world.send(
+                caller,
+                World.offer("c-\(number)", to: "10", sdp: "v=0\\r\\n" + String(repeating: "x", count: 4_000))
+            )
+        }
+        let callee = try world.open("10", "b1")
+        for _ in 0..<40 { world.pong(callee) }
+        world.send(callee, World.answer("c-0"))
+        #expect(world.taken(callee).ack != nil)
+    }
+}

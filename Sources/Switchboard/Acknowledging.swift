@@ -52,10 +52,12 @@ extension Switchboard {
             }
         case .stalled(let failure):
             metrics.isStalled = true
+            noteRestraints()
             out.append(.note(.storeStalled(failure.message)))
             refuseWaitingRequests()
         case .recovered:
             metrics.isStalled = false
+            noteRestraints()
             out.append(.note(.storeRecovered))
         case .answered(let id, let answer):
             if let inquiry = questions.removeValue(forKey: id) { answered(inquiry, answer, at: now) }

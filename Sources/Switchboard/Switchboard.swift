@@ -30,7 +30,9 @@ public final class Switchboard {
     /// The bytes that may still be kept for users.
     var keptBuckets: [UserID: TokenBucket] = [:]
     /// The users for whom no more is kept for now.
-    var overQuota: Set<UserID> = []
+    var overQuota: Set<UserID> = [] { didSet { noteRestraints() } }
+    /// Whether any signal may have to be refused for the state that the server is in: asked once for each of them.
+    private(set) var isRestrained = false
     /// The sessions that want to know when a user comes or goes.
     var watchers: [UserID: [Session]] = [:]
     var polls: [RequestID: Poll] = [:]
@@ -63,7 +65,7 @@ public final class Switchboard {
     let startedAt: Moment
     /// Keeps history from being deleted by a clock that may be wrong.
     var historyHold: HistoryHold
-    var isDraining = false
+    var isDraining = false { didSet { noteRestraints() } }
     /// How many sessions there were when the server began to shut down.
     var drained = 0
 
@@ -129,6 +131,11 @@ public final class Switchboard {
         case .clockDoubted(let isDoubted): historyHold.doubt(isDoubted, at: now)
         case .deadlineReached: deadlineReached(at: now)
         }
+    }
+
+    /// Looks anew whether signals may have to be refused.
+    func noteRestraints() {
+        isRestrained = isDraining || metrics.isStalled || metrics.backlogged > 0 || !overQuota.isEmpty
     }
 
     /// Hands over what has changed since the last time as one commit.

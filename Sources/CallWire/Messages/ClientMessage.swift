@@ -73,7 +73,8 @@ public struct ClientMessage: Sendable {
 
     private static func request(_ object: JSONObject, ringFor: Moment.Span) throws(WireError) -> Request {
         guard let type = try object.text(.type) else { throw .invalid(.type, "is missing") }
-        if let kind = SignalKind(rawValue: type) {
+        // Most signals are candidates, and comparing with all names costs what reading the frame's members does.
+        if let kind = type == "ice" ? .ice : SignalKind(rawValue: type) {
             return .signal(try SignalMessage(kind, fields: object, envelope: object, ringFor: ringFor))
         }
         switch type {

@@ -81,6 +81,7 @@ extension Call {
         pushes = state.pushes
         let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
         frames = stored.entries.map { headroom + $0.object }
+        countedEntries = frames.count
     }
 
     /// An entry of its log as it is kept.

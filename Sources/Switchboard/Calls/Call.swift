@@ -24,8 +24,10 @@ final class Call {
     var polls: [RequestID] = []
     /// What its timeline holds.
     var timeline = TimelineBound()
-    /// Bytes that were kept for each side and not yet counted towards its user's quota.
-    var uncounted = (caller: 0, callee: 0)
+    /// How many entries of its log were counted towards their users' quotas.
+    var countedEntries = 0
+    /// Bytes of its timeline that were not counted yet.
+    var uncountedBytes = 0
     /// By which ways the caller's newest offer has come: some apps send it by both.
     var offerWays: Set<Source.Way> = []
     /// The newest answer to the call before under this name: it may come once more, by a slower way.

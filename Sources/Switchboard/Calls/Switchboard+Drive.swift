@@ -95,8 +95,8 @@ extension Switchboard {
             frame = ServerFrame.call(change, callee: call.session.callee, at: call.place(of: entry))
         }
         call.frames.append(frame)
-        let keeper = if case .signal(_, let side, _, _, _) = entry.content { side } else { Side.caller }
-        countKept(frame.count, of: call, by: keeper, at: entry.at)
+        let isLast = if case .state(let change) = entry.content { change.state == .ended } else { false }
+        countKeptEntries(of: call, newest: entry, frame.count, isLast: isLast)
         changes.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
     }
 

@@ -29,31 +29,46 @@ extension Switchboard {
 
     /// What a row of the database costs besides its text, in bytes.
     private static let rowBytes = 128
-    /// How much a call gathers before it is counted: counting each signal would cost the relaying.
-    private static let countedEvery = 4_096
+    /// How many entries a log gathers before they are counted, a power of two: counting each would cost the relaying.
+    private static let countedEvery: UInt64 = 16
+    /// The size of an entry that is counted at once, in bytes.
+    private static let largeEntry = 4_096
 
-    /// Counts bytes that are kept for the user on a side of a call.
+    /// Counts a call's newest entries towards the quotas of the users who caused them, if there are enough.
     @inline(__always)
-    func countKept(_ bytes: Int, of call: Call, by side: Side, at now: Moment) {
-        switch side {
-        case .caller: call.uncounted.caller &+= bytes &+ Self.rowBytes
-        case .callee: call.uncounted.callee &+= bytes &+ Self.rowBytes
-        }
-        if call.uncounted.caller &+ call.uncounted.callee > Self.countedEvery || !call.session.isLive {
-            countKept(of: call, at: now)
-        }
+    func countKeptEntries(of call: Call, newest entry: LogEntry, _ size: Int, isLast: Bool) {
+        guard isLast || size > Self.largeEntry || entry.seq & (Self.countedEvery - 1) == 0 else { return }
+        countKeptEntries(of: call, at: entry.at)
     }
 
-    private func countKept(of call: Call, at now: Moment) {
-        for (user, bytes) in [
-            (call.session.caller, call.uncounted.caller), (call.session.callee, call.uncounted.callee),
-        ]
-        where bytes > 0 {
-            let full = TokenBucket(policy.keptBytesPerDay, in: .seconds(86_400), at: now)
-            keptBuckets[user, default: full].spend(bytes, at: now)
-            if keptBuckets[user]?.isEmpty(at: now) == true { overQuota.insert(user) }
+    private func countKeptEntries(of call: Call, at now: Moment) {
+        var bytes = (caller: call.uncountedBytes, callee: 0)
+        call.uncountedBytes = 0
+        for index in min(call.countedEntries, call.frames.count)..<call.frames.count {
+            let size = call.frames[index].count + Self.rowBytes
+            if case .signal(_, .callee, _, _, _) = call.session.log[index].content {
+                bytes.callee += size
+            } else {
+                bytes.caller += size
+            }
         }
-        call.uncounted = (0, 0)
+        call.countedEntries = call.frames.count
+        countKept(bytes.caller, for: call.session.caller, at: now)
+        countKept(bytes.callee, for: call.session.callee, at: now)
+    }
+
+    /// Counts an event of a call's timeline towards its caller's quota.
+    func countKeptEvent(_ bytes: Int, of call: Call, at now: Moment) {
+        call.uncountedBytes += bytes + Self.rowBytes
+        if call.uncountedBytes > Self.largeEntry || !call.session.isLive { countKeptEntries(of: call, at: now) }
+    }
+
+    private func countKept(_ bytes: Int, for user: UserID, at now: Moment) {
+        guard bytes > 0 else { return }
+        var bucket = keptBuckets[user] ?? TokenBucket(policy.keptBytesPerDay, in: .seconds(86_400), at: now)
+        bucket.spend(bytes, at: now)
+        if bucket.isEmpty(at: now) { overQuota.insert(user) }
+        keptBuckets[user] = bucket
     }
 
     /// Why nothing more is kept for a user; `nil` = it is.

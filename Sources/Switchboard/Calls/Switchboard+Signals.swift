@@ -34,11 +34,7 @@ struct Receipt {
 /// From a signal to its call.
 extension Switchboard {
     func take(_ message: SignalMessage, from source: Source, at now: Moment) -> Result<Receipt, WireError> {
-        if isDraining { return .failure(WireError(.draining, "the server is shutting down")) }
-        if metrics.isStalled, message.signal.kind != .end {
-            return .failure(WireError(.storeUnavailable, "the database cannot be written just now"))
-        }
-        if !overQuota.isEmpty, message.signal.kind != .end, let refusal = quotaRefusal(of: source.user, at: now) {
+        if isRestrained, let refusal = refusal(of: message.signal.kind, from: source.user, at: now) {
             return .failure(refusal)
         }
         let peer: UserID?
@@ -49,6 +45,14 @@ extension Switchboard {
         var message = message
         message.displayName = shownName(message.displayName, of: source.name, isService: source.isService)
         return take(offer, message, from: source, peer, at: now)
+    }
+
+    /// Why no signal of this kind is taken from a user now; `nil` = it is.
+    private func refusal(of kind: SignalKind, from user: UserID, at now: Moment) -> WireError? {
+        if isDraining { return WireError(.draining, "the server is shutting down") }
+        guard kind != .end else { return nil }
+        if metrics.isStalled { return WireError(.storeUnavailable, "the database cannot be written just now") }
+        return overQuota.isEmpty ? nil : quotaRefusal(of: user, at: now)
     }
 
     /// Under which name a user is shown who said one, or none, and whose token has one, or none.
@@ -129,7 +133,7 @@ extension Switchboard {
         // Nobody acts for a device that has a name.
         let phone = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
         let signal = message.signal
-        if metrics.backlogged > 0, let refusal = backlogRefusal(of: signal, for: call, from: side, phone, at: now) {
+        if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, phone, at: now) {
             return .failure(refusal)
         }
         let result = drive(

@@ -55,7 +55,7 @@ extension Switchboard {
         json.endObject()
         let details = String(decoding: json.bytes.dropFirst().dropLast(), as: UTF8.self)
         changes.append(.event(call.number, TimelineRecord(at: now, event: event, details: details)))
-        countKept(event.utf8.count + details.utf8.count, of: call, by: .caller, at: now)
+        countKeptEvent(event.utf8.count + details.utf8.count, of: call, at: now)
     }
 
     /// Says how many events a full timeline does not hold.

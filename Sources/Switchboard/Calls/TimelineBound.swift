@@ -13,15 +13,22 @@ struct TimelineBound {
     /// Devices whose repetitions are written one by one at the end of a phase.
     private static let countedDevices = 24
     /// The events that a device causes by connecting and asking, as often as it likes.
-    private static let repeatable: Set<String> = ["delivered.socket", "probe", "probe.failed", "fetched"]
+    private enum Repeatable: String {
+        case delivered = "delivered.socket"
+        case probe
+        case probeFailed = "probe.failed"
+        case fetched
+    }
 
     /// Waves of pushes that are told apart.
     private static let waves = 4
 
-    private struct Key: Hashable {
-        let event: String
-        let device: DeviceID
+    /// A repeatable event of a device that was written in this phase, and how often it came again.
+    private struct Written {
+        let event: Repeatable
         let wave: Int
+        let device: DeviceID
+        var repetitions = 0
     }
 
     /// Something that came again in the phase that is over.
@@ -35,7 +42,8 @@ struct TimelineBound {
     private var wave = 0
     /// Whether a device got the offer since the last wave of pushes.
     private var hasDelivered = false
-    private var repetitions: [Key: Int] = [:]
+    /// Few: an array is searched faster than a dictionary is kept.
+    private var written: [Written] = []
     /// How many events were written.
     private(set) var count = 0
     /// How many were left out, and not told of yet.
@@ -45,27 +53,27 @@ struct TimelineBound {
     mutating func enter(_ phase: CallState) -> [Repetition] {
         guard phase != self.phase else { return [] }
         self.phase = phase
-        let again = repetitions.filter { $0.value > 0 }.sorted {
-            ($1.value, $0.key.device.text, $0.key.event) < ($0.value, $1.key.device.text, $1.key.event)
+        let again = written.filter { $0.repetitions > 0 }.sorted {
+            ($1.repetitions, $0.device.text, $0.event.rawValue) < ($0.repetitions, $1.device.text, $1.event.rawValue)
         }
-        repetitions = [:]
-        for (_, count) in again.dropFirst(Self.countedDevices) { omitted += count }
+        written = []
+        for repeated in again.dropFirst(Self.countedDevices) { omitted += repeated.repetitions }
         return again.prefix(Self.countedDevices).map {
-            Repetition(event: $0.key.event, device: $0.key.device, count: $0.value)
+            Repetition(event: $0.event.rawValue, device: $0.device, count: $0.repetitions)
         }
     }
 
     /// Whether an event is to be written.
     mutating func admits(_ event: String, _ device: DeviceID?) -> Bool {
-        if let device, Self.repeatable.contains(event) {
-            let key = Key(event: event, device: device, wave: wave)
-            if let count = repetitions[key] {
-                repetitions[key] = count + 1
+        if let device, let repeatable = Repeatable(rawValue: event) {
+            let index = written.firstIndex { $0.event == repeatable && $0.wave == wave && $0.device == device }
+            if let index {
+                written[index].repetitions += 1
                 return false
             }
             guard hasRoom else { return false }
-            repetitions[key] = 0
-            if event == "delivered.socket" { hasDelivered = true }
+            written.append(Written(event: repeatable, wave: wave, device: device))
+            if repeatable == .delivered { hasDelivered = true }
         } else {
             guard hasRoom else { return false }
             if event == "push.sent", hasDelivered, wave < Self.waves { (wave, hasDelivered) = (wave + 1, false) }

@@ -17,8 +17,12 @@ struct Backlog {
     /// Whether a pong is awaited that will make it smaller.
     var awaitsPong: Bool { mark != nil }
 
+    /// Counts bytes that are written now, and says how many may be on their way.
     @inline(__always)
-    mutating func write(_ count: Int) { written &+= count }
+    mutating func write(_ count: Int) -> Int {
+        written &+= count
+        return bytes
+    }
 
     /// A ping goes out behind all that was written.
     mutating func pinged(_ number: UInt64, at now: Moment) {

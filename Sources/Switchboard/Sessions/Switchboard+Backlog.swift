@@ -7,8 +7,7 @@ extension Switchboard {
     @inline(__always)
     func send(_ frame: [UInt8], to session: Session, at now: Moment) {
         out.append(.send(session.id, frame))
-        session.backlog.write(frame.count)
-        if session.backlog.bytes > Session.confirmedEvery { growsLong(session, at: now) }
+        if session.backlog.write(frame.count) > Session.confirmedEvery { growsLong(session, at: now) }
     }
 
     /// Asks for a pong that shows how much has arrived, and notes when senders must wait.
@@ -17,6 +16,7 @@ extension Switchboard {
         guard !session.isBacklogged, session.backlog.bytes > policy.backlogBytes else { return }
         session.isBacklogged = true
         metrics.backlogged += 1
+        noteRestraints()
     }
 
     /// Something that was written to a connection has arrived.
@@ -32,6 +32,7 @@ extension Switchboard {
         guard session.isBacklogged else { return }
         session.isBacklogged = false
         metrics.backlogged -= 1
+        noteRestraints()
     }
 
     /// Whether a connection is too far behind for a frame of this size.

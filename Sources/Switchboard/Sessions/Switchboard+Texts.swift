@@ -39,7 +39,7 @@ extension Switchboard {
         if policy.callerName == .token { message.rename(name) }
         let text = RelayedText(message, from: session.user, name: name)
         let frame = ServerFrame.message(message, from: session.user, device: session.phone.id, at: now)
-        if metrics.backlogged > 0, let refusal = backlogRefusal(ofBytes: frame.count, to: sessions) {
+        if isRestrained, let refusal = backlogRefusal(ofBytes: frame.count, to: sessions) {
             tell(refusal, id: id, to: session)
             return
         }

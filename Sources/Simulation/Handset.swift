@@ -95,6 +95,8 @@ struct Link {
     /// No message overtakes another on one socket.
     var upUntil: Int64 = 0
     var downUntil: Int64 = 0
+    /// Until when it takes little, and how many bytes a second.
+    var slow: (until: Int64, bytesPerSecond: Int64)?
     /// When the server closed it; what is on its way still arrives.
     var isClosing = false
 }

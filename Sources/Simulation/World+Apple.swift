@@ -68,7 +68,7 @@ extension World {
             deliver(order, to: handset)
         case 7:
             report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
-            let late = max(0, order.giveUpAt.milliseconds - now) + apple.within(1_000...60_000)
+            let late = max(0, order.giveUpAt.milliseconds - moment.milliseconds) + apple.within(1_000...60_000)
             after(late, .pushDelivered(handset: handset.index, payload: order.payload))
         default:
             // Taken, and never delivered.

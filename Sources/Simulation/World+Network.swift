@@ -54,7 +54,14 @@ extension World {
         lastFrame = frame
         watch.sent(frame, to: handsets[links[index].handset], on: index, at: now)
         guard !links[index].isHalfOpen else { return }
-        let at = max(links[index].downUntil, now + latency())
+        var at = max(links[index].downUntil, now + latency())
+        if let slow = links[index].slow, now < slow.until, !isHealed {
+            at += Int64(frame.bytes.count) * 1_000 / slow.bytesPerSecond
+            // What one user sends must not close another's connection (I11).
+            if (at - now) * slow.bytesPerSecond / 1_000 > 1 << 20 {
+                fail("I11", "socket \(index) has too much to send")
+            }
+        }
         links[index].downUntil = at
         agenda.plan(.down(link: index, frame), at: at)
     }

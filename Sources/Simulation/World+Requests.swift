@@ -83,7 +83,7 @@ extension World {
 
     /// Whom a request stands for, by its token or by a push's capability.
     private func bearer(of request: Request, from handset: Handset) -> Who? {
-        if let capability = request.capability { return Capabilities().who(capability, at: now) }
+        if let capability = request.capability { return Capabilities().who(capability, at: moment.milliseconds) }
         return handset.hasExpiredToken ? nil : handset.who
     }
 

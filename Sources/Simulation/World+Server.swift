@@ -30,6 +30,7 @@ extension World {
     func start() {
         guard switchboard == nil else { return }
         run += 1
+        if faults.contains(.leaps), chaos.percent(50) { serverAhead = chaos.within(-20_000...20_000) }
         let stored = store.open()
         log("server starts, \(stored.calls.count) calls kept, \(stored.crashes) crashes")
         watch.restarted(with: stored, at: now)
@@ -52,6 +53,11 @@ extension World {
         // The calls of the simulator are small: this makes replays of several slices of them.
         if serverSeed % 3 == 0 { policy.replaySlice = 500 }
         if serverSeed % 4 == 0 { policy.whenBusy = .busy }
+        // A burst makes its senders wait, and a replay of it takes several slices.
+        if faults.contains(.bursts) {
+            policy.backlogBytes = serverSeed % 2 == 0 ? 24 * 1_024 : 96 * 1_024
+            policy.replaySlice = 8 * 1_024
+        }
         return policy
     }
 
@@ -114,7 +120,7 @@ extension World {
     }
 
     private func planTimer() {
-        guard let deadline = switchboard?.deadline?.milliseconds else { return }
+        guard let deadline = (switchboard?.deadline?.milliseconds).map({ $0 - serverAhead }) else { return }
         if let timerAt, timerAt <= deadline { return }
         timerAt = deadline
         // A timer may be late, never early.

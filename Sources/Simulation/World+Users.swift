@@ -5,6 +5,7 @@ import Switchboard
 enum Step {
     case call(handset: Int, peer: UserID, CallID, ring: Int64?)
     case hostile(Int)
+    case burst(handset: Int, CallID)
     case block(handset: Int, UserID, isBlocked: Bool)
     case disturb(handset: Int, for: Int64?)
     case token(handset: Int)
@@ -51,7 +52,7 @@ extension World {
         )
     }
 
-    private func plan(_ step: Step) -> Int {
+    func plan(_ step: Step) -> Int {
         script.append(step)
         return script.count - 1
     }
@@ -88,6 +89,11 @@ extension World {
                     at + chance.within(-150...150),
                     .script(plan(.call(handset: back.index, peer: caller.user, other, ring: ring)))
                 )
+            }
+            if faults.contains(.sharedNames) { planNamesake(of: id, at: at, among: phones, &chance) }
+            if faults.contains(.bursts), chance.percent(60) {
+                let one = chance.percent(50) ? caller : chance.pick(phones.filter { $0.user == callee.user }) ?? caller
+                after(at + chance.within(200...20_000), .script(plan(.burst(handset: one.index, id))))
             }
             if faults.contains(.hostile) {
                 for _ in 0..<2 {
@@ -130,6 +136,7 @@ extension World {
             case .restarts: every = 60_000
             case .store: every = 40_000
             case .delays: every = 15_000
+            case .bursts: every = 8_000
             default: continue
             }
             var at = chance.within(500...every * 2)
@@ -162,6 +169,7 @@ extension World {
         case .restarts: stopInOrder()
         case .store: stall()
         case .delays: latencyUntil = now + chaos.within(500...3_000)
+        case .bursts: if let link = chaos.pick(openLinks) { getsSlow(link) }
         default: break
         }
     }
@@ -201,6 +209,7 @@ extension World {
             requests(.other(.doNotDisturb(until: until)), from: handsets[index])
         case .token(let index): register(handsets[index], replacing: true)
         case .launch(let index): launch(handsets[index])
+        case .burst(let index, let id): burst(handsets[index], id)
         }
     }
 

@@ -30,6 +30,8 @@ final class World {
     var outputs: [Switchboard.Output] = []
     var coreOutputs: [CoreOutput] = []
     var flushIsPlanned = false
+    /// How far the server's clock is ahead, in milliseconds.
+    var serverAhead: Int64 = 0
 
     // The phones.
     var handsets: [Handset] = []
@@ -115,7 +117,8 @@ final class World {
 
     func after(_ milliseconds: Int64, _ event: Event) { agenda.plan(event, at: now + milliseconds) }
 
-    var moment: Moment { Moment(milliseconds: now) }
+    /// What the server's clock says.
+    var moment: Moment { Moment(milliseconds: now + serverAhead) }
 
     private func happen(_ event: Event) {
         switch event {

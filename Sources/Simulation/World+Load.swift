@@ -1,0 +1,34 @@
+import CallCore
+
+/// Calls that get into each other's way: one name for several, and more than a connection takes.
+extension World {
+    /// Somebody calls somebody else under a name that is in use.
+    func planNamesake(of id: CallID, at moment: Int64, among phones: [Handset], _ chance: inout Chance) {
+        guard chance.percent(40), let caller = chance.pick(phones),
+            let callee = chance.pick(phones.filter { $0.user != caller.user })
+        else { return }
+        let step = Step.call(handset: caller.index, peer: callee.user, id, ring: nil)
+        after(moment + chance.within(-2_000...12_000), .script(plan(step)))
+    }
+
+    /// A device says as much at once as its rate allows, in the call that it has under a name.
+    func burst(_ handset: Handset, _ id: CallID) {
+        guard let call = handset.core?.calls.last(where: { $0.name.id == id && $0.phase != .ended }) else { return }
+        let bulk = String(repeating: "x", count: users.pick([10, 500, 2_000]) ?? 10)
+        let count = users.within(20...120)
+        log("\(handset.device.text) says \(count) × \(bulk.utf8.count) bytes at once in \(call.name)")
+        for _ in 0..<count {
+            sdpCount += 1
+            let fields = "\"data\":{\"n\":\(sdpCount),\"bulk\":\"\(bulk)\"}"
+            let say = Intent.say(call.name, .info, fields: fields)
+            after(0, .intent(handset: handset.index, instance: handset.instance, say))
+        }
+    }
+
+    /// A connection takes little for a while.
+    func getsSlow(_ index: Int) {
+        let bytesPerSecond = chaos.within(20_000...80_000)
+        links[index].slow = (now + chaos.within(1_000...8_000), bytesPerSecond)
+        log("socket \(index) of \(handsets[links[index].handset].device.text) takes \(bytesPerSecond) bytes a second")
+    }
+}

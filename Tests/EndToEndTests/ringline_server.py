@@ -15,7 +15,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # `RINGLINE_LAUNCHER` stands before the server's command: with `valgrind -q --undef-value-errors=no --error-exitcode=99`
 # it looks for reads and writes out of bounds. (Swift's own code copies uninitialised bytes of enums.)
 LAUNCHER = shlex.split(os.environ.get("RINGLINE_LAUNCHER", ""))
-START_SECONDS = 120 if LAUNCHER else 20
 
 
 def binary() -> pathlib.Path:
@@ -42,11 +41,12 @@ class Server:
         self.starts = 0
         # A descriptor that takes the log instead of a file.
         self.stderr: int | None = None
+        self.launcher = LAUNCHER
 
     def start(self) -> "Server":
         self.starts += 1
         self.error_path = self.data.parent / f"{self.data.name}.stderr.{self.starts}"
-        command = [*LAUNCHER, str(binary()), "serve", "--data", str(self.data)]
+        command = [*self.launcher, str(binary()), "serve", "--data", str(self.data)]
         if "--listen" not in self.options:
             command += ["--listen", "127.0.0.1:0"]
         if "--admin-listen" not in self.options:
@@ -62,13 +62,14 @@ class Server:
         self.lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read_output, args=(self.process.stdout, self.lines), daemon=True).start()
         self.url = self.admin_url = ""
-        deadline = time.monotonic() + START_SECONDS
+        start_seconds = 120 if self.launcher else 20
+        deadline = time.monotonic() + start_seconds
         while not (self.url and self.admin_url):
             try:
                 line = self.lines.get(timeout=max(0.01, deadline - time.monotonic()))
             except queue.Empty:
                 self.kill()
-                raise AssertionError(f"not ready after {START_SECONDS} s: {self.errors()}") from None
+                raise AssertionError(f"not ready after {start_seconds} s: {self.errors()}") from None
             if line is None:
                 raise AssertionError(f"ended before it was ready, code {self.process.wait(10)}: {self.errors()}")
             if line.startswith("listening on "):

@@ -1,0 +1,40 @@
+"""What libwebsockets 4.1.6 has freed is not read: the server under valgrind, which ends with 99 when it is.
+
+Decision 0011 says which of the library's faults are kept away here, and by what.
+"""
+
+import shutil
+import socket
+
+import pytest
+from test_raw_bytes import request
+
+VALGRIND = ["valgrind", "-q", "--undef-value-errors=no", "--error-exitcode=99"]
+UNKNOWN = request("GET", "/x", "Connection: Upgrade", "Upgrade: foobarbaz")
+
+
+def everything(connection: socket.socket) -> bytes:
+    heard = b""
+    while more := connection.recv(65536):
+        heard += more
+    return heard
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("piecewise", [False, True])
+def test_an_unknown_upgrade_behind_another_request_is_refused_and_reads_no_freed_memory(make_server, piecewise):
+    """CVE-2025-11677: its second request was asked about with a pointer into headers that the library had freed."""
+    assert shutil.which("valgrind"), "Tests/run installs it"
+    server = make_server(start=False)
+    server.launcher = VALGRIND
+    server.start()
+    for first in (request("GET", "/api/calls"), request("POST", "/x", body="{}"), b""):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+            connection.sendall(first)
+            if piecewise and first:
+                assert connection.recv(65536).startswith(b"HTTP/1.1 4")
+            connection.sendall(UNKNOWN)
+            heard = everything(connection)
+            assert b"HTTP/1.1 400 " in heard and b'"bad_handshake"' in heard, heard
+    server.terminate()
+    assert server.exit_code(60) == 0, server.errors()[-3000:]

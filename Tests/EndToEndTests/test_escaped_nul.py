@@ -1,0 +1,43 @@
+"""`%00` in an address, at which libwebsockets ends the connection or cuts the text."""
+
+import json
+
+import httpx
+import pytest
+from test_command_line import certificate  # noqa: F401 - a fixture
+from test_raw_bytes import request
+from test_raw_http import talk
+from tokens import mint
+
+
+@pytest.mark.parametrize(
+    "field, path",
+    [
+        ("callId", "/api/calls/signal?callId=%00"),
+        ("callId", "/api/calls/signal?callId=c-1%00x"),
+        ("callId", "/api/calls/signal/%00"),
+        ("callId", "/api/calls/signal/c-1%00"),
+        ("device", "/api/calls/signal?callId=c-1&device=%00"),
+        ("peer", "/api/calls/c-1?peer=%00"),
+    ],
+)
+def test_a_nul_in_an_address_is_refused_and_the_field_named(world, field, path):
+    """The library ended the connection without a word, or cut the text there and called it good."""
+    answer = talk(world.server.port, request("GET", path, f"Authorization: Bearer {world.token()}"))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 "), answer
+    assert json.loads(body)["field"] == field
+
+
+def test_a_nul_in_an_address_is_refused_over_tls_too(make_server, certificate):  # noqa: F811
+    server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
+    headers = {"Authorization": f"Bearer {mint(server.secret, '11')}"}
+    answer = httpx.get(server.url + "/api/calls/signal?callId=%00", headers=headers, verify=False, trust_env=False)
+    assert (answer.status_code, answer.json()["field"]) == (400, "callId")
+
+
+def test_what_looks_like_a_nul_in_a_body_or_a_message_stays(world):
+    taro, hanako = world.phone("11"), world.phone("10")
+    text = "GET /%00 HTTP/1.1"
+    taro.ask(type="message", to="10", body=text)
+    assert hanako.expect(type="message")["body"] == text

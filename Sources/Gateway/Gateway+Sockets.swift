@@ -7,6 +7,7 @@ import Switchboard
 extension Gateway: ServerDelegate {
     /// Lets a browser or an app in: its origin, its token, its device's name.
     public func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
+        guard upgrade.listener != Self.adminListener else { return .refuse(administer(upgrade)) }
         switch door.look(at: upgrade) {
         case .decided(let decision): return decision
         case .session(let admission, let subprotocol):

@@ -5,6 +5,7 @@ import time
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from raw_socket import RawSocket
 from rest import Rest
 
 
@@ -95,6 +96,22 @@ def test_the_admin_pages_are_not_on_the_public_listener(server):
 
 def test_calls_are_not_on_the_admin_listener(world):
     assert Rest(world.server.admin_url, world.token(), allow_5xx=False).http.get("/api/me/devices").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/ws", "/socket.io/?EIO=4&transport=websocket", "/signal/socket.io/?EIO=4&transport=websocket"]
+)
+def test_the_admin_listener_takes_no_client(world, path):
+    """With TLS for clients it would take them in the clear."""
+    token = world.token()
+    port = int(world.server.admin_url.rsplit(":", 1)[1])
+    headers = [f"Authorization: Bearer {token}", f"Sec-WebSocket-Protocol: ringline.v1, bearer.{token}"]
+    for given in ([], headers[:1], headers[1:]):
+        raw = RawSocket(port, path=path, headers=given)
+        assert raw.status == 404, raw.head
+    polled = get(world.server, f"/socket.io/?EIO=4&transport=polling&token={token}")
+    assert polled.status_code == 404
+    assert total(world.server, "ringline_sessions") == 0
 
 
 def test_no_metric_carries_a_user_or_a_call(world):

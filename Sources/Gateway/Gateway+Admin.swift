@@ -1,6 +1,7 @@
 import CallCore
 import CallWire
 import LibWebSockets
+import SocketIO
 import Switchboard
 import Threads
 
@@ -30,6 +31,7 @@ extension Gateway {
                     certificateExpiry: configuration.certificateExpiry(),
                     queueDrops: queueDrops + links.reduce(0) { $0 + $1.loop.queueDrops },
                     connectsRefused: door.connects.refused,
+                    packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, packetsRefused[$0] ?? 0) },
                     process: ProcessFigures(basis, connections: connections),
                     droppedLogLines: configuration.droppedLogLines(),
                     clockLeaps: configuration.clock.leaps,

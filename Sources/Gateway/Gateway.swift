@@ -44,6 +44,8 @@ public final class Gateway: @unchecked Sendable {
     var isDraining: Bool { drainBy != nil }
     /// Sessions that were closed because they read too slowly; those that a further loop has noticed, it counts.
     var queueDrops: UInt64 = 0
+    /// Packets that Socket.IO sessions refused by themselves.
+    var packetsRefused: [PacketRefusal: UInt64] = [:]
     /// What the process was like at its start.
     private(set) var basis = ProcessFigures.Basis()
     /// The origins that asked, for the replies that are still due.

@@ -15,6 +15,8 @@ struct MetricsPage {
         let queueDrops: UInt64
         /// Connects that were refused because their user connects too often.
         let connectsRefused: UInt64
+        /// Packets that Socket.IO sessions refused by themselves.
+        let packetsRefused: [(String, UInt64)]
         let process: ProcessFigures
         /// How many log lines could not be written.
         let droppedLogLines: UInt64
@@ -72,6 +74,12 @@ struct MetricsPage {
             "ringline_queue_drops_total",
             "Sessions closed with 4408: their queue passed its limit.",
             surroundings.queueDrops
+        )
+        counters(
+            "ringline_socketio_packets_refused_total",
+            "Socket.IO packets refused before anybody looked at what they ask for.",
+            "reason",
+            surroundings.packetsRefused
         )
     }
 

@@ -11,6 +11,9 @@ public enum SocketIOLimits {
     public static let upgradeMilliseconds = 10_000
     /// Sessions that have not said yet who they are: each costs some hundred bytes, and nobody vouches for them.
     public static let strangers = 4_096
+    /// What a client may be sent before it has joined, in bytes: it has been sent some 150 by then, and has no reason to leave
+    /// answers unread.
+    public static let bytesBeforeJoining = 4_096
     /// What may wait for a client that polls, in bytes: as much as for a slow reader on `/ws`.
     public static let queueBytes = 1 << 20
     /// Packets in one answer to a client that polls: python-socketio's refuses more as an attack.
@@ -19,8 +22,8 @@ public enum SocketIOLimits {
     public static let packetsPerPost = 512
     /// Events that may wait for their acknowledgement: the store answers within milliseconds, unless it stalls.
     public static let awaitedAcks = 1_024
-    /// Events in a row, from a client that nobody knows yet, after which its session is closed.
-    public static let strangersEvents = 10
+    /// Packets that are refused, from a client that nobody knows yet, after which its session is closed.
+    public static let strangersPackets = 10
     /// Calls of which a device's place is remembered: more than anybody is in, and 16 × 200 bytes.
     public static let rememberedLogs = 16
 }

@@ -1,5 +1,19 @@
 import CallWire
 
+/// Why a client's packet is refused before the switchboard sees it.
+public enum PacketRefusal: String, Sendable, CaseIterable {
+    /// It is of another namespace than the default one.
+    case namespace
+    /// It is binary, or announces what is.
+    case binary
+    /// It is no packet.
+    case syntax
+    /// It is an event of a client that has not joined.
+    case stranger
+    /// It is a CONNECT without a token that is good.
+    case token
+}
+
 /// One Socket.IO packet, as it stands in an Engine.IO message (Socket.IO protocol, "Packet encoding").
 public struct SocketPacket: Equatable, Sendable {
     /// What it is for.

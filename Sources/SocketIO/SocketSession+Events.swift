@@ -24,8 +24,7 @@ extension SocketSession {
     /// Hands the switchboard a frame; from a client that nobody knows yet there is nobody to hand it to.
     private mutating func hand(_ frame: [UInt8]) {
         guard case .joined = standing else {
-            strangersEvents += 1
-            if strangersEvents >= SocketIOLimits.strangersEvents { finish(code: 4401, "nobody knows who this is") }
+            refused(.stranger)
             return
         }
         outputs.append(.received(frame))
@@ -97,6 +96,7 @@ extension SocketSession {
 
     mutating func refuseBinary(_ packet: SocketPacket) {
         refuse(WireError(.unsupportedMediaType, "binary packets are not supported"), event: "", packet.number)
+        refused(.binary)
         outputs.append(.showedLife)
     }
 

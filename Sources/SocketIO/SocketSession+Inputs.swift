@@ -69,6 +69,8 @@ extension SocketSession {
         case seen([LogName: UInt64])
         /// It needs ``Input/turned`` when all that came together has been handed in.
         case needsTurn
+        /// A packet was refused here, before anybody else saw it.
+        case refusedPacket(PacketRefusal)
         /// It is over.
         case over
     }

@@ -33,6 +33,7 @@ extension SocketSession {
     private mutating func takeMessage(_ data: [UInt8]) {
         let packet: SocketPacket
         do throws(EngineFault) { packet = try SocketPacket(data) } catch {
+            refused(.syntax)
             finish(code: 4400, "no Socket.IO packet")
             return
         }
@@ -115,6 +116,14 @@ extension SocketSession {
         outputs.append(.join(identity, device: device, isTrusted: isTrusted))
     }
 
+    /// Counts a packet that is refused here; a client that nobody knows has few of them.
+    mutating func refused(_ reason: PacketRefusal) {
+        outputs.append(.refusedPacket(reason))
+        if case .joined = standing { return }
+        strangersPackets += 1
+        if strangersPackets >= SocketIOLimits.strangersPackets { finish(code: 4401, "nobody knows who this is") }
+    }
+
     /// Version 4's client may try again with another token; version 3's cannot.
     private mutating func refuseEntry(_ error: WireError) {
         var json = JSONWriter()
@@ -130,6 +139,7 @@ extension SocketSession {
             json.endObject()
             json.endObject()
             push(SocketPacket(.connectError, data: json.bytes))
+            refused(.token)
         case .v3:
             json.value("\(error.code.rawValue): \(error.message)")
             push(SocketPacket(.connectError, data: json.bytes))
@@ -138,7 +148,16 @@ extension SocketSession {
         }
     }
 
+    /// The answer does not say which namespace it was: a client could have us keep as much as it sends.
+    ///
+    /// To one that has joined it is an event, since a CONNECT_ERROR of the default namespace would end what it has there.
     private mutating func refuseNamespace(_ packet: SocketPacket) {
+        defer { refused(.namespace) }
+        let isAnswered = packet.kind == .connect || packet.kind == .event || packet.kind == .binaryEvent
+        if case .joined = standing {
+            if isAnswered { refuse(WireError(.notFound, "there is the default namespace only"), event: "", nil) }
+            return
+        }
         guard packet.kind == .connect else { return }
         var json = JSONWriter()
         if version == .v4 {
@@ -149,7 +168,7 @@ extension SocketSession {
         } else {
             json.value("Invalid namespace")
         }
-        push(SocketPacket(.connectError, namespace: packet.namespace, data: json.bytes))
+        push(SocketPacket(.connectError, data: json.bytes))
     }
 
     // MARK: Register

@@ -26,6 +26,7 @@ extension SocketSession {
 
     /// Sends an Engine.IO packet by whichever transport there is.
     mutating func push(_ text: [UInt8]) {
+        guard maySend(text.count) else { return }
         if transport == .socket {
             outputs.append(.send([UInt8](repeating: 0, count: WireLimits.headroom) + text))
         } else {
@@ -35,11 +36,22 @@ extension SocketSession {
 
     /// Sends a Socket.IO packet by whichever transport there is.
     mutating func push(_ packet: SocketPacket) {
+        let text = packet.text(headroom: WireLimits.headroom)
+        guard maySend(text.count - WireLimits.headroom) else { return }
         if transport == .socket {
-            outputs.append(.send(packet.text(headroom: WireLimits.headroom)))
+            outputs.append(.send(text))
         } else {
-            enqueue(packet.text())
+            enqueue(Array(text.dropFirst(WireLimits.headroom)))
         }
+    }
+
+    /// Whether a client that has not joined may be sent this too: it might read nothing, and there may be many of them.
+    private mutating func maySend(_ bytes: Int) -> Bool {
+        if case .joined = standing { return true }
+        bytesBeforeJoining += bytes
+        guard bytesBeforeJoining > SocketIOLimits.bytesBeforeJoining else { return standing != .over }
+        finish(code: 4401, "nobody knows who this is")
+        return false
     }
 
     private mutating func enqueue(_ text: [UInt8]) {
@@ -108,6 +120,7 @@ extension SocketSession {
         }
         let packets: [EnginePacket]
         do throws(EngineFault) { packets = try EnginePayload.packets(in: body, version) } catch {
+            refused(error == .binary ? .binary : .syntax)
             outputs.append(.refuse(request, .badRequest))
             finish()
             return
@@ -129,6 +142,7 @@ extension SocketSession {
         heardAt = now
         let packet: EnginePacket
         do throws(EngineFault) { packet = try EnginePacket(text: text) } catch {
+            refused(error == .binary ? .binary : .syntax)
             if transport == .socket {
                 finish(code: 4400, error == .binary ? "binary packets are not supported" : "no Engine.IO packet")
             } else {

@@ -104,8 +104,10 @@ public struct SocketSession: Sendable {
     var lastSignal: UInt64 = 0
     /// The device that CONNECT named.
     var device: DeviceID?
-    /// Events from a client that nobody knows.
-    var strangersEvents = 0
+    /// Refused packets from a client that nobody knows.
+    var strangersPackets = 0
+    /// What it was sent before it joined, in bytes.
+    var bytesBeforeJoining = 0
     /// It was told that nothing more comes of it, and is over as soon as it has been sent that: the close code, and why.
     var leaving: Leaving?
 

@@ -466,7 +466,7 @@ def test_only_the_default_namespace_exists(world):
     raw = Raw(world)
     raw.hear()
     raw.say("40/admin,{}")
-    assert raw.hear() == '44/admin,{"message":"Invalid namespace"}'
+    assert raw.hear() == '44{"message":"Invalid namespace"}'
     raw.say("40")
     assert raw.hear().startswith("40{")
 

@@ -87,7 +87,7 @@ struct EntryTests {
     @Test("that says other things first, or nothing for too long, is let go")
     func strangers() {
         var bench = Bench()
-        for _ in 0..<SocketIOLimits.strangersEvents { bench.say(#"42["offer",{}]"#) }
+        for _ in 0..<SocketIOLimits.strangersPackets { bench.say(#"42["offer",{}]"#) }
         #expect(bench.taken().isOver)
         var silent = Bench()
         silent.say("40")
@@ -102,14 +102,72 @@ struct EntryTests {
         #expect(silent.taken().isOver)
     }
 
-    @Test("finds the default namespace only")
-    func namespaces() {
+    @Test("finds the default namespace only, and is not told the name of the one that it asked for")
+    func namespaces() throws {
         var four = Bench()
         four.say("40/admin,{}")
-        #expect(four.taken().sent.last == #"44/admin,{"message":"Invalid namespace"}"#)
+        var outputs = four.taken()
+        #expect(outputs.sent.last == #"44{"message":"Invalid namespace"}"#)
+        #expect(outputs.contains(.refusedPacket(.namespace)))
         var three = Bench(.v3, trusts: true)
         three.say("40/admin?token=x,")
-        #expect(three.taken().sent.last == #"44/admin,"Invalid namespace""#)
+        #expect(three.taken().sent.last == #"44"Invalid namespace""#)
+        var joined = try Bench.joined()
+        let error = #"42["signal-error",{"code":"not_found","message":"there is the default namespace only"}]"#
+        for packet in ["40/admin,{}", #"42/admin,7["offer",{}]"#] {
+            joined.say(packet)
+            outputs = joined.taken()
+            #expect(outputs == [.send([UInt8](repeating: 0, count: 16) + bytes(error)), .refusedPacket(.namespace)])
+        }
+        joined.say("41/admin,")
+        #expect(joined.taken() == [.refusedPacket(.namespace)])
+    }
+
+    @Test(
+        "has each refused packet counted with its reason, and of a stranger ten of any kind end it",
+        arguments: [true, false]
+    )
+    func refusals(isSocket: Bool) {
+        let packets: [(String, PacketRefusal)] = [
+            ("40/x,", .namespace), ("42/x,[]", .namespace), ("451-[\"a\"]", .binary), (#"42["offer",{}]"#, .stranger),
+            ("42x", .stranger), ("40", .token),
+        ]
+        var bench = Bench(isSocket: isSocket)
+        if !isSocket { bench.poll() }
+        for number in 0..<SocketIOLimits.strangersPackets {
+            #expect(!bench.taken().isOver)
+            let (packet, reason) = packets[number % packets.count]
+            bench.say(packet)
+            if number < SocketIOLimits.strangersPackets - 1 {
+                let outputs = bench.taken()
+                #expect(outputs.contains(.refusedPacket(reason)), "\(packet)")
+                #expect(!outputs.isOver)
+            }
+        }
+        #expect(bench.taken().isOver)
+        for (packet, reason) in [("9", PacketRefusal.syntax), ("49", .syntax), ("bAAAA", .binary)] {
+            var bench = Bench(isSocket: isSocket)
+            bench.say(packet)
+            let outputs = bench.taken()
+            #expect(outputs.contains(.refusedPacket(reason)) && outputs.isOver, "\(packet)")
+        }
+    }
+
+    @Test("has at most 4 KiB to read before it has joined, however it asks for more", arguments: EngineVersion.allCases)
+    func unread(version: EngineVersion) throws {
+        for isSocket in [true, false] {
+            var bench = Bench(version, isSocket: isSocket, trusts: true)
+            // Version 3's client pings, and hears what it has sent; version 4's is refused, in few words.
+            let packet = (version == .v3 ? "2" : "40/") + String(repeating: "x", count: 1_000)
+            for _ in 0..<100 { bench.say(packet) }
+            let outputs = bench.taken()
+            #expect(outputs.isOver)
+            #expect(outputs.sent.reduce(0) { $0 + $1.utf8.count } <= SocketIOLimits.bytesBeforeJoining)
+            #expect(bench.session.queuedBytes <= SocketIOLimits.bytesBeforeJoining)
+        }
+        var joined = try Bench.joined(.v3)
+        for _ in 0..<100 { joined.say("2" + String(repeating: "x", count: 1_000)) }
+        #expect(!joined.taken().isOver)
     }
 
     @Test("that has gone is not served any more")

@@ -40,6 +40,7 @@ extension Gateway {
             guard !engine.needsTurn else { return }
             engine.needsTurn = true
             engines.unturned.append(engine)
+        case .refusedPacket(let reason): packetsRefused[reason, default: 0] += 1
         case .over:
             if engine.session.wasTooSlow { queueDrops += 1 }
             engines.remove(engine)

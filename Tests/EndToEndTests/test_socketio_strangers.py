@@ -1,0 +1,57 @@
+"""Socket.IO clients that have not joined, or that send what nobody wants: little is kept for them, and all is counted."""
+
+import socket
+
+import pytest
+from raw_socket import TEXT, RawSocket
+from test_admin import eventually
+from test_monitoring import sample
+from test_raw_bytes import KEY, request
+from test_socketio import Raw
+
+UPGRADE = [f"Sec-WebSocket-Key: {KEY}", "Sec-WebSocket-Version: 13", "Connection: Upgrade", "Upgrade: websocket"]
+
+
+def resident(server) -> float:
+    return sample(server, "process_resident_memory_bytes")
+
+
+@pytest.mark.timeout(120)
+def test_strangers_of_socketio_cost_little_memory(world):
+    """The name of a namespace was sent back, into a queue of 1 MiB: 200 strangers cost 198 MB."""
+    before = resident(world.server)
+    strangers, ended = [], 0
+    for _ in range(200):
+        one = socket.create_connection(("127.0.0.1", world.server.port), timeout=10)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+        one.sendall(request("GET", "/socket.io/?EIO=4&transport=websocket", *UPGRADE))
+        strangers.append(one)
+    text = RawSocket._framed(TEXT, b"40/" + b"n" * 12_000 + b",")
+    for one in strangers:
+        try:
+            for _ in range(40):
+                one.sendall(text)
+        except OSError:
+            ended += 1
+    assert resident(world.server) - before < 20_000_000
+
+    def refused() -> float:
+        return sample(world.server, "ringline_socketio_packets_refused_total", reason="namespace")
+
+    eventually(lambda: refused() >= 200 * 10, seconds=20)
+    assert refused() == 200 * 10, "each is counted, and after ten it is over"
+    for one in strangers:
+        one.close()
+    world.call("c-1")
+
+
+def test_a_packet_for_another_namespace_is_answered_without_its_name(world):
+    raw = Raw(world)
+    raw.hear(), raw.say("40/look-for-me,")
+    assert raw.hear() == '44{"message":"Invalid namespace"}'
+    raw.say("40"), raw.hear()
+    error = '42["signal-error",{"code":"not_found","message":"there is the default namespace only"}]'
+    for packet in ("40/look-for-me,", '42/look-for-me,["offer",{"to":10}]', '42/look-for-me,7["offer",{"to":10}]'):
+        raw.say(packet)
+        assert raw.hear() == error
+    assert sample(world.server, "ringline_socketio_packets_refused_total", reason="namespace") == 4

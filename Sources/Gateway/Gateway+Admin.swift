@@ -31,6 +31,8 @@ extension Gateway {
                     certificateExpiry: configuration.certificateExpiry(),
                     queueDrops: queueDrops + links.reduce(0) { $0 + $1.loop.queueDrops },
                     connectsRefused: door.connects.refused,
+                    unjoinedRefused: door.connects.unjoined,
+                    strangersDropped: strangersDroppedByReason(server.dropped),
                     packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, packetsRefused[$0] ?? 0) },
                     process: ProcessFigures(basis, connections: connections),
                     droppedLogLines: configuration.droppedLogLines(),
@@ -45,6 +47,11 @@ extension Gateway {
             )
         default: return HTTPResponse.problem(404, code: "not_found", message: "there is /healthz, /readyz and /metrics")
         }
+    }
+
+    private func strangersDroppedByReason(_ connections: DroppedNewcomers) -> [(String, UInt64)] {
+        DroppedNewcomers.Reason.allCases.map { ($0.rawValue, connections[$0]) }
+            + DroppedStrangers.allCases.map { ($0.rawValue, strangersDropped[$0] ?? 0) }
     }
 
     private func health(isReady: Bool) -> HTTPResponse {

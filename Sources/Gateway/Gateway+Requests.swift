@@ -20,6 +20,7 @@ extension Gateway {
         case .answered(let response): respond(exchange, with: response)
         case .asks(let who, let request, let origin):
             if let origin { origins[exchange] = origin }
+            vouch(for: exchange)
             feed(.requested(RequestID(rawValue: exchange.rawValue), who, request))
         case .engine(let knock, let posted, let origin):
             if let origin { origins[exchange] = origin }

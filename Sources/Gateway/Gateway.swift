@@ -44,6 +44,8 @@ public final class Gateway: @unchecked Sendable {
     var isDraining: Bool { drainBy != nil }
     /// Sessions that were closed because they read too slowly; those that a further loop has noticed, it counts.
     var queueDrops: UInt64 = 0
+    /// Sessions of which nobody knew who they were, and that had to go.
+    var strangersDropped: [DroppedStrangers: UInt64] = [:]
     /// Packets that Socket.IO sessions refused by themselves.
     var packetsRefused: [PacketRefusal: UInt64] = [:]
     /// What the process was like at its start.

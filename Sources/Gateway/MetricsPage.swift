@@ -15,6 +15,10 @@ struct MetricsPage {
         let queueDrops: UInt64
         /// Connects that were refused because their user connects too often.
         let connectsRefused: UInt64
+        /// Socket.IO sessions that were refused beside too many of their user's that had not joined.
+        let unjoinedRefused: UInt64
+        /// Connections and sessions that had to go before anybody knew who they were.
+        let strangersDropped: [(String, UInt64)]
         /// Packets that Socket.IO sessions refused by themselves.
         let packetsRefused: [(String, UInt64)]
         let process: ProcessFigures
@@ -33,6 +37,7 @@ struct MetricsPage {
         addCalls(metrics, calls)
         var limited = Metrics.Limited.Limit.allCases.map { ($0.rawValue, metrics.limited[$0]) }
         limited.append(("connects", surroundings.connectsRefused))
+        limited.append(("unjoined", surroundings.unjoinedRefused))
         counters("ringline_limited_total", "Refused or left out because of a limit.", "limit", limited)
         histogram("ringline_ack_seconds", "From a signal to its acknowledgement.", metrics.ackMilliseconds)
         histogram("ringline_store_commit_seconds", "From a change to its being durable.", metrics.commitMilliseconds)
@@ -74,6 +79,12 @@ struct MetricsPage {
             "ringline_queue_drops_total",
             "Sessions closed with 4408: their queue passed its limit.",
             surroundings.queueDrops
+        )
+        counters(
+            "ringline_strangers_dropped_total",
+            "Connections and Socket.IO sessions ended to make room, before it was known whose they are.",
+            "reason",
+            surroundings.strangersDropped
         )
         counters(
             "ringline_socketio_packets_refused_total",

@@ -12,12 +12,16 @@ final class ConnectionAllowance: Sendable {
     /// Sockets at the moment, of all loops.
     var count: Int { taken.load(ordering: .relaxed) }
 
-    /// Whether there may be one more, which then counts.
-    func take() -> Bool {
-        guard taken.wrappingAdd(1, ordering: .relaxed).newValue > limit.load(ordering: .relaxed) else { return true }
+    /// Whether there may be one more, which then counts; `leaving` are on their way out.
+    func take(besides leaving: Int) -> Bool {
+        let most = limit.load(ordering: .relaxed) + leaving
+        guard taken.wrappingAdd(1, ordering: .relaxed).newValue > most else { return true }
         giveBack()
         return false
     }
+
+    /// Whether there may not be one more.
+    func isUsedUp(besides leaving: Int) -> Bool { count >= limit.load(ordering: .relaxed) + leaving }
 
     func giveBack() { taken.wrappingSubtract(1, ordering: .relaxed) }
 }

@@ -95,6 +95,12 @@ struct Connection {
     var isWatched = false
     /// Whether the connection must not serve another request.
     var isLastRequest = false
+    /// Whether nobody has vouched for it yet, so that it may have to make room for another.
+    var isNewcomer = false
+    /// Whether it had to make room, and is not quite gone.
+    var isLeaving = false
+    /// Whether its peer is a proxy that says in `X-Forwarded-For` for whom it asks.
+    var isProxy = false
     /// Ours or the peer's; 0 for none.
     var closeCode: UInt16 = 0
     var peer = PeerAddress()

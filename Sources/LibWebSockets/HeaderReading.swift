@@ -125,6 +125,17 @@ extension RequestHead {
         for name in names {
             if let value = headers.named(name) { kept.append((name, value)) }
         }
+        share = AddressShare(row.peer)
+    }
+
+    /// Behind trusted proxies: the last address of `X-Forwarded-For` that is not one of theirs, for what stands before it
+    /// anybody may have written.
+    mutating func takeForwarded(_ headers: HeaderReader, trusting proxies: [AddressRange]) {
+        for text in Self.list(headers.value(WSI_TOKEN_X_FORWARDED_FOR)).reversed() {
+            guard let address = PeerAddress(text) else { return }
+            share = AddressShare(address)
+            guard proxies.contains(where: { $0.contains(address) }) else { return }
+        }
     }
 
     /// The elements of a comma-separated list, without blanks around them.

@@ -2,9 +2,9 @@ internal import CLibwebsockets
 internal import Glibc
 
 /// The peer's address as accepted, in 16 bytes; IPv4 in its mapped form.
-struct PeerAddress {
-    private var high: UInt64 = 0
-    private var low: UInt64 = 0
+struct PeerAddress: Hashable {
+    private(set) var high: UInt64 = 0
+    private(set) var low: UInt64 = 0
 
     init() {}
 
@@ -24,10 +24,24 @@ struct PeerAddress {
         }
     }
 
+    /// `203.0.113.7`, `2001:db8::1` or `::ffff:203.0.113.7` (`inet_pton`); nil for anything else.
+    init?(_ text: String) {
+        var bytes = (UInt64(0), UInt64(0))
+        let isIPv4 = !text.contains(":")
+        if isIPv4 { bytes.1 = UInt64(UInt32(0xFFFF_0000).littleEndian) }
+        let isRead = withUnsafeMutableBytes(of: &bytes) { raw in
+            inet_pton(isIPv4 ? AF_INET : AF_INET6, text, raw.baseAddress.map { isIPv4 ? $0 + 12 : $0 }) == 1
+        }
+        guard isRead else { return nil }
+        (high, low) = bytes
+    }
+
+    var isIPv4: Bool { high == 0 && UInt32(truncatingIfNeeded: low) == UInt32(0xFFFF_0000).littleEndian }
+
     /// `203.0.113.7` or `2001:db8::1` (`inet_ntop`).
     var text: String {
         var bytes = (high, low)
-        let isMapped = high == 0 && UInt32(truncatingIfNeeded: low) == UInt32(0xFFFF_0000).littleEndian
+        let isMapped = isIPv4
         return String(unsafeUninitializedCapacity: Int(INET6_ADDRSTRLEN)) { buffer in
             buffer.withMemoryRebound(to: CChar.self) { text in
                 withUnsafeBytes(of: &bytes) { raw in

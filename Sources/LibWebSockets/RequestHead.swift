@@ -24,6 +24,8 @@ public struct RequestHead: Sendable {
     public var listener: Int
     /// The peer's address in numbers, without the port; an IPv4 peer of a dual-stack listener in IPv4 form.
     public var peerAddress: String
+    /// Whom it counts for before it is known who asks: the peer's address, or what a trusted proxy says of it.
+    public var share: AddressShare
     /// The headers kept besides, lower-case names.
     var kept: [(name: String, value: String)]
 
@@ -66,6 +68,7 @@ public struct RequestHead: Sendable {
         self.isTLS = isTLS
         self.listener = listener
         self.peerAddress = peerAddress
+        share = AddressShare(PeerAddress(peerAddress) ?? PeerAddress())
         kept = headers
     }
 }

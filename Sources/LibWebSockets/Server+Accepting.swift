@@ -47,6 +47,8 @@ extension Server {
         guard let listener = listeners.first(where: { $0.watch == handle }) else { return }
         let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         for _ in 0..<64 {
+            // Those that make room are gone when this turn is over, and then the rest of who waits is let in.
+            if leaving >= Self.mostLeaving, isFull(besides: 0) { return }
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let descriptor = withUnsafeMutablePointer(to: &storage) { storage in
@@ -59,7 +61,8 @@ extension Server {
                 if errno == EMFILE || errno == ENFILE { refuseOne(on: listener) }
                 return
             }
-            guard table.count < maxConnections, allowance?.take() ?? true else {
+            if isFull(besides: leaving) { dropNewcomer(for: .connections) }
+            guard table.count - leaving < maxConnections, allowance?.take(besides: leaving) ?? true else {
                 Glibc.close(descriptor)
                 continue
             }
@@ -82,10 +85,13 @@ extension Server {
             return
         }
         table[slot].wsi = wsi
+        if listener.id == 0 { welcome(slot, id) }
     }
 
     /// A connection is gone, and there is room for another.
     func forget(_ slot: Int) {
+        vouch(slot)
+        if table[slot].isLeaving { leaving -= 1 }
         table.remove(slot)
         allowance?.giveBack()
     }

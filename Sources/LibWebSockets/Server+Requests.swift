@@ -24,7 +24,7 @@ extension Server {
         if table[slot].isWatched { unwatch(slot) }
         guard !table[slot].isLastRequest else { return -1 }
         let headers = HeaderReader(wsi: wsi)
-        guard let head = RequestHead(headers, row: table[slot], keeping: configuration.keptHeaders) else {
+        guard let head = readHead(headers, slot) else {
             return refuse(wsi, slot, .problem(400, code: "bad_request", message: "no path"), length: 0)
         }
         let version = headers.value(WSI_TOKEN_HTTP) ?? ""

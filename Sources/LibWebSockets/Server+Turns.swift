@@ -48,7 +48,8 @@ extension Server {
             guard let slot = table.slot(of: id), table[slot].phase == .closing else { continue }
             cut(slot)
         }
-        if bodyDeadlines.isEmpty, responseDeadlines.isEmpty, closeDeadlines.isEmpty {
+        dropLateNewcomers(at: now)
+        if bodyDeadlines.isEmpty, responseDeadlines.isEmpty, closeDeadlines.isEmpty, !areNewcomersMany {
             uv_timer_stop(handles.deadlineTimer)
         }
     }

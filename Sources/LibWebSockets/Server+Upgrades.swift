@@ -12,7 +12,7 @@ extension Server {
         let headers = HeaderReader(wsi: wsi)
         let offered = name.map { String(cString: $0.assumingMemoryBound(to: CChar.self)) } ?? ""
         guard table[slot].phase == .http, !table[slot].isLastRequest,
-            let head = RequestHead(headers, row: table[slot], keeping: configuration.keptHeaders)
+            let head = readHead(headers, slot)
         else { return -1 }
         if let name, offered.lowercased() == "h2c" {
             // RFC 9110, section 7.8: an upgrade that is not wanted is ignored; Java's client offers this one with every
@@ -28,6 +28,7 @@ extension Server {
         case .refuse(let response): return refuse(wsi, response)
         case .accept(let subprotocol):
             table[slot].phase = .admitted
+            vouch(slot)
             chosenSubprotocol = .some(subprotocol)
         case .acceptThenClose(let code, let reason, let subprotocol):
             table[slot].phase = .admittedToClose
@@ -36,6 +37,13 @@ extension Server {
             chosenSubprotocol = .some(subprotocol)
         }
         return 0
+    }
+
+    /// Copies what is needed of a request or upgrade.
+    func readHead(_ headers: HeaderReader, _ slot: Int) -> RequestHead? {
+        var head = RequestHead(headers, row: table[slot], keeping: configuration.keptHeaders)
+        if table[slot].isProxy { head?.takeForwarded(headers, trusting: configuration.trustedProxies) }
+        return head
     }
 
     private func refusal(of head: RequestHead, _ headers: HeaderReader, upgradeTo name: String) -> HTTPResponse? {

@@ -34,6 +34,12 @@ public final class Server: @unchecked Sendable {
     var maxConnections = 0
     /// What the loops may have together, if there are several.
     let allowance: ConnectionAllowance?
+    /// Those that nobody has vouched for.
+    var newcomers = Newcomers<ConnectionID>()
+    /// How many that had to make room are not quite gone.
+    var leaving = 0
+    /// How many had to make room, on all loops.
+    public let dropped: DroppedNewcomers
     /// What they take each other's TLS sessions up with, if there are several.
     let ticketKeys: TicketKeys?
     /// Where handshakes find a certificate that came after the one of the configuration.
@@ -70,7 +76,8 @@ public final class Server: @unchecked Sendable {
             delegate,
             loop: 0,
             allowance: areSeveral ? ConnectionAllowance() : nil,
-            ticketKeys: areSeveral ? TicketKeys() : nil
+            ticketKeys: areSeveral ? TicketKeys() : nil,
+            dropped: DroppedNewcomers()
         )
     }
 
@@ -91,7 +98,14 @@ public final class Server: @unchecked Sendable {
         precondition(first.loop == 0 && (1..<first.configuration.loops).contains(loop), "a loop that was announced")
         var configuration = first.configuration
         configuration.port = first.port
-        try self.init(configuration, delegate, loop: loop, allowance: first.allowance, ticketKeys: first.ticketKeys)
+        try self.init(
+            configuration,
+            delegate,
+            loop: loop,
+            allowance: first.allowance,
+            ticketKeys: first.ticketKeys,
+            dropped: first.dropped
+        )
     }
 
     private init(
@@ -99,13 +113,15 @@ public final class Server: @unchecked Sendable {
         _ delegate: any ServerDelegate,
         loop: Int,
         allowance: ConnectionAllowance?,
-        ticketKeys: TicketKeys?
+        ticketKeys: TicketKeys?,
+        dropped: DroppedNewcomers
     ) throws(ServerError) {
         self.configuration = configuration
         self.delegate = delegate
         self.loop = loop
         self.allowance = allowance
         self.ticketKeys = ticketKeys
+        self.dropped = dropped
         table = ConnectionTable(loop: loop)
         bodyDeadlines = DeadlineQueue(seconds: configuration.bodyTimeoutSeconds)
         responseDeadlines = DeadlineQueue(seconds: configuration.responseTimeoutSeconds)

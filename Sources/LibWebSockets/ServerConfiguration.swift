@@ -51,7 +51,7 @@ public struct ServerConfiguration: Sendable {
     public var maxConnections: Int?
     /// Requests whose headers are being read at once, each holding ``maxHeaderBytes``.
     ///
-    /// Default 4,096.
+    /// Half of them are for connections that nobody has vouched for, see ``Server/vouch(for:)``. Default 4,096.
     public var maxHandshakes = 4_096
     /// The read buffer of each connection, in bytes: what one `recv` takes, and most of what an idle session costs.
     ///
@@ -78,6 +78,12 @@ public struct ServerConfiguration: Sendable {
     ///
     /// Default 5.
     public var closeTimeoutSeconds = 5
+
+    /// Proxies that are believed in `X-Forwarded-For`: each of their connections has a share of its own, and of a request
+    /// that has been read the client's address counts.
+    ///
+    /// Default none.
+    public var trustedProxies: [AddressRange] = []
 
     /// Request headers besides the usual ones that ``RequestHead/header(named:)`` can answer, lower case.
     public var keptHeaders = [

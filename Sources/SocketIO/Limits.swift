@@ -10,7 +10,13 @@ public enum SocketIOLimits {
     /// How long an upgrade to WebSocket may take: Engine.IO's own `upgradeTimeout`.
     public static let upgradeMilliseconds = 10_000
     /// Sessions that have not said yet who they are: each costs some hundred bytes, and nobody vouches for them.
+    ///
+    /// One more takes the place of the oldest of the address that has the most.
     public static let strangers = 4_096
+    /// How long one of them may take to say who it is when half of the places are taken, in milliseconds.
+    public static let hurriedConnectMilliseconds = 10_000
+    /// Sessions of one user whose token is known, and that have not sent CONNECT: as many as may be joined.
+    public static let unjoined = 16
     /// What a client may be sent before it has joined, in bytes: it has been sent some 150 by then, and has no reason to leave
     /// answers unread.
     public static let bytesBeforeJoining = 4_096

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallCore
+import LibWebSockets
 import Switchboard
 import Testing
 
@@ -81,7 +82,7 @@ struct ServeSettingsTests {
         let settings = try settings([
             "admin-listen": "none", "data": ":memory:", "ring-timeout": "20", "probe-timeout": "0.5",
             "disconnect-grace": "3", "busy-policy": "busy", "apns-environment": "sandbox", "max-connections": "7",
-            "loops": "4",
+            "loops": "4", "trusted-proxy": "10.0.0.0/8, ::1",
             "stun-url": "stun:a:1,stun:b:2", "jwt-require-expiry": "false", "log-format": "json", "allow-origin": "*",
         ])
         #expect(settings.admin == nil && settings.isInMemory && !settings.jwtRequireExpiry && settings.logsJSON)
@@ -93,6 +94,7 @@ struct ServeSettingsTests {
         #expect(settings.policy.apnsEnvironment == .sandbox)
         #expect(settings.policy.iceServers == Array(#"[{"urls":["stun:a:1","stun:b:2"]}]"#.utf8))
         #expect(settings.maxConnections == 7)
+        #expect(settings.trustedProxies == [AddressRange("10.0.0.0/8"), AddressRange("::1")].compactMap { $0 })
         #expect(settings.allowedOrigins == ["*"])
     }
 
@@ -139,7 +141,7 @@ struct ServeSettingsTests {
         arguments: [
             "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
             "caller-name", "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url",
-            "turn-ttl",
+            "turn-ttl", "trusted-proxy",
             "log-level", "log-format",
         ]
     )

@@ -11,6 +11,7 @@ final class ConnectLimit: Sendable {
         var buckets: [UserID: TokenBucket] = [:]
         var prunedAt = Moment(milliseconds: 0)
         var refused: UInt64 = 0
+        var unjoined: UInt64 = 0
     }
 
     /// How often full buckets are forgotten.
@@ -23,6 +24,12 @@ final class ConnectLimit: Sendable {
 
     /// How many connects were refused.
     var refused: UInt64 { state.withLock { $0.refused } }
+
+    /// How many Socket.IO sessions were refused beside too many of their user's that had not joined.
+    var unjoined: UInt64 { state.withLock { $0.unjoined } }
+
+    /// Counts one of those.
+    func noteUnjoined() { state.withLock { $0.unjoined += 1 } }
 
     /// Counts a connect; why it is refused, or `nil`.
     ///

@@ -45,9 +45,14 @@ extension Doorkeeper {
         )
     }
 
-    /// No further Socket.IO session.
-    func unavailable(isDraining: Bool, for origin: String?) -> HTTPResponse {
-        response(to: WireError(isDraining ? .draining : .rateLimited, "no further sessions just now"), for: origin)
+    /// Why there is no further Socket.IO session, if it has `unjoined` beside it; `nil` = it may begin.
+    func refusal(whenDraining isDraining: Bool, unjoined: Int, for origin: String?) -> HTTPResponse? {
+        if isDraining { return response(to: WireError(.draining, "no further sessions just now"), for: origin) }
+        guard unjoined >= SocketIOLimits.unjoined else { return nil }
+        connects.noteUnjoined()
+        var error = WireError(.rateLimited, "at most \(SocketIOLimits.unjoined) sessions that have not sent CONNECT")
+        error.retryAfterSeconds = 1
+        return response(to: error, for: origin)
     }
 
     static func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {

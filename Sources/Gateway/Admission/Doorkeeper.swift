@@ -69,7 +69,7 @@ struct Doorkeeper: Sendable {
 
     /// Why a new Socket.IO session is refused; `nil` = it may begin.
     func connectRefusal(of knock: EngineKnock) -> WireError? {
-        guard case .new(_, _, let who?, _) = knock else { return nil }
+        guard case .new(let beginning) = knock, let who = beginning.who else { return nil }
         return connects.refusal(of: who, at: now)
     }
 

@@ -9,7 +9,17 @@ enum EngineKnock: Sendable {
     /// It belongs to a session, it says.
     case known(sid: String)
     /// It is to begin one.
-    case new(EngineVersion, SocketSession.Credential, Who?, DeviceID?)
+    case new(Beginning)
+
+    /// A session that is to begin.
+    struct Beginning: Sendable {
+        let version: EngineVersion
+        let credential: SocketSession.Credential
+        let who: Who?
+        let device: DeviceID?
+        /// Whom it counts for as long as nobody knows who it is.
+        let share: AddressShare
+    }
 }
 
 extension Doorkeeper {
@@ -27,7 +37,9 @@ extension Doorkeeper {
         if let sid = head.parameter("sid") { return .known(sid: sid) }
         guard head.method == "GET" else { throw .badHandshakeMethod }
         guard let (credential, who, device) = credential(head) else { throw .badRequest }
-        return .new(version, credential, who, device)
+        return .new(
+            .init(version: version, credential: credential, who: who, device: device, share: head.share)
+        )
     }
 
     /// What a handshake says of who it is; `nil` when it names a device that cannot be.

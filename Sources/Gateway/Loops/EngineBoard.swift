@@ -1,5 +1,7 @@
+import CallCore
 import LibWebSockets
 import SocketIO
+import Switchboard
 import Threads
 
 /// What the other loops must know of the Socket.IO sessions, which are the owner's, to answer an upgrade with the right status.
@@ -9,7 +11,8 @@ final class EngineBoard: Sendable {
     private struct State {
         /// Whether it has a WebSocket already, of each session.
         var sessions: [String: Bool] = [:]
-        var strangers = 0
+        /// How many of each user's have not joined.
+        var unjoined: [UserID: Int] = [:]
         var isDraining = false
     }
 
@@ -22,11 +25,9 @@ final class EngineBoard: Sendable {
             case .known(let sid):
                 guard let hasSocket = state.sessions[sid] else { return door.response(to: .sessionUnknown, for: nil) }
                 return hasSocket ? door.response(to: .badRequest, for: nil) : nil
-            case .new(_, .valid, _, _):
-                return state.isDraining ? door.unavailable(isDraining: true, for: nil) : nil
-            case .new:
-                guard state.isDraining || state.strangers >= SocketIOLimits.strangers else { return nil }
-                return door.unavailable(isDraining: state.isDraining, for: nil)
+            case .new(let beginning):
+                let unjoined = beginning.who.map { state.unjoined[$0.user] ?? 0 } ?? 0
+                return door.refusal(whenDraining: state.isDraining, unjoined: unjoined, for: nil)
             }
         }
     }
@@ -35,6 +36,6 @@ final class EngineBoard: Sendable {
 
     func note(_ sid: String, hasSocket: Bool) { state.withLock { $0.sessions[sid] = hasSocket } }
     func remove(_ sid: String) { state.withLock { $0.sessions[sid] = nil } }
-    func note(strangers: Int) { state.withLock { $0.strangers = strangers } }
+    func note(unjoined count: Int, of user: UserID) { state.withLock { $0.unjoined[user] = count == 0 ? nil : count } }
     func drain() { state.withLock { $0.isDraining = true } }
 }

@@ -86,6 +86,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
         case .close(let connection, let code, let reason, let discardingQueue):
             server.close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
         case .respond(let exchange, let response): server.respond(exchange, with: response)
+        case .vouch(let exchange): server.vouch(for: exchange)
         case .stopListening: server.stopListening()
         case .count: tell(.counted(server.connectionCount))
         case .serve(let certificate): server.serve(certificate)

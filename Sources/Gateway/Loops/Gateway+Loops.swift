@@ -108,6 +108,15 @@ extension Gateway {
         }
     }
 
+    /// It is known who asks.
+    func vouch(for exchange: ExchangeID) {
+        if exchange.loop == 0 {
+            server?.vouch(for: exchange)
+        } else {
+            links[exchange.loop - 1].order(.vouch(exchange))
+        }
+    }
+
     /// What this turn has for the further loops goes there.
     func flushLinks() {
         for link in links { link.flush() }

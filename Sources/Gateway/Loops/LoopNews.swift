@@ -22,6 +22,7 @@ enum LoopOrder: Sendable {
     case ping(ConnectionID, UInt64)
     case close(ConnectionID, code: UInt16, reason: String, discardingQueue: Bool)
     case respond(ExchangeID, HTTPResponse)
+    case vouch(ExchangeID)
     case stopListening
     case count
     case serve(ServerCertificate)

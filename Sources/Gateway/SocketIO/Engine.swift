@@ -14,6 +14,10 @@ final class Engine {
     let device: DeviceID?
     /// Whose token was verified last.
     var who: Who?
+    /// Among whose sessions it counts until it joins; `nil` among the strangers of `share`.
+    let guarantor: UserID?
+    /// Where it comes from.
+    let share: AddressShare
     /// Its WebSocket, once it has one.
     var connection: ConnectionID? {
         didSet { board?.note(session.sid, hasSocket: connection != nil) }
@@ -26,12 +30,22 @@ final class Engine {
     var place: Places.Key?
     var needsTurn = false
 
-    init(session: SocketSession, id: SessionID, who: Who?, device: DeviceID?) {
+    init(session: SocketSession, id: SessionID, _ beginning: EngineKnock.Beginning) {
         self.session = session
         self.id = id
-        self.who = who
-        self.device = device
+        who = beginning.who
+        device = beginning.device
+        guarantor = beginning.who?.user
+        share = beginning.share
     }
+}
+
+/// Why a session of which nobody knew who it was had to go.
+enum DroppedStrangers: String, CaseIterable {
+    /// There was no place for another one.
+    case crowded = "socketio"
+    /// Places were short, and it took too long.
+    case late = "socketio_slow"
 }
 
 /// Every Engine.IO session, by all that leads to it.
@@ -53,7 +67,7 @@ struct EngineTable {
 
     enum AdmittedSocket {
         case upgrade(Engine)
-        case new(EngineVersion, SocketSession.Credential, Who?, DeviceID?)
+        case new(EngineKnock.Beginning)
     }
 
     /// How often a session's deadlines are looked at.
@@ -68,9 +82,42 @@ struct EngineTable {
     /// Whether a session may be one of these.
     static func mayHold(_ id: SessionID) -> Bool { id.rawValue & 1 << 31 != 0 }
 
-    /// How many have not said who they are.
-    var strangers: Int { bySID.count - joined }
-    private var joined = 0
+    /// Those that have not said who they are.
+    private var strangers = Newcomers<SessionID>()
+    /// How many of each user's have a good token and have not joined.
+    private(set) var unjoined: [UserID: Int] = [:]
+
+    /// Who has to go when there is one too many.
+    var strangerTooMany: Engine? {
+        strangers.count > SocketIOLimits.strangers ? strangers.first.flatMap { byID[$0] } : nil
+    }
+
+    /// Who has taken too long to say who it is, when many have not.
+    func lateStranger(at now: Moment) -> Engine? {
+        guard strangers.count > SocketIOLimits.strangers / 2 else { return nil }
+        let since = now.milliseconds - Int64(SocketIOLimits.hurriedConnectMilliseconds)
+        return strangers.oldest(since: UInt64(clamping: since)).flatMap { byID[$0] }
+    }
+
+    /// It has not joined yet.
+    private mutating func wait(_ engine: Engine, at now: Moment) {
+        if let user = engine.guarantor {
+            count(user, 1)
+        } else {
+            strangers.insert(engine.id, of: engine.share, at: UInt64(clamping: now.milliseconds))
+        }
+    }
+
+    /// It has joined, or is gone.
+    private mutating func waitNoMore(_ engine: Engine) {
+        if let user = engine.guarantor { count(user, -1) } else { strangers.remove(engine.id) }
+    }
+
+    private mutating func count(_ user: UserID, _ more: Int) {
+        let count = (unjoined[user] ?? 0) + more
+        unjoined[user] = count == 0 ? nil : count
+        board?.note(unjoined: count, of: user)
+    }
 
     mutating func insert(_ engine: Engine, at now: Moment) {
         bySID[engine.session.sid] = engine
@@ -78,26 +125,24 @@ struct EngineTable {
         if let board {
             engine.board = board
             board.note(engine.session.sid, hasSocket: engine.connection != nil)
-            board.note(strangers: strangers)
         }
+        wait(engine, at: now)
         checks.append((now + Self.checkEvery, engine.session.sid))
     }
 
     mutating func join(_ engine: Engine) {
         engine.isJoined = true
-        joined += 1
-        board?.note(strangers: strangers)
+        waitNoMore(engine)
     }
 
     mutating func remove(_ engine: Engine) {
         guard bySID.removeValue(forKey: engine.session.sid) != nil else { return }
         byID[engine.id] = nil
         if let connection = engine.connection { byConnection[connection] = nil }
-        if engine.isJoined { joined -= 1 }
+        if !engine.isJoined { waitNoMore(engine) }
         if let board {
             engine.board = nil
             board.remove(engine.session.sid)
-            board.note(strangers: strangers)
         }
     }
 

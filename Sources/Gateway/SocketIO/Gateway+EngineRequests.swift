@@ -15,13 +15,16 @@ extension Gateway {
                 refuse(exchange, .sessionUnknown)
                 return
             }
+            if engine.isJoined { vouch(for: exchange) }
             hand(body, exchange, to: engine)
-        case .new(let version, let credential, let who, let device):
-            guard mayBegin(credential) else {
-                respond(exchange, with: unavailable(for: origins.removeValue(forKey: exchange)))
+        case .new(let beginning):
+            if let refusal = refusal(of: beginning, for: origins[exchange]) {
+                origins[exchange] = nil
+                respond(exchange, with: refusal)
                 return
             }
-            let engine = makeEngine(version, isSocket: false, credential, who, device)
+            if beginning.who != nil { vouch(for: exchange) }
+            let engine = makeEngine(beginning, isSocket: false)
             handle(.began, engine)
             hand(nil, exchange, to: engine)
         }
@@ -36,15 +39,9 @@ extension Gateway {
         }
     }
 
-    /// Whether one session more is too many: of clients that have not said who they are there may be some only.
-    private func mayBegin(_ credential: SocketSession.Credential) -> Bool {
-        if isDraining { return false }
-        if case .valid = credential { return true }
-        return engines.strangers < SocketIOLimits.strangers
-    }
-
-    private func unavailable(for origin: String?) -> HTTPResponse {
-        door.unavailable(isDraining: isDraining, for: origin)
+    private func refusal(of beginning: EngineKnock.Beginning, for origin: String?) -> HTTPResponse? {
+        let unjoined = beginning.who.map { engines.unjoined[$0.user] ?? 0 } ?? 0
+        return door.refusal(whenDraining: isDraining, unjoined: unjoined, for: origin)
     }
 
     /// Answers one of Engine.IO's requests.
@@ -70,9 +67,9 @@ extension Gateway {
             guard let engine = engines.bySID[sid] else { return .refuse(door.response(to: .sessionUnknown, for: nil)) }
             guard engine.connection == nil else { return .refuse(door.response(to: .badRequest, for: nil)) }
             engines.admitted[connection] = .upgrade(engine)
-        case .new(let version, let credential, let who, let device):
-            guard mayBegin(credential) else { return .refuse(unavailable(for: nil)) }
-            engines.admitted[connection] = .new(version, credential, who, device)
+        case .new(let beginning):
+            if let refusal = refusal(of: beginning, for: nil) { return .refuse(refusal) }
+            engines.admitted[connection] = .new(beginning)
         }
         return .accept(subprotocol: nil)
     }
@@ -89,8 +86,8 @@ extension Gateway {
             }
             engine = polling
             attach(connection, to: engine)
-        case .new(let version, let credential, let who, let device):
-            engine = makeEngine(version, isSocket: true, credential, who, device)
+        case .new(let beginning):
+            engine = makeEngine(beginning, isSocket: true)
             attach(connection, to: engine)
             handle(.began, engine)
         }

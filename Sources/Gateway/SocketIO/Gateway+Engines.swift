@@ -99,6 +99,7 @@ extension Gateway {
 
     /// Looks at the deadlines that may have come.
     func checkEngines() {
+        while let engine = engines.lateStranger(at: now) { drop(engine, .late) }
         for engine in engines.due(at: now) { handle(.deadlineReached, engine) }
     }
 
@@ -111,24 +112,25 @@ extension Gateway {
 
     // MARK: New ones
 
-    func makeEngine(
-        _ version: EngineVersion,
-        isSocket: Bool,
-        _ credential: SocketSession.Credential,
-        _ who: Who?,
-        _ device: DeviceID?
-    ) -> Engine {
+    /// Makes a session; of those that have not said who they are, one that is too many takes the place of another.
+    func makeEngine(_ beginning: EngineKnock.Beginning, isSocket: Bool) -> Engine {
         let session = SocketSession(
             names: (Self.name(bytes: 15), Self.name(bytes: 15), "s" + Self.name(bytes: 6)),
-            version: version,
+            version: beginning.version,
             isSocket: isSocket,
-            credential: credential,
+            credential: beginning.credential,
             trustsRegister: configuration.trustsRegister,
             at: now
         )
-        let engine = Engine(session: session, id: engines.makeID(), who: who, device: device)
+        let engine = Engine(session: session, id: engines.makeID(), beginning)
         engines.insert(engine, at: now)
+        if let other = engines.strangerTooMany { drop(other, .crowded) }
         return engine
+    }
+
+    private func drop(_ stranger: Engine, _ reason: DroppedStrangers) {
+        strangersDropped[reason, default: 0] += 1
+        handle(.dismissed(code: 4401, reason: "nobody knows who this is"), stranger)
     }
 
     /// A name that nobody guesses, in the letters that go into addresses.

@@ -38,6 +38,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("socketio-trust-register")) var socketioTrustRegister: String?
     @Flag(help: "Short for --socketio-trust-register true.") var trustRegister = false
     @Option(help: Self.help("max-connections")) var maxConnections: String?
+    @Option(parsing: .singleValue, help: Self.help("trusted-proxy")) var trustedProxy: [String] = []
     @Option(help: Self.help("connects-per-minute")) var connectsPerMinute: String?
     @Option(help: Self.help("kept-bytes-per-day")) var keptBytesPerDay: String?
     @Option(help: Self.help("loops")) var loops: String?
@@ -70,6 +71,7 @@ struct ServeOptions: ParsableArguments {
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         flags["allow-origin"] = allowOrigin
+        flags["trusted-proxy"] = trustedProxy
         flags["stun-url"] = stunUrl
         flags["turn-url"] = turnUrl
         return flags

@@ -121,6 +121,7 @@ struct Launch {
         configuration.trustsRegister = settings.trustsRegister
         configuration.server.subprotocols = ["ringline.v1"]
         configuration.server.maxConnections = settings.maxConnections
+        configuration.server.trustedProxies = settings.trustedProxies
         configuration.server.loops = settings.loops
         // A long poll waits for 30 s at most.
         configuration.server.responseTimeoutSeconds = 45

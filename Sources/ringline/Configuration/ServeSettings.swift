@@ -24,6 +24,7 @@ struct ServeSettings {
     let allowedOrigins: Set<String>
     let trustsRegister: Bool
     let maxConnections: Int?
+    let trustedProxies: [AddressRange]
     let loops: Int
     let policy: Policy
     let logLevel: String
@@ -70,6 +71,7 @@ struct ServeSettings {
         allowedOrigins = Set(try source.values("allow-origin"))
         trustsRegister = try source.flag("socketio-trust-register")
         maxConnections = try Self.count("max-connections", source)
+        trustedProxies = try Self.proxies(source)
         loops = try Self.loops(source)
         logLevel = try source.choice(
             "log-level",
@@ -151,6 +153,18 @@ struct ServeSettings {
         case (let certificate?, let key?): return .init(certificatePath: certificate, keyPath: key)
         default: throw Complaint("--tls-cert and --tls-key must be given together")
         }
+    }
+
+    private static func proxies(_ source: SettingsSource) throws(Complaint) -> [AddressRange] {
+        var ranges: [AddressRange] = []
+        for text in try source.values("trusted-proxy") {
+            guard let range = AddressRange(text) else {
+                let wanted = "an address or a block of them, as 10.0.0.0/8"
+                throw Complaint("\(source.origin(of: "trusted-proxy")): must be \(wanted), not '\(text)'")
+            }
+            ranges.append(range)
+        }
+        return ranges
     }
 
     private static func loops(_ source: SettingsSource) throws(Complaint) -> Int {

@@ -199,6 +199,13 @@ struct Setting: Sendable {
             meaning: "Sockets at a time; without it as many as descriptors allow."
         ),
         Setting(
+            name: "trusted-proxy",
+            placeholder: "ADDRESS[/BITS]",
+            fallback: nil,
+            meaning: "A proxy, or a block of them, whose X-Forwarded-For is believed.",
+            isRepeatable: true
+        ),
+        Setting(
             name: "connects-per-minute",
             placeholder: "COUNT",
             fallback: "60",

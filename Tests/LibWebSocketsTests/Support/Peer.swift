@@ -29,8 +29,8 @@ final class Peer {
     let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// Connects on loopback; `receiveBuffer` is SO_RCVBUF, for a slow reader.
-    init(port: Int, receiveBuffer: Int32? = nil, timeoutSeconds: Int = 5) {
+    /// Connects on loopback, from 127.0.0.`from`; `receiveBuffer` is SO_RCVBUF, for a slow reader.
+    init(port: Int, receiveBuffer: Int32? = nil, timeoutSeconds: Int = 5, from last: UInt32 = 1) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
@@ -39,11 +39,20 @@ final class Peer {
         }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0000 + last).bigEndian
+        use(&address, bind)
         address.sin_port = in_port_t(port).bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        use(&address, connect)
+    }
+
+    private func use(
+        _ address: inout sockaddr_in,
+        _ function: (Int32, UnsafePointer<sockaddr>?, socklen_t) -> Int32
+    ) {
         withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                _ = connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                _ = function(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
     }

@@ -1,0 +1,55 @@
+internal import Glibc
+
+/// Whom a connection is counted for while nobody knows who it is: an IPv4 address, or an IPv6 network of 64 bits, which is
+/// what one subscriber has.
+public struct AddressShare: Hashable, Sendable {
+    private let high: UInt64
+    private let low: UInt64
+
+    init(_ address: PeerAddress) {
+        high = address.high
+        low = address.isIPv4 ? address.low : 0
+    }
+
+    /// A share that no other connection has: for one of a proxy, behind which anybody may be.
+    init(alone connection: ConnectionID) {
+        // No peer has a multicast address.
+        high = .max
+        low = connection.rawValue
+    }
+}
+
+/// An address, or a block of them: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`.
+public struct AddressRange: Hashable, Sendable {
+    private let address: PeerAddress
+    private let maskHigh: UInt64
+    private let maskLow: UInt64
+
+    /// `nil` if it is neither an address nor a block.
+    public init?(_ text: String) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let first = parts.first, let address = PeerAddress(String(first)) else { return nil }
+        let most = address.isIPv4 ? 32 : 128
+        var bits = most
+        if parts.count == 2 {
+            let digits = parts[1].utf8
+            guard (1...3).contains(digits.count), digits.allSatisfy({ (48...57).contains($0) }),
+                let asked = Int(parts[1]), asked <= most
+            else { return nil }
+            bits = asked
+        }
+        if address.isIPv4 { bits += 96 }
+        maskHigh = Self.mask(min(bits, 64))
+        maskLow = Self.mask(max(0, bits - 64))
+        self.address = address
+    }
+
+    func contains(_ other: PeerAddress) -> Bool {
+        (address.high ^ other.high) & maskHigh == 0 && (address.low ^ other.low) & maskLow == 0
+    }
+
+    /// The first `bits` of eight bytes as they lie in memory.
+    private static func mask(_ bits: Int) -> UInt64 {
+        (bits == 0 ? 0 : UInt64.max << UInt64(64 - bits)).bigEndian
+    }
+}

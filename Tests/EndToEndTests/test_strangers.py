@@ -1,0 +1,184 @@
+"""Those of whom nobody knows who they are: what they may take, and that nobody else is kept out by it.
+
+Strangers come from several loopback addresses; whoever is honest from another one, or from the same.
+"""
+
+import contextlib
+import json
+import resource
+import socket
+import time
+
+import httpx
+import pytest
+from raw_socket import TEXT, RawSocket
+from test_admin import eventually
+from test_monitoring import sample
+from test_raw_bytes import request
+from test_socketio import get, opened, post
+
+HALF = b"GET /ws HTTP/1.1\r\nHost: x\r\nUpg"
+
+
+@contextlib.contextmanager
+def crowd(port: int, count: int, addresses: list[str], text: bytes = HALF):
+    """Connections that have said this and go on no further."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    sockets = []
+    try:
+        for number in range(count):
+            one = socket.socket()
+            sockets.append(one)
+            one.settimeout(20)
+            one.bind((addresses[number % len(addresses)], 0))
+            one.connect(("127.0.0.1", port))
+            # The server may have ended it already.
+            with contextlib.suppress(OSError):
+                one.sendall(text)
+        yield sockets
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def honest(port: int, address: str) -> float:
+    """How long a request takes that says all at once."""
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0)) as one:
+        one.sendall(request("GET", "/api/calls"))
+        assert one.recv(65536).startswith(b"HTTP/1.1 401 ")
+    return time.monotonic() - began
+
+
+def dropped(server, reason: str) -> float:
+    return sample(server, "ringline_strangers_dropped_total", reason=reason)
+
+
+# Half requests, and sockets
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2"], [f"127.0.0.{last}" for last in range(2, 12)]])
+def test_twelve_thousand_half_requests_keep_nobody_out(world, addresses):
+    """One who came after them waited 8 to 11 s for a place."""
+    phone = world.phone("11")
+    with crowd(world.server.port, 12_000, addresses):
+        for address in ("127.0.0.1", "127.0.0.2", "127.0.0.99"):
+            assert honest(world.server.port, address) < 5
+        assert phone.fence() == [], "a session that stands is left alone"
+        assert sum(dropped(world.server, reason) for reason in ("handshakes", "slow")) > 8_000
+        assert sample(world.server, "ringline_connections") < 4_000
+
+
+def test_a_slow_stranger_of_another_address_is_left_alone(world):
+    with socket.create_connection(
+        ("127.0.0.1", world.server.port), timeout=20, source_address=("127.0.0.3", 0)
+    ) as slow:
+        slow.sendall(b"GET /api/calls HT")
+        with crowd(world.server.port, 4_000, ["127.0.0.2"]):
+            slow.sendall(b"TP/1.1\r\nHost: x\r\n\r\n")
+            assert slow.recv(65536).startswith(b"HTTP/1.1 401 ")
+
+
+def test_sockets_that_nobody_knows_are_given_to_those_who_come(make_server, make_world):
+    world = make_world(make_server("--max-connections", 20))
+    phones = [world.phone(f"u{number}") for number in range(5)]
+    client = httpx.Client(
+        base_url=world.server.url, trust_env=False, headers={"Authorization": f"Bearer {world.token()}"}
+    )
+    assert client.get("/api/calls").status_code == 200
+    with crowd(world.server.port, 100, ["127.0.0.2"], b""):
+        assert honest(world.server.port, "127.0.0.3") < 2
+        phones.append(world.phone("late"))
+        for phone in phones:
+            assert phone.fence() == []
+        assert client.get("/api/calls").status_code == 200
+        connection = client._transport._pool.connections[0]
+        assert "Request Count: 2" in connection.info(), "its connection was known, and kept"
+        client.close()
+        assert dropped(world.server, "connections") > 80
+
+
+# Socket.IO sessions that have not said who they are
+
+
+def handshakes(port: int, count: int, address: str):
+    """Pipelined on one connection, each answered."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(address, 0)) as one:
+        text = request("GET", "/socket.io/?EIO=4&transport=polling")
+        heard = 0
+        for first in range(0, count, 64):
+            one.sendall(text * min(64, count - first))
+            while heard < min(first + 64, count):
+                heard += one.recv(1 << 20).count(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("address", ["127.0.0.2", "127.0.0.1"])
+def test_a_client_of_version_4_is_let_in_beside_thousands_of_handshakes_of_one_connection(world, address):
+    """4,096 handshakes without a token locked out everybody whose token comes in CONNECT, for 45 s."""
+    early = opened(world)
+    handshakes(world.server.port, 6_000, address)
+    began = time.monotonic()
+    sid = opened(world)
+    assert post(world, sid, "40" + json.dumps({"token": world.token()})).text == "ok"
+    assert get(world, sid=sid).text.startswith('40{"sid":"')
+    raw = RawSocket(world.server.port, path="/socket.io/?EIO=4&transport=websocket")
+    assert raw.read_until(TEXT).startswith(b"0{")
+    raw.frame(TEXT, b'40{"token":"%s"}' % world.token().encode())
+    assert raw.read_until(TEXT).startswith(b"40{")
+    assert time.monotonic() - began < 2
+    assert dropped(world.server, "socketio") > 1_900
+    if address != "127.0.0.1":
+        assert post(world, early, "40" + json.dumps({"token": world.token()})).text == "ok", (
+            "it was the only one of its address"
+        )
+
+
+def test_behind_a_trusted_proxy_strangers_count_by_the_address_that_it_names(make_server, make_world):
+    world = make_world(make_server("--trusted-proxy", "127.0.0.0/8"))
+    path, headers = "/socket.io/?EIO=4&transport=polling", {"X-Forwarded-For": "192.0.2.1"}
+    sid = json.loads(httpx.get(world.server.url + path, headers=headers, trust_env=False).text[1:])["sid"]
+    text = request("GET", path, "X-Forwarded-For: 192.0.2.1, 192.0.2.2")
+    with socket.create_connection(("127.0.0.1", world.server.port), timeout=60) as one:
+        for _ in range(100):
+            one.sendall(text * 50)
+            heard = 0
+            while heard < 50:
+                heard += one.recv(1 << 20).count(b"HTTP/1.1 200 ")
+    assert post(world, sid, "40" + json.dumps({"token": world.token()})).text == "ok"
+
+
+def test_no_more_than_sixteen_sessions_of_a_user_wait_for_their_connect(make_server, make_world):
+    """Of 30,000 handshakes with one token all got 200."""
+    world = make_world(make_server("--connects-per-minute", 1_000))
+    token = world.token(None, uid=11)
+    sids = [opened(world, token=token) for _ in range(16)]
+    for _ in range(10):
+        refused = get(world, token=token)
+        assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+        assert refused.headers["retry-after"] == "1"
+    assert RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&token={token}").status == 429
+    assert sample(world.server, "ringline_limited_total", limit="unjoined") == 11
+    assert get(world, token=world.token(None, uid=12)).status_code == 200, "somebody else"
+    assert post(world, sids[0], "40").text == "ok"
+    assert get(world, token=token).status_code == 200, "one has joined"
+    assert get(world, token=token).status_code == 429
+
+
+def test_the_limit_of_unjoined_sessions_holds_for_all_loops(make_server, make_world):
+    world = make_world(make_server("--connects-per-minute", 1_000, "--loops", 3))
+    token = world.token(None, uid=11)
+    raws = [
+        RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&token={token}") for _ in range(16)
+    ]
+    assert all(raw.read_until(TEXT).startswith(b"0{") for raw in raws)
+
+    def is_refused() -> bool:
+        return RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&token={token}").status == 429
+
+    assert all(is_refused() for _ in range(8))
+    for raw in raws:
+        raw.close()
+    eventually(lambda: not is_refused())

@@ -1,0 +1,190 @@
+import Testing
+
+@testable import LibWebSockets
+
+private func share(_ text: String) throws -> AddressShare { AddressShare(try #require(PeerAddress(text))) }
+
+@Suite("Of those that nobody knows yet")
+struct NewcomersTests {
+    @Test("the oldest of the address with the most goes first, and of equals the oldest of all")
+    func greediest() throws {
+        let (one, other, third) = try (share("192.0.2.1"), share("192.0.2.2"), share("2001:db8::1"))
+        var newcomers = Newcomers<Int>()
+        #expect(newcomers.first == nil && newcomers.oldest == nil)
+        for (number, share) in [one, other, other, third, other].enumerated() {
+            newcomers.insert(number, of: share, at: UInt64(number))
+        }
+        #expect(newcomers.first == 1)
+        newcomers.remove(2)
+        #expect(newcomers.first == 1)
+        newcomers.remove(1)
+        #expect(newcomers.first == 0, "each address has one now")
+        newcomers.remove(0)
+        #expect((newcomers.first, newcomers.oldest) == (3, 3))
+        newcomers.remove(0)
+        #expect(newcomers.count == 2)
+    }
+
+    @Test("it is so in any order of coming and going, too")
+    func model() throws {
+        let shares = try (1...5).map { try share("10.0.0.\($0)") }
+        var chance = SystemRandomNumberGenerator()
+        var newcomers = Newcomers<Int>()
+        var model: [(member: Int, share: AddressShare)] = []
+        for member in 0..<5_000 {
+            if Int.random(in: 0..<3, using: &chance) > 0 {
+                let share = shares[min(4, Int.random(in: 0..<10, using: &chance))]
+                newcomers.insert(member, of: share, at: UInt64(member))
+                model.append((member, share))
+            }
+            if model.count > 40 || Int.random(in: 0..<3, using: &chance) == 0, !model.isEmpty {
+                let index = Int.random(in: 0..<model.count, using: &chance)
+                newcomers.remove(model.remove(at: index).member)
+            }
+            let counts = Dictionary(grouping: model) { $0.share }.mapValues(\.count)
+            let most = counts.values.max()
+            #expect(newcomers.first == model.first { counts[$0.share] == most }?.member)
+            #expect(newcomers.oldest == model.first?.member)
+            #expect(newcomers.count == model.count)
+        }
+    }
+
+    @Test("one who came long ago is found by the time")
+    func time() throws {
+        var newcomers = Newcomers<Int>()
+        newcomers.insert(1, of: try share("10.0.0.1"), at: 500)
+        #expect(newcomers.oldest(since: 499) == nil)
+        #expect(newcomers.oldest(since: 500) == 1)
+    }
+
+    @Test("all of an IPv6 network of 64 bits are one, and an IPv4 address is the same in both forms")
+    func shares() throws {
+        let (one, same, other) = try (share("2001:db8::1"), share("2001:db8::ffff:1"), share("2001:db8:0:1::1"))
+        #expect(one == same && one != other)
+        let (short, long, next) = try (share("192.0.2.1"), share("::ffff:192.0.2.1"), share("192.0.2.2"))
+        #expect(short == long && short != next)
+    }
+
+    @Test("a block of addresses has those of its first bits")
+    func ranges() throws {
+        let inside = [
+            ("10.0.0.0/8", "10.255.1.2"), ("192.0.2.7", "192.0.2.7"), ("192.0.2.7", "::ffff:192.0.2.7"),
+            ("0.0.0.0/0", "1.2.3.4"),
+            ("2001:db8::/33", "2001:db8:7fff::1"), ("::1", "::1"), ("192.0.2.128/25", "192.0.2.200"),
+            ("::/0", "fe80::1"),
+        ]
+        let outside = [
+            ("10.0.0.0/8", "11.0.0.0"), ("192.0.2.7", "192.0.2.6"), ("0.0.0.0/0", "::1"),
+            ("2001:db8::/33", "2001:db8:8000::"),
+            ("::1", "::2"), ("192.0.2.128/25", "192.0.2.127"), ("fe80::/10", "ff80::1"),
+        ]
+        for (range, address) in inside {
+            let isIn = try #require(AddressRange(range)).contains(try #require(PeerAddress(address)))
+            #expect(isIn, "\(range) \(address)")
+        }
+        for (range, address) in outside {
+            let isIn = try #require(AddressRange(range)).contains(try #require(PeerAddress(address)))
+            #expect(!isIn, "\(range) \(address)")
+        }
+        for text in [
+            "", "x", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "::1/129", "10.0.0", "/8", "::1/1/1", "1.0.0.0/+8",
+        ] {
+            #expect(AddressRange(text) == nil, "\(text)")
+        }
+    }
+}
+
+extension EveryTest {
+    @Suite("A server that many strangers come to")
+    struct CrowdTests {
+        private let half = "GET /ws HTTP/1.1\r\nHost: x\r\nUpg"
+
+        @Test("has places for others, be they of the same address or not, when one address takes all for handshakes")
+        func handshakes() throws {
+            try TestServer.run({ $0.maxHandshakes = 16 }) { test in
+                let patient = Peer(port: test.port, from: 3)
+                patient.send("GET /a HT")
+                let crowd = (0..<60).map { _ in Peer(port: test.port, from: 2) }
+                for peer in crowd { peer.send(half) }
+                for last in [1, 2, 4] as [UInt32] {
+                    #expect(Peer(port: test.port, from: last).get("/a")?.status == 200)
+                }
+                patient.send("TP/1.1\r\nHost: x\r\n\r\n")
+                #expect(patient.readResponse()?.status == 200, "its address has one only")
+                #expect(crowd.prefix(40).allSatisfy { $0.isEnded() }, "the oldest of the greediest go first")
+                #expect(test.server.dropped[.handshakes] >= 48)
+            }
+        }
+
+        @Test("ends none that the owner has vouched for, and none that has become a session")
+        func vouched() throws {
+            try TestServer.run(
+                { $0.maxHandshakes = 16 },
+                {
+                    $0.onRequest = { server, head, _, exchange in
+                        if head.path == "/known" { server.vouch(for: exchange) }
+                        server.respond(exchange, with: HTTPResponse(status: 200, body: Array("ok".utf8)))
+                    }
+                }
+            ) { test in
+                let (known, unknown, session) = (Peer(port: test.port), Peer(port: test.port), Peer(port: test.port))
+                #expect(known.get("/known")?.status == 200 && unknown.get("/")?.status == 200)
+                #expect(session.upgrade()?.status == 101)
+                let crowd = (0..<60).map { _ in Peer(port: test.port) }
+                for peer in crowd { peer.send(half) }
+                #expect(unknown.isEnded())
+                #expect(known.get("/known")?.status == 200)
+                session.sendText("still here")
+                #expect(test.hears("received still here"))
+            }
+        }
+
+        @Test("gives one a socket that another has taken, as long as nobody knows whose it is")
+        func connections() throws {
+            try TestServer.run({ $0.maxConnections = 5 }) { test in
+                let sessions = (0..<3).map { _ in Peer(port: test.port) }
+                for session in sessions { #expect(session.upgrade()?.status == 101) }
+                let crowd = (0..<20).map { _ in Peer(port: test.port, from: 2) }
+                #expect(Peer(port: test.port, from: 3).get("/a")?.status == 200)
+                #expect(crowd.prefix(15).allSatisfy { $0.isEnded() })
+                for session in sessions { session.sendText("x") }
+                #expect(test.hears("received x", times: 3))
+                #expect(test.server.dropped[.connections] >= 16)
+            }
+        }
+
+        @Test("waits less long for those that say nothing when half of the places are taken")
+        func slow() throws {
+            try TestServer.run({ $0.maxHandshakes = 16 }) { test in
+                let crowd = (0..<8).map { _ in Peer(port: test.port) }
+                #expect(crowd.prefix(3).allSatisfy { $0.isEnded() }, "within 2 s, then 5 s, instead of 10")
+                #expect(wait { test.server.dropped[.slow] >= 3 })
+                crowd[7].send("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+                #expect(crowd[7].readResponse()?.status == 200, "at half it is over")
+            }
+        }
+
+        @Test("counts each connection of a trusted proxy by itself, and its clients by what it says of them")
+        func proxies() throws {
+            try TestServer.run({
+                $0.maxHandshakes = 16
+                $0.trustedProxies = [AddressRange("127.0.0.2"), AddressRange("10.0.0.0/8")].compactMap { $0 }
+            }) { test in
+                let proxy = (0..<4).map { _ in Peer(port: test.port, from: 2) }
+                for peer in proxy { peer.send("GET /a HT") }
+                let crowd = (0..<60).map { _ in Peer(port: test.port, from: 3) }
+                for peer in crowd { peer.send(half) }
+                for peer in proxy {
+                    peer.send("TP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1, 192.0.2.9, 10.1.1.1\r\n\r\n")
+                    #expect(peer.readResponse()?.status == 200)
+                }
+                let stranger = Peer(port: test.port, from: 4)
+                stranger.send("GET /a HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
+                #expect(stranger.readResponse()?.status == 200)
+                let (client, stranger4) = try (share("192.0.2.9"), share("127.0.0.4"))
+                #expect(test.heads.prefix(4).allSatisfy { $0.share == client })
+                #expect(test.heads.last?.share == stranger4, "anybody may write that header")
+            }
+        }
+    }
+}

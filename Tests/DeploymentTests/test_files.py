@@ -61,6 +61,14 @@ def test_the_image_says_the_servers_version():
     assert container()["image"].endswith(f":{version}")
 
 
+def test_the_library_is_the_one_that_was_looked_at():
+    """Another one has other faults: decision 0011 says what is to be done before its new version is written there."""
+    decision = (ROOT / "Sources/ringline/ringline.docc/Decisions/0011-libwebsockets-4-1-6.md").read_text()
+    (known,) = re.findall(r"Debian 12 ships libwebsockets (\S+)\.", decision)
+    ask = ["dpkg-query", "-W", "-f", "${Version}", "libwebsockets17"]
+    assert subprocess.run(ask, capture_output=True, text=True, timeout=10).stdout == known
+
+
 def sbom(*parts: str) -> subprocess.CompletedProcess:
     return subprocess.run([DEPLOY / "sbom", "0.1.0"], input="\n".join(parts), capture_output=True, text=True, timeout=10)
 

@@ -36,6 +36,8 @@ extension Gateway {
                     packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, packetsRefused[$0] ?? 0) },
                     process: ProcessFigures(basis, connections: connections),
                     droppedLogLines: configuration.droppedLogLines(),
+                    droppedAuditLines: configuration.droppedAuditLines(),
+                    refusedTokens: configuration.refusedTokens(),
                     clockLeaps: configuration.clock.leaps,
                     clockDifference: configuration.clock.difference
                 )

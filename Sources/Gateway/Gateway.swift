@@ -150,6 +150,7 @@ public final class Gateway: @unchecked Sendable {
         server?.post { [self] in
             guard drainBy == nil else { return }
             log.notice("shutting down")
+            configuration.audit(.stopping)
             drainBy = now + .milliseconds(configuration.drainMilliseconds)
             server?.stopListening()
             drainLinks()
@@ -291,6 +292,7 @@ public final class Gateway: @unchecked Sendable {
             log.notice("a user's tokens were revoked", metadata: ["user.id": "\(user.text)"])
         case .done(let id): orders.removeValue(forKey: id)?()
         case .note(let note): write(note)
+        case .audit(let event): configuration.audit(event)
         }
     }
 

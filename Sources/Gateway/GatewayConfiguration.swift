@@ -27,6 +27,12 @@ public struct GatewayConfiguration: Sendable {
     public var certificateExpiry: @Sendable () -> Int64? = { nil }
     /// How many log lines could not be written.
     public var droppedLogLines: @Sendable () -> UInt64 = { 0 }
+    /// Takes what is to be answered for later; from any thread.
+    public var audit: @Sendable (AuditEvent) -> Void = { _ in }
+    /// How many lines of the audit log could not be written.
+    public var droppedAuditLines: @Sendable () -> UInt64 = { 0 }
+    /// How many tokens were refused, by cause.
+    public var refusedTokens: @Sendable () -> [(cause: String, count: UInt64)] = { [] }
     /// What `/healthz` says of itself.
     public var version = "dev"
 

@@ -24,6 +24,10 @@ struct MetricsPage {
         let process: ProcessFigures
         /// How many log lines could not be written.
         let droppedLogLines: UInt64
+        /// How many lines of the audit log could not be written.
+        let droppedAuditLines: UInt64
+        /// How many tokens were refused, by cause.
+        let refusedTokens: [(cause: String, count: UInt64)]
         /// How many times the wall clock has leapt.
         let clockLeaps: UInt64
         /// How far the wall clock is ahead of the server's, in milliseconds.
@@ -51,6 +55,13 @@ struct MetricsPage {
             "ringline_log_lines_dropped_total",
             "Log lines dropped because stderr took no more.",
             surroundings.droppedLogLines
+        )
+        let refused = surroundings.refusedTokens.map { ($0.cause, $0.count) }
+        counters("ringline_tokens_refused_total", "Tokens refused, and the capabilities of pushes.", "cause", refused)
+        counter(
+            "ringline_audit_lines_dropped_total",
+            "Lines of the audit log that could not be written.",
+            surroundings.droppedAuditLines
         )
         counter("ringline_clock_leaps_total", "How often the wall clock has leapt.", surroundings.clockLeaps)
         let help = "How far the wall clock is ahead of the server's own, in seconds."

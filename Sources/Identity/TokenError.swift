@@ -30,6 +30,31 @@ public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
     /// A claim, whose name it carries, is not of the form that it must have.
     case claim(String)
 
+    /// One word for counts and the audit log.
+    public var cause: String {
+        switch self {
+        case .expired: "expired"
+        case .tooLong: "too_long"
+        case .malformed: "malformed"
+        case .unsupportedHeader: "unsupported_header"
+        case .algorithm: "algorithm"
+        case .unknownKey: "unknown_key"
+        case .signature: "signature"
+        case .noExpiry: "no_expiry"
+        case .notYetValid: "not_yet_valid"
+        case .issuer: "issuer"
+        case .audience: "audience"
+        case .noUser: "no_user"
+        case .claim: "claim"
+        }
+    }
+
+    /// Every ``cause`` that there is.
+    public static let causes = [
+        expired, tooLong, malformed, unsupportedHeader, algorithm, unknownKey, signature, noExpiry, notYetValid, issuer,
+        audience, noUser, claim(""),
+    ].map(\.cause)
+
     /// One sentence in plain words.
     public var description: String {
         switch self {

@@ -106,7 +106,7 @@ extension World {
                     }
                 }
                 perform([.commit(changes, ticket)])
-            case .ping, .close, .verify, .ask, .cancelPush, .revoked, .done, .note: break
+            case .ping, .close, .verify, .ask, .cancelPush, .revoked, .done, .audit, .note: break
             }
         }
     }
@@ -155,7 +155,7 @@ extension World {
                 after(2, .storeReport(run: run, .answered(id, .failed(StoreFailure("not simulated")))))
             case .push(let order): ordered(order)
             case .cancelPush(let id): watch.cancelled(id)
-            case .revoked, .done: break
+            case .revoked, .done, .audit: break
             case .note(let note): noted(note)
             }
         }

@@ -130,6 +130,12 @@ def test_a_disk_that_is_full_or_read_only_is_told_from_a_folder_of_somebody_else
     assert grade == "error" and words in text
 
 
+def test_an_audit_log_that_cannot_be_written_is_an_error(tmp_path):
+    assert doctor(tmp_path, "--audit-log", tmp_path / "audit", code=0)["audit log"][0] == "ok"
+    assert not (tmp_path / "audit").exists()
+    assert doctor(tmp_path, "--audit-log", tmp_path / "none/audit", code=1)["audit log"][0] == "error"
+
+
 def test_too_few_descriptors_for_the_wanted_sessions_are_an_error(tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))

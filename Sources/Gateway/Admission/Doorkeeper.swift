@@ -16,6 +16,7 @@ struct Doorkeeper: Sendable {
     private let allowedOrigins: Set<String>
     /// What tokens and capabilities are checked by.
     let clock: ServerClock
+    private let audit: @Sendable (AuditEvent) -> Void
     /// For how long a callee is rung when a posted offer does not say.
     let ringFor: Moment.Span
 
@@ -25,6 +26,7 @@ struct Doorkeeper: Sendable {
         allowedOrigins = configuration.allowedOrigins
         clock = configuration.clock
         ringFor = configuration.policy.ringFor
+        audit = configuration.audit
     }
 
     /// What becomes of an upgrade, as far as it can be said without knowing the sessions.
@@ -98,7 +100,10 @@ struct Doorkeeper: Sendable {
             who.expiresAt = who.expiresAt.map { $0 + .milliseconds(now - date) }
             who.issuedAt = who.issuedAt.map { $0 + .milliseconds(now - date) }
         }
-        guard !revocations.covers(who) else { throw Switchboard.revokedToken }
+        guard !revocations.covers(who) else {
+            audit(.tokenRefused(cause: "revoked", who.user))
+            throw Switchboard.revokedToken
+        }
         return who
     }
 

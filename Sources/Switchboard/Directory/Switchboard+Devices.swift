@@ -13,7 +13,7 @@ extension Switchboard {
         device.seenAt = now
         if let environment = registration.environment { device.environment = environment }
         if let token = registration.voipToken {
-            takeOver(token, by: device)
+            takeOver(token, .voip, by: device)
             // Which environment works was found out with the old token.
             if device.voipToken != token { device.workingEnvironment = nil }
             device.voipToken = token
@@ -21,7 +21,7 @@ extension Switchboard {
             device.unansweredPushes = 0
         }
         if let token = registration.alertToken {
-            takeOver(token, by: device)
+            takeOver(token, .alert, by: device)
             device.alertToken = token
             device.alertTokenAt = now
         }
@@ -74,13 +74,15 @@ extension Switchboard {
     }
 
     /// A token belongs to the last to register it: a phone that changed hands must not ring for its former owner.
-    private func takeOver(_ token: String, by device: DeviceRecord) {
+    private func takeOver(_ token: String, _ kind: PushOrder.Kind, by device: DeviceRecord) {
         guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
             var old = directory.device(owner.device, of: owner.user)
         else { return }
         if old.voipToken == token { old.voipToken = nil }
         if old.alertToken == token { old.alertToken = nil }
         store(old)
+        guard owner.user != device.user else { return }
+        out.append(.audit(.pushTokenMoved(kind, from: owner.user, to: device.user, device.id)))
     }
 
     private func makeRoom(for device: DeviceRecord) {
@@ -114,6 +116,7 @@ extension Switchboard {
             }
             directory.block(user, by: who.user, at: now)
             changes.append(.blocked(user, by: who.user, at: now))
+            out.append(.audit(.blocked(user, by: who.user)))
         }
         say(
             .reply(id, Reply(body: BlockView.one(BlockRecord(by: who.user, blocked: user, at: now), for: who))),
@@ -122,7 +125,10 @@ extension Switchboard {
     }
 
     func unblock(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
-        if directory.unblock(user, by: who.user) { changes.append(.unblocked(user, by: who.user)) }
+        if directory.unblock(user, by: who.user) {
+            changes.append(.unblocked(user, by: who.user))
+            out.append(.audit(.unblocked(user, by: who.user)))
+        }
         say(.reply(id, Reply(body: Self.ok)), at: now)
     }
 

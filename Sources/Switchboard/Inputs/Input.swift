@@ -72,6 +72,8 @@ extension Switchboard {
         case done(OrderID)
         /// Tell the operator.
         case note(Note)
+        /// Write into the audit log.
+        indirect case audit(AuditEvent)
     }
 
     /// What is worth a line in the log.

@@ -13,6 +13,7 @@ extension Switchboard {
 
     func requested(_ request: Request, by who: Who, as id: RequestID, at now: Moment) {
         if isRevoked(who) {
+            out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
             refuse(id, Self.revokedToken)
             return
         }

@@ -25,6 +25,7 @@ extension Switchboard {
             return
         }
         let before = revoke(user, upTo: now, asker: user == who.user ? who : nil, at: now)
+        out.append(.audit(.revoked(user, by: user == who.user ? .user : .service(who.user))))
         var json = JSONWriter()
         json.beginObject()
         json.name("ok")
@@ -38,7 +39,9 @@ extension Switchboard {
     func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
         switch order {
         // One that comes from the future, by a clock that was set back since, would lock the user out until then.
-        case .revoke(let user, let moment): revoke(user, upTo: min(moment, now), asker: nil, at: now)
+        case .revoke(let user, let moment):
+            revoke(user, upTo: min(moment, now), asker: nil, at: now)
+            out.append(.audit(.revoked(user, by: .theOperator)))
         }
         say(.done(id), at: now)
     }

@@ -16,6 +16,7 @@ extension Switchboard {
         }
         guard !isRevoked(who) else {
             countClose(4401)
+            out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
             out.append(.close(id, code: 4401, reason: Self.revokedToken.message, isLost: false))
             return
         }

@@ -37,6 +37,7 @@ struct BackupCommand: ParsableCommand {
         guard damage.isEmpty else {
             throw StoreFailure("The copy \(file) is damaged, and so may be the database: \(damage.prefix(3))")
         }
+        CommandTrace("backup").leave(in: data)
         var status = stat()
         stat(file, &status)
         print("\(file): \(status.st_size) bytes, sound")

@@ -37,6 +37,7 @@ struct CallsCommand: ParsableCommand {
                 user.map { call.caller == $0 || call.callee == $0 } ?? true
             }
         } catch { throw Complaint(error.message) }
+        CommandTrace("calls", user).leave(in: data)
         guard !calls.isEmpty else { return "There are no live calls.\n" }
         return Self.table(calls.prefix(limit), at: Moment(milliseconds: SystemClock.wall()))
     }

@@ -22,7 +22,9 @@ struct DevicesCommand: ParsableCommand {
 
     func run() throws {
         do throws(Complaint) {
-            let devices = try Self.devices(of: try UserID(orComplaint: user), in: data)
+            let user = try UserID(orComplaint: user)
+            let devices = try Self.devices(of: user, in: data)
+            CommandTrace("devices", user).leave(in: data)
             print(Self.text(devices, at: Moment(milliseconds: SystemClock.wall())), terminator: "")
         } catch {
             throw error.shown()

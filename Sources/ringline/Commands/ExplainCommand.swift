@@ -44,6 +44,7 @@ struct ExplainCommand: ParsableCommand {
             guard let record = try reader.calls(CallChoice(id, of: users, epoch: epoch), limit: 1).first else {
                 throw StoreFailure("There is no call \(callId)\(restriction) in \(data).")
             }
+            CommandTrace("explain").leave(in: data)
             return Explanation(
                 record: record,
                 events: try reader.timeline(of: record.number),

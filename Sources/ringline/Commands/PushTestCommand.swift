@@ -44,6 +44,7 @@ struct PushTestCommand: ParsableCommand {
         let devices = try DevicesCommand.devices(of: user, in: settings.data).filter {
             device == nil || $0.id.text == device
         }
+        CommandTrace("push-test", user).leave(in: settings.data)
         guard !devices.isEmpty else { throw Complaint("\(user.text) has no device \(device ?? "")") }
         let sender = try TestPusher(try Launch(settings).apnsConfiguration())
         defer { sender.shutdown() }

@@ -34,6 +34,7 @@ struct RestoreCommand: ParsableCommand {
         do throws(StoreFailure) {
             let wasThere = try SQLiteCallStore.restore(file, into: data, keeping: name)
             print("\(data)/ringline.sqlite: restored from \(file)")
+            CommandTrace("restore").leave(in: data, isForTheNextStart: true)
             if wasThere { print("\(data)/\(name): what was there before") }
         } catch { throw Complaint(error.message) }
     }

@@ -44,6 +44,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("loops")) var loops: String?
     @Option(help: Self.help("log-level")) var logLevel: String?
     @Option(help: Self.help("log-format")) var logFormat: String?
+    @Option(help: Self.help("audit-log")) var auditLog: String?
 
     private static func help(_ name: String) -> ArgumentHelp {
         guard let setting = Setting.named(name) else { return ArgumentHelp("") }
@@ -67,7 +68,7 @@ struct ServeOptions: ParsableArguments {
             "socketio-trust-register": socketioTrustRegister ?? (trustRegister ? "true" : nil),
             "max-connections": maxConnections, "connects-per-minute": connectsPerMinute,
             "kept-bytes-per-day": keptBytesPerDay, "loops": loops,
-            "log-level": logLevel, "log-format": logFormat,
+            "log-level": logLevel, "log-format": logFormat, "audit-log": auditLog,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }
         flags["allow-origin"] = allowOrigin
@@ -96,7 +97,7 @@ struct ServeCommand: ParsableCommand {
             'ringline token' signs with it.
 
             Signals: SIGTERM and SIGINT end it in good order; SIGHUP loads the certificate and its key anew, which also \
-            happens when the files change; SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
+            happens when the files change, and opens the audit log anew; SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
 
             Example: ringline serve --listen 0.0.0.0:8443 --data /var/lib/ringline --tls-cert cert.pem --tls-key key.pem
             """

@@ -26,12 +26,13 @@ struct TokenCommand: ParsableCommand {
 
     func run() throws {
         do {
-            guard UserID(user) != nil else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+            guard let id = UserID(user) else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
             if let device, DeviceID(device) == nil {
                 throw Complaint("--device must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -")
             }
             guard let seconds = Self.seconds(ttl) else { throw Complaint("--ttl must be like 90s, 30m, 12h or 7d") }
             let secret = try Self.secret(jwtSecretFile, folder: data)
+            if jwtSecretFile == nil { CommandTrace("token", id).leave(in: data) }
             print(
                 TokenIssuer(secret: secret).issue(
                     user: user,

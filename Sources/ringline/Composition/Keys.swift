@@ -13,7 +13,7 @@ struct Keys {
     /// What an operator should know, once all else has gone well.
     let warnings: [String]
 
-    init(_ settings: ServeSettings) throws(Complaint) {
+    init(_ settings: ServeSettings, audit: AuditLog) throws(Complaint) {
         var warnings: [String] = []
         var sources = try Self.configured(settings) { warnings.append($0) }
         if sources.isEmpty {
@@ -36,7 +36,7 @@ struct Keys {
         do {
             let verifier = try TokenVerifier(keys: sources, rules: rules)
             warnings += verifier.warnings
-            bouncer = TokenBouncer(verifier: verifier, capabilities: signer)
+            bouncer = TokenBouncer(verifier: verifier, capabilities: signer, audit: audit)
         } catch { throw Complaint(error.description) }
         self.warnings = warnings
     }
@@ -110,11 +110,15 @@ struct Keys {
 struct TokenBouncer: Bouncer {
     let verifier: TokenVerifier
     let capabilities: RingCapability
+    let audit: AuditLog
 
     func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who {
         guard let fields = capabilities.verify(capability, nowMs: now), let user = UserID(fields.user),
             let call = CallID(fields.callId), let peer = UserID(fields.peer), let device = DeviceID(fields.device)
-        else { throw WireError(.unauthenticated, "the capability is not valid, or no longer") }
+        else {
+            audit.take(.tokenRefused(cause: AuditLog.actRefused, nil))
+            throw WireError(.unauthenticated, "the capability is not valid, or no longer")
+        }
         return Who(user: user, scope: CallScope(call: call, epoch: fields.epoch, peer: peer, device: device))
     }
 
@@ -134,6 +138,7 @@ struct TokenBouncer: Bouncer {
                 userIsInteger: claims.userIsInteger
             )
         } catch {
+            audit.take(.tokenRefused(cause: error.cause, nil))
             throw WireError(error == .expired ? .tokenExpired : .unauthenticated, error.description)
         }
     }

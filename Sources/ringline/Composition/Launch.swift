@@ -30,7 +30,8 @@ struct Launch {
         // A complaint comes after the lines that led to it; a reader of stderr that has stalled delays the end by a second.
         defer { LogWriter.settle(milliseconds: 1_000) }
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
-        let keys = try Keys(settings)
+        let audit = try AuditLog(settings.auditLog)
+        let keys = try Keys(settings, audit: audit)
         var warnings = settings.warnings + keys.warnings
         let relay = try settings.turn.map { turn throws(Complaint) in
             try CoturnCredentials(turn, clock) { warnings.append($0) }
@@ -39,6 +40,9 @@ struct Launch {
         var configuration = configuration(log)
         configuration.certificateExpiry = { renewal?.expiry }
         configuration.droppedLogLines = { writer.dropped }
+        configuration.audit = { audit.take($0) }
+        configuration.droppedAuditLines = { audit.dropped }
+        configuration.refusedTokens = { audit.refused }
         let gateway = Gateway(configuration: configuration, bouncer: keys.bouncer, log: log)
         let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
@@ -76,17 +80,32 @@ struct Launch {
         // Who reads that it listens may read everything that was said before.
         LogWriter.settle(milliseconds: 1_000)
         announce(gateway, log)
+        audit.write("started", [("version", .text(Version.text))])
+        // Before the lines are waited for.
+        defer { audit.end() }
         let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
         let desk = settings.isInMemory ? nil : OrderDesk(folder: settings.data)
-        let look = { @Sendable [weak gateway] in desk?.look { gateway?.carryOut($0, done: $1) } ?? () }
+        let look = { @Sendable [weak gateway] in
+            desk?.look(ran: { audit.take($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
+        }
         // Those that waited for a start are carried out before anybody is let in.
         look()
         let tick: SignalWatch.Action = { [clock, weak gateway] in
             for event in clock.takeEvents() { gateway?.take(event) }
             renewal?.look(serve)
             look()
+            audit.tick()
         }
-        let actions = Self.actions({ renewal?.load(serve) != nil }, threshold, log)
+        let reload = { @Sendable in
+            if renewal?.load(serve) == nil { log.notice("SIGHUP: there is no certificate to load") }
+            do throws(Complaint) { try audit.reopen() } catch {
+                log.error(
+                    "the audit log cannot be opened anew; the file before is written on",
+                    metadata: ["error": "\(error)"]
+                )
+            }
+        }
+        let actions = Self.actions(reload, threshold, log)
         watch.start(on: actions, everySecond: tick) { [weak gateway] in gateway?.drain() }
         gateway.run()
         (push as? APNsSender)?.shutdown()
@@ -95,7 +114,7 @@ struct Launch {
 
     /// What the signals do that end nothing.
     private static func actions(
-        _ renew: @escaping @Sendable () -> Bool,
+        _ reload: @escaping @Sendable () -> Void,
         _ threshold: LogThreshold,
         _ log: Logger
     ) -> [Int32: SignalWatch.Action] {
@@ -105,10 +124,7 @@ struct Launch {
             log.log(level: level, "the log level was changed", metadata: ["log.level": "\(level)"])
         }
         return [
-            SIGUSR1: { move(-1) }, SIGUSR2: { move(1) },
-            SIGHUP: {
-                if !renew() { log.notice("SIGHUP: there is no certificate to load") }
-            },
+            SIGUSR1: { move(-1) }, SIGUSR2: { move(1) }, SIGHUP: reload,
         ]
     }
 

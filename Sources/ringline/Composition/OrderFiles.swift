@@ -27,6 +27,13 @@ struct OrderFile: Equatable {
         }
     }
 
+    /// What it is for the audit log.
+    var trace: CommandTrace {
+        switch order {
+        case .revoke(let user, let moment): CommandTrace("revoke", user, at: moment)
+        }
+    }
+
     /// Puts it into a folder, to outlive a power cut.
     func write(to folder: String) throws(Complaint) {
         let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
@@ -41,7 +48,7 @@ struct OrderFile: Equatable {
     func isThere(in folder: String) -> Bool { access("\(folder)/\(name)", F_OK) == 0 }
 }
 
-/// Takes the orders in a data folder to the server, each once, and clears them away.
+/// Takes the orders in a data folder to the server, each once, and clears them away; and the traces of other commands.
 final class OrderDesk: Sendable {
     private let folder: String
     private let underWay = Locked<Set<String>>([])
@@ -49,14 +56,30 @@ final class OrderDesk: Sendable {
     init(folder: String) { self.folder = folder }
 
     /// Looks for orders; `carryOut` gets each with what is to be called when it is durable.
-    func look(_ carryOut: (Switchboard.Order, _ done: @escaping @Sendable () -> Void) -> Void) {
+    ///
+    /// `ran` gets every command that was run on the folder, with the user of the system who did.
+    func look(
+        ran: (CommandTrace, uid_t) -> Void = { _, _ in },
+        _ carryOut: (Switchboard.Order, _ done: @escaping @Sendable () -> Void) -> Void
+    ) {
         for name in names() {
+            if let trace = CommandTrace(name: name) {
+                ran(trace, owner(of: name))
+                unlink("\(folder)/\(name)")
+                continue
+            }
             guard let file = OrderFile(name: name), underWay.withLock({ $0.insert(name).inserted }) else { continue }
+            ran(file.trace, owner(of: name))
             carryOut(file.order) { [self] in
                 unlink("\(folder)/\(name)")
                 underWay.withLock { _ = $0.remove(name) }
             }
         }
+    }
+
+    private func owner(of name: String) -> uid_t {
+        var status = stat()
+        return lstat("\(folder)/\(name)", &status) == 0 ? status.st_uid : uid_t.max
     }
 
     private func names() -> [String] {

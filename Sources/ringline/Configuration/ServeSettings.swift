@@ -29,6 +29,8 @@ struct ServeSettings {
     let policy: Policy
     let logLevel: String
     let logsJSON: Bool
+    /// Where the audit log goes; `-` = stdout, `nil` = nowhere.
+    let auditLog: String?
     /// What an operator should know, and that stops no start.
     let warnings: [String]
 
@@ -78,6 +80,7 @@ struct ServeSettings {
             of: ["trace", "debug", "info", "notice", "warning", "error", "critical"]
         )
         logsJSON = try source.choice("log-format", of: ["text", "json"]) == "json"
+        auditLog = try source.value("audit-log")
         warnings = source.unknownVariables()
         policy = try Self.policy(source)
     }

@@ -236,6 +236,13 @@ struct Setting: Sendable {
             fallback: "text",
             meaning: "How log lines look, on stderr."
         ),
+        Setting(
+            name: "audit-log",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning:
+                "Where refused tokens, blocks, log-outs and operators' commands are said, a JSON line each; - = stdout."
+        ),
     ]
 
     /// The setting with that name.

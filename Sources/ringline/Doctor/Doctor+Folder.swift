@@ -57,6 +57,21 @@ extension Doctor {
         return there
     }
 
+    /// Whether the audit log can be written, without a line in it; `nil` where there is none.
+    func auditLog() -> Finding? {
+        guard let path = settings.auditLog, path != "-" else { return nil }
+        let isThere = access(path, F_OK) == 0
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        guard access(isThere ? path : folder, isThere ? W_OK : W_OK | X_OK) == 0 else {
+            return .error(
+                "audit log",
+                "\(path) cannot be written: \(String(cString: strerror(errno)).lowercased())",
+                fix: "let its folder be there and belong to the user that runs ringline"
+            )
+        }
+        return .ok("audit log", "\(path) can be \(isThere ? "appended to" : "made")")
+    }
+
     /// What a kind of file system means for a database whose locks and whose `fsync` must hold.
     static func fileSystem(_ kind: String?, _ path: String) -> Finding {
         let subject = "data folder"

@@ -21,6 +21,7 @@ struct Doctor {
         say(jwtKeys())
         for finding in secretFiles() { say(finding) }
         for finding in dataFolder() { say(finding) }
+        if let finding = auditLog() { say(finding) }
         say(Self.descriptors(wanted: settings.maxConnections))
         for finding in certificate() { say(finding) }
         examineAPNs(say)

@@ -42,6 +42,7 @@ final class World {
     private(set) var pushes: [PushOrder] = []
     private(set) var cancelled: [PushID] = []
     private(set) var notes: [Switchboard.Note] = []
+    private(set) var audited: [AuditEvent] = []
     private(set) var revoked: [UserID: Moment] = [:]
     private(set) var done: [OrderID] = []
     private(set) var questions: [(Question, QuestionID)] = []
@@ -186,6 +187,7 @@ final class World {
         case .revoked(let user, let moment): revoked[user] = moment
         case .done(let id): done.append(id)
         case .note(let note): notes.append(note)
+        case .audit(let event): audited.append(event)
         }
     }
 

@@ -1,0 +1,159 @@
+import CallCore
+import CallWire
+import FoundationEssentials
+import Glibc
+import Switchboard
+import Testing
+
+@testable import ringline
+
+@Suite("The audit log")
+struct AuditLogTests {
+    /// A folder of its own, removed after the test.
+    private final class Folder {
+        let path = FileManager.default.temporaryDirectory.path + "/ringline-audit-\(UInt64.random(in: 0...UInt64.max))"
+        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        func lines(of name: String, atLeast count: Int) -> [String] {
+            for _ in 0..<500 {
+                let lines = text(of: name).split(separator: "\n").map(String.init)
+                if lines.count >= count { return lines }
+                usleep(10_000)
+            }
+            return text(of: name).split(separator: "\n").map(String.init)
+        }
+
+        private func text(of name: String) -> String {
+            String(decoding: FileManager.default.contents(atPath: "\(path)/\(name)") ?? Data(), as: UTF8.self)
+        }
+    }
+
+    private static func user(_ text: String) throws -> UserID { try #require(UserID(text)) }
+
+    /// A line without its time.
+    private static func rest(_ line: String) -> Substring {
+        line.dropFirst(#"{"time":"2026-11-22T12:00:00.000Z","#.count)
+    }
+
+    @Test("writes a line of JSON for each event, and appends to what is there")
+    func events() throws {
+        let folder = try Folder()
+        for _ in 0..<2 {
+            let log = try AuditLog(folder.path + "/audit")
+            log.take(.blocked(try Self.user("11"), by: try Self.user("10")))
+            log.take(
+                CommandTrace("devices", try Self.user("10"), at: Moment(milliseconds: 1_700_000_000_123)),
+                by: 7
+            )
+            log.take(.tokenRefused(cause: "revoked", try Self.user("10")))
+            _ = folder.lines(of: "audit", atLeast: 3)
+        }
+        let lines = folder.lines(of: "audit", atLeast: 6)
+        #expect(lines.count == 6 && lines.allSatisfy { $0.hasPrefix(#"{"time":"20"#) })
+        let once = [
+            #""event":"blocked","user":"10","blocked":"11"}"#,
+            #""event":"command","command":"devices","user":"10","uid":7,"ran":"2023-11-14T22:13:20.123Z"}"#,
+            #""event":"token_refused","cause":"revoked","user":"10"}"#,
+        ]
+        #expect(lines.map { String(Self.rest($0)) } == once + once)
+        var status = stat()
+        stat(folder.path + "/audit", &status)
+        #expect(status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test("goes on in a new file when it is opened anew, and in the old one when that cannot be done")
+    func rotation() throws {
+        let folder = try Folder()
+        let path = folder.path + "/logs/audit"
+        try FileManager.default.createDirectory(atPath: folder.path + "/logs", withIntermediateDirectories: true)
+        let log = try AuditLog(path)
+        log.write("one")
+        #expect(folder.lines(of: "logs/audit", atLeast: 1).count == 1)
+        rename(path, path + ".1")
+        log.write("two")
+        #expect(folder.lines(of: "logs/audit.1", atLeast: 2).count == 2)
+        try log.reopen()
+        log.write("three")
+        #expect(folder.lines(of: "logs/audit", atLeast: 1).map(Self.rest) == [#""event":"three"}"#])
+        rename(folder.path + "/logs", folder.path + "/moved")
+        #expect(throws: Complaint.self) { try log.reopen() }
+        log.write("four")
+        #expect(folder.lines(of: "moved/audit", atLeast: 2).count == 2)
+        #expect(log.dropped == 0)
+    }
+
+    @Test("that cannot be opened is a complaint that names its path", arguments: ["", "/none/audit", "/fifo"])
+    func unusable(_ name: String) throws {
+        let folder = try Folder()
+        mkfifo(folder.path + "/fifo", 0o600)
+        do {
+            _ = try AuditLog(folder.path + name)
+            Issue.record("it was opened")
+        } catch {
+            #expect(error.description.contains("--audit-log \(folder.path)\(name): "))
+        }
+    }
+
+    @Test("counts refused tokens by cause, with a file or without")
+    func counts() throws {
+        let log = try AuditLog(nil)
+        for _ in 0..<3 { log.take(.tokenRefused(cause: "signature", nil)) }
+        #expect(log.refused.first { $0.cause == "signature" }?.count == 3)
+        #expect(log.refused.first { $0.cause == "expired" }?.count == 0)
+        #expect(Set(log.refused.map(\.cause)) == Set(AuditLog.causes))
+    }
+
+    @Test("says so many refused tokens a second one by one, and the rest as a number for each cause")
+    func flood() throws {
+        var flood = AuditLog.Flood()
+        var said = 0
+        for number in 0..<1_000 where flood.admits(number % 2 == 0 ? "signature" : "malformed", in: 5) { said += 1 }
+        #expect(said == AuditLog.Flood.linesPerSecond)
+        let early = flood.takeSuppressed(before: 5)
+        #expect(early.isEmpty, "the second is not over")
+        let rest = flood.takeSuppressed(before: 6)
+        #expect(rest.map(\.cause) == ["malformed", "signature"] && rest.map(\.count) == [495, 495])
+        let none = flood.takeSuppressed(before: 7)
+        let isSaid = flood.admits("signature", in: 6)
+        #expect(none.isEmpty && isSaid)
+    }
+
+    @Test("knows a command by the name of the file that it leaves", arguments: ["devices", "push-test", "backup"])
+    func traces(_ command: String) throws {
+        let at = Moment(milliseconds: 1_700_000_000_123)
+        for user in [nil, try Self.user("10"), try Self.user("a-b.c@d:+_"), UserID(String(repeating: "a", count: 128))]
+        {
+            let trace = CommandTrace(command, user, at: at)
+            #expect(CommandTrace(name: trace.name) == trace)
+            #expect(trace.name.utf8.count < 255 && !trace.name.contains("/"))
+        }
+    }
+
+    @Test(
+        "takes no other file for one",
+        arguments: [
+            "ran", "ran-", "ran-1", "ran-1-", "ran-x-backup", "ran-1-Backup", "ran-1-backup,", "ran--1-backup",
+            "revoke-1-10",
+        ]
+    )
+    func others(_ name: String) { #expect(CommandTrace(name: name) == nil) }
+
+    @Test("leaves nothing in a folder where no server runs, but for the next start where that is wanted")
+    func quiet() throws {
+        let folder = try Folder()
+        CommandTrace("devices").leave(in: folder.path)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        CommandTrace("restore").leave(in: folder.path, isForTheNextStart: true)
+        var seen: [String] = []
+        let desk = OrderDesk(folder: folder.path)
+        for _ in 0..<2 {
+            desk.look(ran: { trace, owner in
+                seen.append(trace.command)
+                #expect(owner == geteuid())
+            }) { _, _ in }
+        }
+        #expect(seen == ["restore"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+}

@@ -1,0 +1,290 @@
+"""The audit log: who was turned away, what changed hands, who asked for it, apart from the log (issue 12, section F)."""
+
+import datetime
+import json
+import os
+import signal
+import time
+
+import httpx
+import pytest
+from conftest import push_options
+from test_admin import eventually
+from test_auth import upgrade_status
+from test_command_line import one_clear_line, run, serve
+from test_monitoring import sample
+from test_push import pushed, register, token
+from tokens import mint
+
+
+class Audited:
+    """A world whose server writes an audit log."""
+
+    def __init__(self, world, path):
+        self.world, self.server, self.path = world, world.server, path
+
+    def lines(self) -> list[dict]:
+        return [json.loads(line) for line in self.path.read_text().splitlines()]
+
+    def expect(self, **wanted) -> dict:
+        """The line that holds all of this, once it is there."""
+
+        def found():
+            return [line for line in self.lines() if line.items() >= wanted.items()]
+
+        eventually(found)
+        (line,) = found()
+        written = datetime.datetime.fromisoformat(line["time"])
+        assert abs(written.timestamp() - time.time()) < 60
+        return {name: value for name, value in line.items() if name not in ("time", "event")}
+
+
+@pytest.fixture
+def audited(make_server, make_world, tmp_path):
+    path = tmp_path / "audit.jsonl"
+    return Audited(make_world(make_server("--audit-log", path)), path)
+
+
+# Refused tokens, by cause
+
+
+@pytest.mark.parametrize(
+    "cause, change",
+    [
+        ("expired", {"ttl": -3600}),
+        ("no_expiry", {"exp": None}),
+        ("not_yet_valid", {"nbf": 4_000_000_000}),
+        ("no_user", {"sub": None}),
+        ("claim", {"exp": "soon"}),
+        ("algorithm", {"algorithm": "HS512"}),
+    ],
+)
+def test_a_refused_token_is_said_with_its_cause(audited, cause, change):
+    bad = mint(audited.server.secret, **({"user": "10"} | change))
+    assert upgrade_status(audited.server.ws_url, bad) == 401
+    assert audited.expect(event="token_refused") == {"cause": cause}
+    assert sample(audited.server, "ringline_tokens_refused_total", cause=cause) == 1
+
+
+@pytest.mark.parametrize("where", ["upgrade", "request", "auth", "socketio"])
+def test_a_forged_token_is_said_wherever_it_comes(audited, where):
+    forged = mint(b"guessed" * 8, "10")
+    world = audited.world
+    if where == "upgrade":
+        assert upgrade_status(audited.server.ws_url, forged) == 401
+    elif where == "request":
+        assert world.rest(token=forged).get("/api/me/devices").status_code == 401
+    elif where == "auth":
+        phone = world.phone("10")
+        phone.refused(type="auth", token=forged)
+    else:
+        url = f"{audited.server.url}/socket.io/?EIO=4&transport=polling&token={forged}"
+        assert httpx.get(url, trust_env=False).status_code == 200, "it is told once it asks for its namespace"
+    assert audited.expect(event="token_refused") == {"cause": "signature"}
+
+
+def test_a_token_that_was_revoked_is_said_with_its_user(audited):
+    old = audited.world.token("10")
+    assert audited.world.rest(token=old).post("/api/logout-all", {}).status_code == 200
+    assert upgrade_status(audited.server.ws_url, old) == 401
+    assert audited.expect(event="token_refused") == {"cause": "revoked", "user": "10"}
+
+
+def test_a_refused_act_is_said(audited):
+    ring = audited.world.rest(token="-")
+    ring.http.headers["Authorization"] = "Ring AAAA"
+    assert ring.get("/api/calls/signal/c-1").status_code == 401
+    assert audited.expect(event="token_refused") == {"cause": "act"}
+
+
+def test_a_flood_of_refused_tokens_is_summed_up(audited):
+    world, forged = audited.world, mint(b"guessed" * 8, "10")
+    client = world.rest(token=forged)
+    began = time.monotonic()
+    for _ in range(300):
+        assert client.get("/api/me/devices").status_code == 401
+    seconds = time.monotonic() - began + 2
+    name = "ringline_tokens_refused_total"
+    assert sample(audited.server, name, cause="signature") == 300
+
+    def said() -> int:
+        return sum(line.get("suppressed", 1) for line in audited.lines() if line["event"] == "token_refused")
+
+    eventually(lambda: said() == 300)
+    assert len(audited.lines()) <= 1 + 11 * seconds
+    assert sample(audited.server, "ringline_audit_lines_dropped_total") == 0
+
+
+# What changes hands
+
+
+def test_a_push_token_that_moves_between_users_is_said(audited):
+    world = audited.world
+    register(world, "10", deviceId="iphone-a")
+    register(world, "10", deviceId="iphone-b")
+    register(world, "12", deviceId="iphone-c")
+    assert audited.expect(event="push_token_moved") == {
+        "kind": "voip",
+        "from": "10",
+        "to": "12",
+        "device": "iphone-c",
+    }
+
+
+def test_a_block_is_said(audited):
+    assert audited.world.rest("10").post("/api/blocks", {"userId": "11"}).status_code == 200
+    assert audited.expect(event="blocked") == {"user": "10", "blocked": "11"}
+
+
+def test_the_end_of_a_block_is_said(audited):
+    rest = audited.world.rest("10")
+    rest.post("/api/blocks", {"userId": "11"})
+    assert rest.delete("/api/blocks/11").status_code == 200
+    assert audited.expect(event="unblocked") == {"user": "10", "blocked": "11"}
+
+
+# Who was logged out, by whom
+
+
+def test_a_log_out_by_the_user_is_said(audited):
+    assert audited.world.rest("10").post("/api/logout-all", {}).status_code == 200
+    assert audited.expect(event="revoked") == {"user": "10", "by": "user"}
+
+
+def test_a_log_out_by_a_service_is_said_with_its_name(audited):
+    answer = audited.world.rest("backend", scope="server").post("/api/logout-all", {"userId": "10"})
+    assert answer.status_code == 200
+    assert audited.expect(event="revoked") == {"user": "10", "by": "service", "service": "backend"}
+
+
+def test_a_log_out_by_the_operator_is_said(audited):
+    assert run("revoke", "--user", "10", "--data", audited.server.data).returncode == 0
+    assert audited.expect(event="revoked") == {"user": "10", "by": "operator"}
+    ran = audited.expect(event="command", command="revoke")
+    assert (ran["user"], ran["uid"]) == ("10", os.geteuid())
+
+
+# What operators do
+
+
+@pytest.mark.parametrize("command", ["backup", "devices", "calls", "explain", "token"])
+def test_an_operators_command_is_said_with_who_ran_it(audited, tmp_path, command):
+    world = audited.world
+    register(world, "10")
+    world.call("c-1")
+    more = {
+        "backup": [tmp_path / "copy.sqlite"],
+        "devices": ["--user", "10"],
+        "calls": [],
+        "explain": ["c-1"],
+        "token": ["--user", "10"],
+    }
+    result = run(command, *more[command], "--data", audited.server.data)
+    assert result.returncode == 0, result.stderr
+    line = audited.expect(event="command")
+    assert line.pop("ran")
+    user = {"user": "10"} if command in ("devices", "token") else {}
+    assert line == {"command": command, "uid": os.geteuid()} | user
+    assert not list(audited.server.data.glob("ran-*"))
+
+
+def test_a_push_test_is_said(apns, make_server, make_world, tmp_path):
+    path = tmp_path / "audit.jsonl"
+    audited = Audited(make_world(make_server("--audit-log", path, *push_options(apns))), path)
+    register(audited.world)
+    result = run("push-test", "--user", "10", *push_options(apns), "--data", audited.server.data)
+    assert result.returncode == 0, result.stderr + result.stdout
+    assert pushed(apns, token(1))
+    assert audited.expect(event="command")["command"] == "push-test"
+
+
+def test_a_restored_back_up_is_said_by_the_next_start(audited, tmp_path):
+    server = audited.server
+    assert run("backup", tmp_path / "copy.sqlite", "--data", server.data).returncode == 0
+    server.terminate()
+    assert server.exit_code() == 0
+    assert run("restore", tmp_path / "copy.sqlite", "--data", server.data).returncode == 0
+    assert not [line for line in audited.lines() if line.get("command") == "restore"]
+    server.start()
+    assert audited.expect(event="command", command="restore")["uid"] == os.geteuid()
+
+
+def test_a_command_leaves_nothing_where_no_server_runs(audited):
+    server = audited.server
+    register(audited.world, "10")
+    server.terminate()
+    assert server.exit_code() == 0
+    assert run("devices", "--user", "10", "--data", server.data).returncode == 0
+    assert not list(server.data.glob("ran-*"))
+
+
+def test_start_and_end_are_said(audited):
+    audited.server.terminate()
+    assert audited.server.exit_code() == 0
+    lines = audited.lines()
+    assert [line["event"] for line in lines] == ["started", "stopping", "stopped"]
+    assert lines[0]["version"] == run("--version").stdout.strip()
+
+
+# The file
+
+
+def test_it_goes_on_in_a_new_file_after_sighup(audited):
+    audited.path.rename(audited.path.with_suffix(".1"))
+    os.kill(audited.server.pid, signal.SIGHUP)
+    eventually(audited.path.exists)
+    audited.world.rest("10").post("/api/blocks", {"userId": "11"})
+    audited.expect(event="blocked")
+
+
+def test_a_file_that_cannot_be_opened_anew_leaves_the_old_one_in_force(make_server, make_world, tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    audited = Audited(make_world(make_server("--audit-log", folder / "audit")), tmp_path / "moved/audit")
+    folder.rename(tmp_path / "moved")
+    os.kill(audited.server.pid, signal.SIGHUP)
+    eventually(lambda: "the audit log cannot be opened anew" in audited.server.errors())
+    assert str(folder / "audit") in audited.server.errors()
+    audited.world.rest("10").post("/api/blocks", {"userId": "11"})
+    audited.expect(event="blocked")
+
+
+def test_a_file_that_cannot_be_opened_is_one_clear_line(tmp_path):
+    one_clear_line(serve(tmp_path, "--audit-log", tmp_path / "none/audit"), "--audit-log", "none/audit")
+
+
+def test_stdout_takes_it_too(make_server, make_world):
+    server = make_server("--audit-log", "-")
+    assert json.loads(server.lines.get(timeout=5))["event"] == "started"
+    make_world(server).rest("10").post("/api/blocks", {"userId": "11"})
+    assert json.loads(server.lines.get(timeout=5))["event"] == "blocked"
+
+
+def test_a_full_disk_drops_lines_counts_them_and_stops_nobody(make_server, make_world):
+    server = make_server("--audit-log", "/dev/full")
+    world = make_world(server)
+    for user in ("11", "12", "13"):
+        assert world.rest("10").post("/api/blocks", {"userId": user}).status_code == 200
+    eventually(lambda: sample(server, "ringline_audit_lines_dropped_total") >= 4)
+
+
+def test_without_it_nothing_is_written_and_refused_tokens_are_counted(server, make_world, tmp_path):
+    assert upgrade_status(server.ws_url, mint(b"guessed" * 8, "10")) == 401
+    assert sample(server, "ringline_tokens_refused_total", cause="signature") == 1
+    assert run("devices", "--user", "10", "--data", server.data).returncode == 1
+    assert not [path for path in tmp_path.iterdir() if "audit" in path.name]
+
+
+def test_it_holds_no_token_no_description_and_no_address(audited):
+    world = audited.world
+    good, forged = world.token("10"), mint(b"guessed" * 8, "10")
+    register(world, "10")
+    register(world, "12")
+    world.call("c-1")
+    world.rest(token=forged).get("/api/me/devices")
+    world.rest(token=good).post("/api/logout-all", {})
+    assert upgrade_status(audited.server.ws_url, good) == 401
+    audited.expect(event="token_refused", cause="revoked")
+    text = audited.path.read_text()
+    for secret in (good, forged, token(1), token(1)[-8:] + '"', "127.0.0.1", "v=0", "m=audio"):
+        assert secret not in text

@@ -1,0 +1,61 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("The audit log is told")
+struct AuditTests {
+    @Test("when a push token goes from one user to another, and not when it stays with its user")
+    func moves() throws {
+        let world = World()
+        let (ten, twelve) = (try user("10"), try user("12"))
+        try world.register(try who("10"), "b1", voip: "aa", alert: "bb")
+        try world.register(try who("10"), "b2", voip: "aa")
+        #expect(world.audited.isEmpty)
+        try world.register(try who("12"), "x1", voip: "aa", alert: "bb")
+        let device = try device("x1")
+        #expect(
+            world.audited == [
+                .pushTokenMoved(.voip, from: ten, to: twelve, device),
+                .pushTokenMoved(.alert, from: ten, to: twelve, device),
+            ]
+        )
+    }
+
+    @Test("of a block and of its end, once each")
+    func blocks() throws {
+        let world = World()
+        for _ in 0..<2 { #expect(try world.reply(who("10"), .block(try user("11"))).status == 200) }
+        for _ in 0..<2 { #expect(try world.reply(who("10"), .unblock(try user("11"))).status == 200) }
+        #expect(
+            world.audited == [
+                .blocked(try user("11"), by: try user("10")), .unblocked(try user("11"), by: try user("10")),
+            ]
+        )
+    }
+
+    @Test("who logged a user out everywhere")
+    func revocations() throws {
+        let world = World()
+        var service = try who("backend")
+        service.isService = true
+        _ = try world.reply(who("10"), .logOutEverywhere(nil))
+        _ = try world.reply(service, .logOutEverywhere(try user("11")))
+        world.give(.ordered(OrderID(rawValue: 1), .revoke(try user("12"), before: world.now)))
+        #expect(
+            world.audited == [
+                .revoked(try user("10"), by: .user), .revoked(try user("11"), by: .service(try user("backend"))),
+                .revoked(try user("12"), by: .theOperator),
+            ]
+        )
+    }
+
+    @Test("of a token that was revoked, whose it is")
+    func revoked() throws {
+        let world = World()
+        _ = try world.reply(who("10"), .logOutEverywhere(nil))
+        #expect(try world.reply(who("10"), .devices).status == 401)
+        #expect(world.audited.last == .tokenRefused(cause: "revoked", try user("10")))
+    }
+}

@@ -3,12 +3,12 @@ import Threads
 
 /// What Apple's push service wants to know of us, checked.
 public struct APNsConfiguration: Sendable {
-    /// The key that signs provider tokens.
-    let key: P256SigningKey
+    /// What signs provider tokens.
+    let signer: Signer
     /// The key's id, 10 characters of `A–Z 0–9`.
-    public let keyID: String
+    public var keyID: String { signer.keyID }
     /// The developer team's id, 10 characters of `A–Z 0–9`.
-    public let teamID: String
+    public var teamID: String { signer.teamID }
     /// Where the two services are.
     public let endpoints: Endpoints
     /// A PEM file of the authorities to trust instead of the system's; nil means the system's.
@@ -23,6 +23,19 @@ public struct APNsConfiguration: Sendable {
     public var orderClock: @Sendable () -> Int64
     /// A clock that nobody sets, in milliseconds since any moment: how a jump of the wall clock is told from time going by.
     public var steadyClock: @Sendable () -> Int64 = { SystemClock.boot() }
+
+    /// The key, and the names by which Apple knows it.
+    struct Signer: Sendable {
+        let key: P256SigningKey
+        /// The key's file, to tell whether another is the same.
+        let pem: String
+        let keyID: String
+        let teamID: String
+
+        func isSame(as other: Signer) -> Bool {
+            pem == other.pem && keyID == other.keyID && teamID == other.teamID
+        }
+    }
 
     /// The addresses of Apple's services.
     public struct Endpoints: Equatable, Sendable {
@@ -67,12 +80,10 @@ public struct APNsConfiguration: Sendable {
         // Apple gives out PKCS#8 only; "EC PRIVATE KEY" is another tool's file and likely another key.
         guard key.contains("-----BEGIN PRIVATE KEY-----") else { throw .unusableKey("it is not a PKCS#8 PEM file") }
         do {
-            self.key = try P256SigningKey(pem: key)
+            signer = Signer(key: try P256SigningKey(pem: key), pem: key, keyID: keyID, teamID: teamID)
         } catch {
             throw .unusableKey(error.description)
         }
-        self.keyID = keyID
-        self.teamID = teamID
         self.endpoints = endpoints
         self.caFile = caFile
         self.clock = clock

@@ -75,6 +75,11 @@ public final class APNsSender: PushSender {
         client.cancel(request, onlyIfUnsent: true)
     }
 
+    /// Signs with this configuration's key from now on; all else stays as it is.
+    ///
+    /// It may be called from any thread.
+    public func use(_ configuration: APNsConfiguration) { providerToken.use(configuration.signer) }
+
     /// Lets pushes under way finish for so long, reports the rest as unreachable and closes the connections; it blocks
     /// until then.
     ///

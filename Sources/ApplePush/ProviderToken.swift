@@ -25,10 +25,25 @@ final class ProviderToken: Sendable {
         let steady: Int64
     }
 
-    private let configuration: APNsConfiguration
-    private let issued = Locked<Issued?>(nil)
+    private struct State {
+        var signer: APNsConfiguration.Signer
+        var issued: Issued?
+    }
 
-    init(_ configuration: APNsConfiguration) { self.configuration = configuration }
+    private let configuration: APNsConfiguration
+    private let state: Locked<State>
+
+    init(_ configuration: APNsConfiguration) {
+        self.configuration = configuration
+        state = Locked(State(signer: configuration.signer))
+    }
+
+    /// Signs with another key from now on; with the same one nothing changes, for Apple wants no token more than it needs.
+    func use(_ signer: APNsConfiguration.Signer) {
+        state.withLock { state in
+            if !state.signer.isSame(as: signer) { state = State(signer: signer) }
+        }
+    }
 
     /// The token to send now.
     func current() throws(KeyError) -> String {
@@ -44,24 +59,24 @@ final class ProviderToken: Sendable {
     }
 
     private func token(renewIf: (_ text: String, _ age: Int64) -> Bool) throws(KeyError) -> String {
-        try issued.withLock { (issued: inout Issued?) throws(KeyError) -> String in
+        try state.withLock { (state: inout State) throws(KeyError) -> String in
             let (wall, steady) = (configuration.clock(), configuration.steadyClock())
-            if let issued {
+            if let issued = state.issued {
                 let (wallAge, age) = (wall - issued.wall, steady - issued.steady)
                 let hasJumped = (wallAge - age).magnitude > Self.jumpMilliseconds
                 if !hasJumped && !renewIf(issued.text, age) { return issued.text }
             }
-            let text = try make(issuedAt: wall / 1_000)
-            issued = Issued(text: text, wall: wall, steady: steady)
+            let text = try make(state.signer, issuedAt: wall / 1_000)
+            state.issued = Issued(text: text, wall: wall, steady: steady)
             return text
         }
     }
 
-    private func make(issuedAt seconds: Int64) throws(KeyError) -> String {
+    private func make(_ signer: APNsConfiguration.Signer, issuedAt seconds: Int64) throws(KeyError) -> String {
         // Both ids were checked to be letters and digits: nothing here needs escaping.
-        let header = #"{"alg":"ES256","kid":"\#(configuration.keyID)"}"#
-        let claims = #"{"iss":"\#(configuration.teamID)","iat":\#(seconds)}"#
+        let header = #"{"alg":"ES256","kid":"\#(signer.keyID)"}"#
+        let claims = #"{"iss":"\#(signer.teamID)","iat":\#(seconds)}"#
         let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(claims.utf8))
-        return signed + "." + Base64URL.encode(try configuration.key.sign(Array(signed.utf8)))
+        return signed + "." + Base64URL.encode(try signer.key.sign(Array(signed.utf8)))
     }
 }

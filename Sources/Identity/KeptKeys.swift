@@ -12,20 +12,3 @@ public enum DevelopmentKey {
         try SecretFile.loadOrCreate("\(folder)/\(fileName)")
     }
 }
-
-/// The server's own key, from which it derives those of what it issues and reads itself: capabilities to ring.
-///
-/// Kept in the data folder, so that what was issued before a restart is good after it.
-public enum ServerKey {
-    /// The file's name in the data folder.
-    public static let fileName = "server-key"
-
-    /// The key of a data folder: read, or made at the first start.
-    ///
-    /// - Parameter folder: the data folder, which must exist.
-    /// - Returns: the text of the file (base64url of 32 random bytes).
-    /// - Throws: ``SecretFileError``.
-    public static func loadOrCreate(inFolder folder: String) throws(SecretFileError) -> [UInt8] {
-        try SecretFile.loadOrCreate("\(folder)/\(fileName)")
-    }
-}

@@ -49,7 +49,7 @@ public struct RingCapability: Sendable {
 
     /// Capabilities under a key of their own, derived from the server's.
     ///
-    /// - Parameter serverKey: see ``ServerKey``.
+    /// - Parameter serverKey: one of ``ServerKeys``.
     public init(serverKey: [UInt8]) {
         key = HMACSHA256.code(of: Array("ringline ring capability".utf8), key: serverKey)
     }

@@ -91,11 +91,13 @@ public enum SecretFile {
     /// it is written under another name and linked to its own, which fails if that exists. A half-written secret is never
     /// seen, not even after a crash.
     ///
-    /// - Parameter path: the file; its folder must exist.
-    /// - Returns: the text of the file: 32 random bytes in base64url, or whatever stood there.
+    /// - Parameters:
+    ///   - path: the file; its folder must exist.
+    ///   - text: what it is to hold if it is not there; 32 random bytes in base64url where nothing is given.
+    /// - Returns: the text of the file.
     /// - Throws: ``SecretFileError``.
-    static func loadOrCreate(_ path: String) throws(SecretFileError) -> [UInt8] {
-        if access(path, F_OK) != 0, errno == ENOENT { try create(path) }
+    static func loadOrCreate(_ path: String, _ text: String? = nil) throws(SecretFileError) -> [UInt8] {
+        if access(path, F_OK) != 0, errno == ENOENT { try create(path, text) }
         return try read(path)
     }
 }

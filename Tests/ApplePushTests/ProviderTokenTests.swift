@@ -52,6 +52,23 @@ struct ProviderTokenTests {
         #expect(try token.current() == second)
     }
 
+    @Test("is signed by another key as soon as there is one, and stays when the key is the same")
+    func anotherKey() throws {
+        let first = try token.current()
+        func configuration(_ key: P256SigningKey, _ id: String) throws -> APNsConfiguration {
+            try APNsConfiguration(key: key.pem(), keyID: id, teamID: "TEAM123456", clock: wall.read)
+        }
+        token.use(try configuration(key, "KEY1234567").signer)
+        #expect(try token.current() == first, "Apple refuses whoever renews too often")
+        let other = try P256SigningKey.generate()
+        token.use(try configuration(other, "KEY7654321").signer)
+        let parts = try token.current().split(separator: ".").map(String.init)
+        let header = String(decoding: try #require(Base64URL.decode(parts[0])), as: UTF8.self)
+        #expect(header.contains("KEY7654321"))
+        let signature = try #require(Base64URL.decode(parts[2]))
+        #expect(other.publicKey.isValid(signature, for: Array((parts[0] + "." + parts[1]).utf8)))
+    }
+
     @Test("that Apple calls expired is renewed, but not before it is 20 minutes old")
     func renewal() throws {
         let first = try token.current()

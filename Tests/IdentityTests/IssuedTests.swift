@@ -242,7 +242,7 @@ struct SecretFileTests {
             #expect(Base64URL.decode(secret.span)?.count == 32)
             #expect(try DevelopmentKey.loadOrCreate(inFolder: folder) == secret)
             #expect(try SecretFile.read("\(folder)/development-jwt-secret") == secret)
-            #expect(try ServerKey.loadOrCreate(inFolder: folder) != secret)
+            #expect(try ServerKeys.loadOrCreate(inFolder: folder, at: 1).newest.secret != secret)
             let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder)/development-jwt-secret")
             #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
             let files = try FileManager.default.contentsOfDirectory(atPath: folder)

@@ -49,13 +49,13 @@ struct PushTestCommand: ParsableCommand {
         let sender = try TestPusher(try Launch(settings).apnsConfiguration())
         defer { sender.shutdown() }
         // A server has run there, as there are devices; where its key cannot be read, the push goes without what it signs.
-        let key = try? SecretFile.read("\(settings.data)/\(ServerKey.fileName)")
+        let key = try? SecretFile.read("\(settings.data)/\(ServerKeys.fileName)")
         var isTaken = false
         for device in devices {
             let test = PushTest(
                 device: device,
                 preferred: settings.policy.apnsEnvironment,
-                capability: key.map(RingCapability.init(serverKey:))
+                capability: key.map { RingCapability(serverKey: ServerKeys(text: $0).newest.secret) }
             )
             let now = Moment(milliseconds: SystemClock.wall())
             if test.run(at: now, send: sender.send, say: { print($0) }) { isTaken = true }

@@ -79,7 +79,14 @@ struct ServeOptions: ParsableArguments {
     }
 
     /// Where the settings come from, the file read.
-    func source() throws(Complaint) -> SettingsSource {
+    func source() throws(Complaint) -> SettingsSource { try Self.source(flags, config) }
+
+    /// Reads them, now and whenever it is called again: the file may say something else by then.
+    var reading: @Sendable () throws(Complaint) -> ServeSettings {
+        { [flags, config] () throws(Complaint) in try ServeSettings(try Self.source(flags, config)) }
+    }
+
+    private static func source(_ flags: [String: [String]], _ config: String?) throws(Complaint) -> SettingsSource {
         let environment = ProcessInfo.processInfo.environment
         let path = config ?? environment["RINGLINE_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
         let file = try path.map { path throws(Complaint) in try ConfigurationFile.read(path) } ?? [:]
@@ -97,7 +104,7 @@ struct ServeCommand: ParsableCommand {
             'ringline token' signs with it.
 
             Signals: SIGTERM and SIGINT end it in good order; SIGHUP loads the certificate and its key anew, which also \
-            happens when the files change, and opens the audit log anew; SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
+            happens when the files change, reads the other keys anew, and opens the audit log anew; SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
 
             Example: ringline serve --listen 0.0.0.0:8443 --data /var/lib/ringline --tls-cert cert.pem --tls-key key.pem
             """
@@ -106,6 +113,9 @@ struct ServeCommand: ParsableCommand {
     @OptionGroup var options: ServeOptions
 
     func run() throws {
-        do throws(Complaint) { try Launch(try ServeSettings(try options.source())).run() } catch { throw error.shown() }
+        do throws(Complaint) {
+            let read = options.reading
+            try Launch(try read(), reread: read).run()
+        } catch { throw error.shown() }
     }
 }

@@ -4,34 +4,46 @@ import Switchboard
 import Threads
 
 /// Signs coturn's time-limited credentials (`use-auth-secret`, `static-auth-secret`).
-struct CoturnCredentials: RelayIssuer {
-    private let secret: [UInt8]
-    private let urls: [String]
-    private let ttlSeconds: Int64
+final class CoturnCredentials: RelayIssuer {
+    private let current: Locked<Secret>
     private let clock: ServerClock
 
-    /// Reads the secret, once; `warn` gets what is odd about it.
+    private struct Secret {
+        let bytes: [UInt8]
+        let turn: ServeSettings.TURN
+    }
+
+    /// Reads the secret; `warn` gets what is odd about it.
     init(_ turn: ServeSettings.TURN, _ clock: ServerClock, warn: (String) -> Void) throws(Complaint) {
-        secret = try Keys.secret(turn.secretFile, for: "turn-secret-file", warn: warn)
-        urls = turn.urls
-        ttlSeconds = turn.ttlSeconds
+        current = Locked(try Self.read(turn, warn: warn))
         self.clock = clock
     }
 
+    /// Reads the secret anew; when that fails, the one before stays.
+    func load(_ turn: ServeSettings.TURN, warn: (String) -> Void) throws(Complaint) {
+        let new = try Self.read(turn, warn: warn)
+        current.withLock { $0 = new }
+    }
+
+    private static func read(_ turn: ServeSettings.TURN, warn: (String) -> Void) throws(Complaint) -> Secret {
+        Secret(bytes: try Keys.secret(turn.secretFile, for: "turn-secret-file", warn: warn), turn: turn)
+    }
+
     func credential(for user: UserID, at now: Moment) -> RelayCredential {
+        let secret = current.withLock { $0 }
         // coturn holds it against its own clock, which has the world's date.
         let (current, date) = clock.nowAndDate()
         let made = TurnCredential(
             user: user.text,
-            secret: secret,
-            ttlSeconds: ttlSeconds,
+            secret: secret.bytes,
+            ttlSeconds: secret.turn.ttlSeconds,
             now: (now.milliseconds + date - current) / 1_000
         )
         return RelayCredential(
             username: made.username,
             credential: made.credential,
             ttlSeconds: made.ttlSeconds,
-            urls: urls
+            urls: secret.turn.urls
         )
     }
 }

@@ -7,37 +7,20 @@ import Switchboard
 
 /// The keys that tokens are checked with, and those that the server signs with.
 struct Keys {
+    let tokens: TokenKeys
+    let acts: ActKeys
     let bouncer: TokenBouncer
     let capabilities: RingCapabilities
 
     /// What an operator should know, once all else has gone well.
     let warnings: [String]
 
-    init(_ settings: ServeSettings, audit: AuditLog) throws(Complaint) {
+    init(_ settings: ServeSettings, audit: AuditLog, at now: Int64) throws(Complaint) {
         var warnings: [String] = []
-        var sources = try Self.configured(settings) { warnings.append($0) }
-        if sources.isEmpty {
-            guard !settings.isInMemory else {
-                throw Complaint("--data :memory: keeps no development key: give --jwt-secret-file or another key")
-            }
-            sources.append(.secret(try Self.folderKey(settings.data, DevelopmentKey.loadOrCreate)))
-            warnings.append("no JWT key is configured: tokens are checked with the data folder's development key")
-        }
-        let rules = TokenRules(
-            userClaim: settings.jwtUserClaim,
-            issuer: settings.jwtIssuer,
-            audience: settings.jwtAudience,
-            requireExpiry: settings.jwtRequireExpiry
-        )
-        let serverKey =
-            settings.isInMemory ? SecureRandom.bytes(32) : try Self.folderKey(settings.data, ServerKey.loadOrCreate)
-        let signer = RingCapability(serverKey: serverKey)
-        capabilities = RingCapabilities(signer: signer)
-        do {
-            let verifier = try TokenVerifier(keys: sources, rules: rules)
-            warnings += verifier.warnings
-            bouncer = TokenBouncer(verifier: verifier, capabilities: signer, audit: audit)
-        } catch { throw Complaint(error.description) }
+        tokens = try TokenKeys(settings) { warnings.append($0) }
+        acts = try ActKeys(settings, at: now)
+        bouncer = TokenBouncer(tokens: tokens, acts: acts, audit: audit)
+        capabilities = RingCapabilities(keys: acts)
         self.warnings = warnings
     }
 
@@ -97,23 +80,16 @@ struct Keys {
         }
         return bytes
     }
-
-    private static func folderKey(
-        _ folder: String,
-        _ load: (String) throws(SecretFileError) -> [UInt8]
-    ) throws(Complaint) -> [UInt8] {
-        do throws(SecretFileError) { return try load(folder) } catch { throw Complaint(error.description) }
-    }
 }
 
 /// Checks tokens, and says who bears them in the switchboard's words.
 struct TokenBouncer: Bouncer {
-    let verifier: TokenVerifier
-    let capabilities: RingCapability
+    let tokens: TokenKeys
+    let acts: ActKeys
     let audit: AuditLog
 
     func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who {
-        guard let fields = capabilities.verify(capability, nowMs: now), let user = UserID(fields.user),
+        guard let fields = acts.ring.verify(capability, nowMs: now), let user = UserID(fields.user),
             let call = CallID(fields.callId), let peer = UserID(fields.peer), let device = DeviceID(fields.device)
         else {
             audit.take(.tokenRefused(cause: AuditLog.actRefused, nil))
@@ -124,7 +100,7 @@ struct TokenBouncer: Bouncer {
 
     func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
         do throws(TokenError) {
-            let claims = try verifier.verify(token, atSeconds: now)
+            let claims = try tokens.verifier.verify(token, atSeconds: now)
             guard let user = UserID(claims.user) else { throw TokenError.noUser }
             return Who(
                 user: user,
@@ -141,30 +117,5 @@ struct TokenBouncer: Bouncer {
             audit.take(.tokenRefused(cause: error.cause, nil))
             throw WireError(error == .expired ? .tokenExpired : .unauthenticated, error.description)
         }
-    }
-}
-
-/// Signs the capabilities that pushes carry.
-struct RingCapabilities: CapabilityIssuer {
-    let signer: RingCapability
-
-    func capability(
-        call: CallID,
-        epoch: UInt32,
-        user: UserID,
-        peer: UserID,
-        device: DeviceID,
-        until: Moment
-    ) -> String {
-        signer.issue(
-            .init(
-                callId: call.text,
-                epoch: epoch,
-                user: user.text,
-                peer: peer.text,
-                device: device.text,
-                validUntilMs: until.milliseconds
-            )
-        )
     }
 }

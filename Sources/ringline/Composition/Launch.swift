@@ -15,9 +15,15 @@ import Threads
 /// Puts the parts together and runs them.
 struct Launch {
     let settings: ServeSettings
+    /// Reads the settings anew.
+    private let reread: @Sendable () throws(Complaint) -> ServeSettings
     private let clock = ServerClock()
 
-    init(_ settings: ServeSettings) { self.settings = settings }
+    /// A server with these settings; `reread` gives those that hold when keys are to be read anew.
+    init(_ settings: ServeSettings, reread: (@Sendable () throws(Complaint) -> ServeSettings)? = nil) {
+        self.settings = settings
+        self.reread = reread ?? { () throws(Complaint) in settings }
+    }
 
     /// Serves until SIGTERM or SIGINT.
     func run() throws(Complaint) {
@@ -31,7 +37,7 @@ struct Launch {
         defer { LogWriter.settle(milliseconds: 1_000) }
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let audit = try AuditLog(settings.auditLog)
-        let keys = try Keys(settings, audit: audit)
+        let keys = try Keys(settings, audit: audit, at: clock.now())
         var warnings = settings.warnings + keys.warnings
         let relay = try settings.turn.map { turn throws(Complaint) in
             try CoturnCredentials(turn, clock) { warnings.append($0) }
@@ -84,6 +90,16 @@ struct Launch {
         // Before the lines are waited for.
         defer { audit.end() }
         let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
+        let keyRenewal = KeyRenewal(
+            settings: reread,
+            tokens: keys.tokens,
+            acts: keys.acts,
+            relay: relay,
+            apns: push as? APNsSender,
+            clock: clock,
+            audit: audit,
+            log: log
+        )
         let desk = settings.isInMemory ? nil : OrderDesk(folder: settings.data)
         let look = { @Sendable [weak gateway] in
             desk?.look(ran: { audit.take($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
@@ -94,10 +110,12 @@ struct Launch {
             for event in clock.takeEvents() { gateway?.take(event) }
             renewal?.look(serve)
             look()
+            keyRenewal.tick()
             audit.tick()
         }
         let reload = { @Sendable in
             if renewal?.load(serve) == nil { log.notice("SIGHUP: there is no certificate to load") }
+            keyRenewal.load()
             do throws(Complaint) { try audit.reopen() } catch {
                 log.error(
                     "the audit log cannot be opened anew; the file before is written on",

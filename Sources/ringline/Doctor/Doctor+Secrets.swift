@@ -11,7 +11,7 @@ extension Doctor {
             ("--jwt-secret-file", settings.jwtSecretFile), ("--apns-key-file", settings.apns?.keyFile),
             ("--tls-key", settings.tls?.keyPath), ("--turn-secret-file", settings.turn?.secretFile),
         ]
-        let made = [ServerKey.fileName, DevelopmentKey.fileName].map { ("", "\(settings.data)/\($0)") }
+        let made = [ServerKeys.fileName, DevelopmentKey.fileName].map { ("", "\(settings.data)/\($0)") }
         let files = named.compactMap { name, path in path.map { (name, $0) } } + (settings.isInMemory ? [] : made)
         let there = files.filter { access($0.1, F_OK) == 0 }
         guard !there.isEmpty else { return [] }

@@ -1,0 +1,76 @@
+import ApplePush
+import Logging
+import Threads
+
+/// Reads keys anew while the server runs: those of tokens, of the TURN server and of APNs, and the server's own.
+///
+/// Each by itself: one that cannot be used is complained about with its path, and the one before stays in force.
+struct KeyRenewal: Sendable {
+    /// Reads the settings anew: a key may have another name now, as Apple's have, or lie elsewhere.
+    let settings: @Sendable () throws(Complaint) -> ServeSettings
+    let tokens: TokenKeys
+    let acts: ActKeys
+    let relay: CoturnCredentials?
+    let apns: APNsSender?
+    let clock: ServerClock
+    let audit: AuditLog
+    let log: Logger
+
+    /// Reads everything anew; on SIGHUP.
+    func load() {
+        let settings: ServeSettings
+        do throws(Complaint) { settings = try self.settings() } catch {
+            log.error(
+                "the settings cannot be read anew; all keys stay in force as they are",
+                metadata: ["error": "\(error)"]
+            )
+            return
+        }
+        attempt("jwt") { warn throws(Complaint) in try tokens.load(settings, warn: warn) }
+        attempt("act") { _ throws(Complaint) in try acts.load(at: clock.now()) }
+        attempt("turn", isConfigured: settings.turn != nil, isInUse: relay != nil) { warn throws(Complaint) in
+            if let turn = settings.turn { try relay?.load(turn, warn: warn) }
+        }
+        attempt("apns", isConfigured: settings.apns != nil, isInUse: apns != nil) { _ throws(Complaint) in
+            if let apns { apns.use(try Launch(settings).apnsConfiguration()) }
+        }
+    }
+
+    /// Replaces the server's own key when it is due; once a second.
+    func tick() {
+        do throws(Complaint) {
+            guard try acts.rotate(at: clock.now()) else { return }
+            log.info("the key of pushes' capabilities was replaced; the one before is read as long as they live")
+            audit.write("keys_replaced", [("keys", .text("act"))])
+        } catch {
+            log.error(
+                "the key of pushes' capabilities cannot be replaced; the one before stays in force",
+                metadata: ["error": "\(error)"]
+            )
+        }
+    }
+
+    private func attempt(
+        _ keys: String,
+        isConfigured: Bool = true,
+        isInUse: Bool = true,
+        _ load: (_ warn: (String) -> Void) throws(Complaint) -> Void
+    ) {
+        guard isConfigured || isInUse else { return }
+        do throws(Complaint) {
+            guard isConfigured, isInUse else {
+                throw Complaint(
+                    "there were \(isInUse ? "some" : "none") at the start, and that takes a restart to change"
+                )
+            }
+            try load { log.warning("\($0)") }
+            log.notice("keys were read anew", metadata: ["keys": "\(keys)"])
+            audit.write("keys_read", [("keys", .text(keys))])
+        } catch {
+            log.error(
+                "keys cannot be used; those before stay in force",
+                metadata: ["keys": "\(keys)", "error": "\(error)"]
+            )
+        }
+    }
+}

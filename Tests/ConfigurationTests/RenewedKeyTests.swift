@@ -1,0 +1,111 @@
+import CallCore
+import FoundationEssentials
+import Identity
+import Switchboard
+import Testing
+
+@testable import ringline
+
+@Suite("Keys that are read anew")
+struct RenewedKeyTests {
+    private static let start: Int64 = 1_800_000_000_000
+
+    private final class Folder {
+        let path = FileManager.default.temporaryDirectory.path + "/ringline-keys-\(UInt64.random(in: 0...UInt64.max))"
+        init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+        deinit { try? FileManager.default.removeItem(atPath: path) }
+
+        func settings(_ flags: [String: [String]] = [:]) throws -> ServeSettings {
+            try ServeSettings(SettingsSource(flags: flags.merging(["data": [path]]) { $1 }))
+        }
+
+        func write(_ text: String, to name: String) {
+            FileManager.default.createFile(atPath: "\(path)/\(name)", contents: Data(text.utf8))
+        }
+    }
+
+    private func act(_ keys: ActKeys, until: Int64) throws -> String {
+        RingCapabilities(keys: keys).capability(
+            call: try #require(CallID("c-1")),
+            epoch: 1,
+            user: try #require(UserID("10")),
+            peer: try #require(UserID("11")),
+            device: try #require(DeviceID("b1")),
+            until: Moment(milliseconds: until)
+        )
+    }
+
+    @Test("of capabilities are replaced once a day; those of before are read on, over a restart")
+    func rotation() throws {
+        let folder = try Folder()
+        let keys = try ActKeys(try folder.settings(), at: Self.start)
+        let due = Self.start + ServerKeys.periodMilliseconds
+        #expect(try !keys.rotate(at: due - 1))
+        let old = try act(keys, until: due + 100_000)
+        #expect(try keys.rotate(at: due))
+        #expect(try !keys.rotate(at: due + 1))
+        let new = try act(keys, until: due + 100_000)
+        for ring in [keys.ring, try ActKeys(try folder.settings(), at: due + 1).ring] {
+            for text in [old, new] { #expect(ring.verify(text, nowMs: due + 100_000) != nil) }
+        }
+    }
+
+    @Test("of capabilities stay in force when the disk refuses the new one, and it is tried again after a minute")
+    func refused() throws {
+        let folder = try Folder()
+        let keys = try ActKeys(try folder.settings(), at: Self.start)
+        let due = Self.start + ServerKeys.periodMilliseconds
+        let act = try act(keys, until: .max)
+        try FileManager.default.removeItem(atPath: folder.path)
+        #expect(throws: Complaint.self) { try keys.rotate(at: due) }
+        #expect(try !keys.rotate(at: due + 59_999))
+        #expect(keys.ring.verify(act, nowMs: due) != nil)
+        try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: true)
+        #expect(try keys.rotate(at: due + 60_000))
+    }
+
+    @Test("of capabilities are void when the file was removed, and stay when it holds none")
+    func removed() throws {
+        let folder = try Folder()
+        let keys = try ActKeys(try folder.settings(), at: Self.start)
+        let act = try act(keys, until: .max)
+        folder.write("noise", to: ServerKeys.fileName)
+        #expect(throws: Complaint.self) { try keys.load(at: Self.start) }
+        #expect(keys.ring.verify(act, nowMs: Self.start) != nil)
+        try FileManager.default.removeItem(atPath: "\(folder.path)/\(ServerKeys.fileName)")
+        try keys.load(at: Self.start)
+        #expect(keys.ring.verify(act, nowMs: Self.start) == nil)
+    }
+
+    @Test("of tokens stay in force when the new file is broken, and the complaint names its path")
+    func tokens() throws {
+        let folder = try Folder()
+        folder.write(String(repeating: "a", count: 40), to: "jwt")
+        let settings = try folder.settings(["jwt-secret-file": ["\(folder.path)/jwt"]])
+        let keys = try TokenKeys(settings) { _ in }
+        func token(_ letter: String) -> String {
+            TokenIssuer(secret: Array(String(repeating: letter, count: 40).utf8)).issue(
+                user: "10",
+                name: nil,
+                device: nil,
+                rooms: [],
+                service: false,
+                ttlSeconds: 60,
+                now: 1
+            )
+        }
+        #expect(try keys.verifier.verify(token("a"), atSeconds: 1).user == "10")
+        folder.write("", to: "jwt")
+        do {
+            try keys.load(settings) { _ in }
+            Issue.record("an empty secret was taken")
+        } catch {
+            #expect(error.description.contains("\(folder.path)/jwt"))
+        }
+        #expect(try keys.verifier.verify(token("a"), atSeconds: 1).user == "10")
+        folder.write(String(repeating: "b", count: 40), to: "jwt")
+        try keys.load(settings) { _ in }
+        #expect(try keys.verifier.verify(token("b"), atSeconds: 1).user == "10")
+        #expect(throws: TokenError.signature) { try keys.verifier.verify(token("a"), atSeconds: 1) }
+    }
+}

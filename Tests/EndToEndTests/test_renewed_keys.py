@@ -1,0 +1,234 @@
+"""Keys change while the server runs: on SIGHUP those of tokens, TURN and APNs, every day the one of `act` (issue 12, F)."""
+
+import json
+import os
+import shutil
+import signal
+import time
+
+import jwt
+import pytest
+from conftest import push_options
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from rest import code
+from test_admin import eventually
+from test_auth import EC_KEY, KEYS, pem, upgrade_status
+from test_push import pushed, register
+from test_turn import credential, signed
+from tokens import mint
+
+STAYS = "keys cannot be used; those before stay in force"
+
+
+def hang_up(server, keys: str, *, is_refused=False):
+    """SIGHUP, and waits for what it says of these keys."""
+    words = f"{STAYS} error=" if is_refused else "keys were read anew"
+
+    def said() -> int:
+        return sum(words in line and f"keys={keys}" in line for line in server.errors().splitlines())
+
+    before = said()
+    os.kill(server.pid, signal.SIGHUP)
+    eventually(lambda: said() == before + 1)
+    return [line for line in server.errors().splitlines() if words in line and f"keys={keys}" in line][-1]
+
+
+def test_another_jwt_secret_holds_from_sighup_on_and_sessions_go_on(make_server, make_world, tmp_path):
+    path = tmp_path / "jwt"
+    path.write_bytes(b"a" * 40)
+    server = make_server("--jwt-secret-file", path)
+    world = make_world(server)
+    phone = world.phone(token=mint(b"a" * 40, "11"))
+    path.write_bytes(b"b" * 40)
+    assert upgrade_status(server.ws_url, mint(b"b" * 40, "10")) == 401
+    hang_up(server, "jwt")
+    assert world.phone("10", token=mint(b"b" * 40, "10")).user == "10"
+    assert upgrade_status(server.ws_url, mint(b"a" * 40, "10")) == 401
+    assert phone.fence() == []
+
+
+@pytest.mark.parametrize("algorithm", sorted(KEYS))
+def test_another_public_key_holds_from_sighup_on(make_server, make_world, tmp_path, algorithm):
+    path = tmp_path / "key.pem"
+    path.write_bytes(pem(ec.generate_private_key(ec.SECP256R1())))
+    server = make_server("--jwt-public-key-file", path)
+    path.write_bytes(pem(KEYS[algorithm]))
+    hang_up(server, "jwt")
+    assert make_world(server).phone(token=mint(KEYS[algorithm], "11", algorithm=algorithm)).user == "11"
+
+
+def test_another_key_set_holds_from_sighup_on(make_server, make_world, tmp_path):
+    path = tmp_path / "keys.json"
+
+    def put(name: str):
+        key = json.loads(jwt.algorithms.ECAlgorithm.to_jwk(EC_KEY.public_key())) | {"kid": name}
+        path.write_text(json.dumps({"keys": [key]}))
+
+    put("one")
+    server = make_server("--jwks-file", path)
+    put("two")
+    token = mint(EC_KEY, "11", algorithm="ES256", headers={"kid": "two"})
+    assert upgrade_status(server.ws_url, token) == 401
+    hang_up(server, "jwt")
+    assert make_world(server).phone(token=token).user == "11"
+
+
+@pytest.mark.parametrize("fault", ["gone", "empty", "a-key-set-in-the-place-of-a-secret"])
+def test_a_broken_jwt_file_leaves_the_key_before_in_force_and_is_named(make_server, make_world, tmp_path, fault):
+    path = tmp_path / "jwt"
+    path.write_bytes(b"a" * 40)
+    server = make_server("--jwt-secret-file", path)
+    if fault == "gone":
+        path.unlink()
+    else:
+        path.write_text("" if fault == "empty" else '{"keys": []}')
+    assert str(path) in hang_up(server, "jwt", is_refused=True)
+    assert make_world(server).phone(token=mint(b"a" * 40, "11")).user == "11"
+
+
+def test_the_settings_file_is_read_anew_for_keys(make_server, make_world, tmp_path):
+    for letter in "ab":
+        (tmp_path / letter).write_text(letter * 40)
+    settings = tmp_path / "ringline.conf"
+    settings.write_text(f"jwt-secret-file = {tmp_path}/a\n")
+    server = make_server("--config", settings)
+    settings.write_text(f"jwt-secret-file = {tmp_path}/b\n")
+    hang_up(server, "jwt")
+    world = make_world(server)
+    assert world.phone(token=mint(b"b" * 40, "11")).user == "11"
+    settings.write_text("jwt-secret-fil = x\n")
+    os.kill(server.pid, signal.SIGHUP)
+    eventually(lambda: "the settings cannot be read anew" in server.errors())
+    assert str(settings) in server.errors()
+    assert world.phone(token=mint(b"b" * 40, "10")).user == "10"
+
+
+def test_another_turn_secret_holds_from_sighup_on_and_a_broken_file_changes_nothing(make_server, make_world, tmp_path):
+    path = tmp_path / "turn-secret"
+    path.write_text("first secret\n")
+    server = make_server("--turn-secret-file", path, "--turn-url", "turn:127.0.0.1:3478")
+    rest = make_world(server).rest("11")
+
+    def is_signed_with(secret: str) -> bool:
+        given = credential(rest)
+        return given["credential"] == signed(given["username"], secret)
+
+    assert is_signed_with("first secret")
+    path.write_text("second secret\n")
+    hang_up(server, "turn")
+    assert is_signed_with("second secret")
+    path.write_text("")
+    assert str(path) in hang_up(server, "turn", is_refused=True)
+    assert is_signed_with("second secret")
+
+
+def test_another_apns_key_holds_from_sighup_on_and_a_broken_file_changes_nothing(
+    apns, make_server, make_world, tmp_path
+):
+    """A new key of Apple's has another id: both come from the file of settings."""
+    other = tmp_path / "AuthKey_OTHER12345.p8"
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    other.write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(*form))
+    settings = tmp_path / "ringline.conf"
+    settings.write_text(f"apns-key-file = {other}\napns-key-id = OTHER12345\n")
+    options = push_options(apns)
+    server = make_server("--config", settings, *options[4:])
+    world = make_world(server)
+    device = register(world)
+    caller = world.phone("11")
+    caller.ring("10", "c-1")
+    eventually(lambda: any(push["answer"]["status"] == 403 for push in apns.pushes(device)))
+    caller.ask(type="end", callId="c-1")
+    own = tmp_path / "own.p8"
+    shutil.copy(apns.key, own)
+    settings.write_text(f"apns-key-file = {own}\napns-key-id = {apns.key_id}\n")
+    hang_up(server, "apns")
+    before = len(apns.pushes(device))
+    caller.ring("10", "c-2")
+    eventually(lambda: any(push["accepted"] for push in apns.pushes(device)[before:]))
+    caller.ask(type="end", callId="c-2")
+    own.write_text("noise")
+    assert str(own) in hang_up(server, "apns", is_refused=True)
+    before = len(apns.pushes(device))
+    caller.ring("10", "c-3")
+    eventually(lambda: any(push["accepted"] for push in apns.pushes(device)[before:]))
+
+
+def test_what_was_not_there_at_the_start_takes_a_restart(make_server, tmp_path):
+    settings = tmp_path / "ringline.conf"
+    settings.write_text("")
+    server = make_server("--config", settings)
+    (tmp_path / "turn").write_text("secret")
+    settings.write_text(f"turn-secret-file = {tmp_path}/turn\nturn-url = turn:127.0.0.1:3478\n")
+    assert "takes a restart" in hang_up(server, "turn", is_refused=True)
+
+
+# The key of `act`
+
+
+def woken(world, act: str):
+    ring = world.rest(token="-")
+    ring.http.headers["Authorization"] = f"Ring {act}"
+    return ring
+
+
+@pytest.mark.parametrize("how", ["while it runs", "over a restart"])
+def test_the_key_of_act_is_replaced_when_it_is_a_day_old_and_acts_of_before_stay_good(push_world, how):
+    world, apns = push_world
+    server, path = world.server, world.server.data / "server-key"
+    device = register(world)
+    caller = world.phone("11", "a-1")
+    caller.ring("10", "c-1")
+    act = pushed(apns, device)["payload"]["act"]
+    (line,) = path.read_text().splitlines()
+    key, made = line.split()
+    assert abs(int(made) / 1000 - time.time()) < 60
+    if how == "over a restart":
+        server.kill()
+    path.write_text(f"{key} {int(made) - 86_400_000}\n")
+    if how == "over a restart":
+        server.start()
+    else:
+        hang_up(server, "act")
+    eventually(lambda: len(path.read_text().splitlines()) == 2)
+    new, former = (line.split()[0] for line in path.read_text().splitlines())
+    assert former == key != new
+    eventually(lambda: "the key of pushes' capabilities was replaced" in server.errors())
+    assert woken(world, act).get("/api/calls/signal/c-1").status_code == 200
+    assert oct(path.stat().st_mode & 0o777) == "0o600"
+    # And over another restart: it is in the file.
+    server.kill()
+    server.start()
+    assert woken(world, act).get("/api/calls/signal/c-1").status_code == 200
+
+
+def test_a_key_of_act_that_was_removed_voids_all_acts(push_world):
+    world, apns = push_world
+    device = register(world)
+    world.phone("11", "a-1").ring("10", "c-1")
+    act = pushed(apns, device)["payload"]["act"]
+    (world.server.data / "server-key").unlink()
+    hang_up(world.server, "act")
+    assert code(woken(world, act).get("/api/calls/signal/c-1")) == (401, "unauthenticated")
+
+
+def test_a_key_of_act_of_an_earlier_version_is_replaced_and_its_acts_stay_good(make_server):
+    server = make_server(start=False)
+    server.data.mkdir()
+    path = server.data / "server-key"
+    path.write_text("c" * 43 + "\n")
+    server.start()
+    eventually(lambda: len(path.read_text().splitlines()) == 2)
+    assert path.read_text().splitlines()[1] == "c" * 43 + " 0"
+
+
+def test_it_is_said_in_the_audit_log(make_server, tmp_path):
+    audit = tmp_path / "audit"
+    server = make_server("--audit-log", audit)
+    hang_up(server, "jwt")
+    eventually(lambda: '"event":"keys_read","keys":"act"' in audit.read_text())
+    key, made = (server.data / "server-key").read_text().split()
+    (server.data / "server-key").write_text(f"{key} {int(made) - 86_400_000}\n")
+    hang_up(server, "act")
+    eventually(lambda: '"event":"keys_replaced","keys":"act"' in audit.read_text())

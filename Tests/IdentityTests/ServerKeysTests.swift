@@ -1,0 +1,101 @@
+import Crypto
+import Foundation
+import Testing
+
+@testable import Identity
+
+@Suite("The server's own keys")
+struct ServerKeysTests {
+    private static let day = ServerKeys.periodMilliseconds
+    private static let life: Int64 = 240_000
+    private static let start: Int64 = 1_800_000_000_000
+
+    private func fields(until: Int64) -> RingCapability.Fields {
+        .init(callId: "c-1", epoch: 1, user: "10", peer: "11", device: "b1", validUntilMs: until)
+    }
+
+    @Test("are a line each in their file, the newest first, and read back as they were")
+    func text() {
+        let first = ServerKeys(at: Self.start)
+        #expect(!first.isDue(at: Self.start + Self.day - 1) && first.isDue(at: Self.start + Self.day))
+        let second = first.rotated(at: Self.start + Self.day, life: Self.life)
+        #expect(second.former == [first.newest] && second.newest.secret != first.newest.secret)
+        #expect(ServerKeys(text: Array(second.text.utf8)) == second)
+        // Files are read without the newline at their end.
+        #expect(ServerKeys(text: Array(second.text.utf8.dropLast())) == second)
+        #expect(second.areSound && second.text.split(separator: "\n").count == 2)
+    }
+
+    @Test(
+        "of earlier versions are one key of unknown age, which is replaced at once",
+        arguments: ["c2VjcmV0", "two words", "a 1\nb", "a -1", "a 1 2", "a 99999999999999999999"]
+    )
+    func legacy(_ text: String) {
+        let keys = ServerKeys(text: Array(text.utf8))
+        #expect(keys.newest == .init(secret: Array(text.utf8), madeAt: 0) && keys.former.isEmpty)
+        #expect(keys.isDue(at: Self.start) && !keys.areSound)
+    }
+
+    @Test("made by a clock that was far ahead are replaced, and not kept until it comes true")
+    func future() {
+        let keys = ServerKeys(at: Self.start + 10 * Self.day)
+        #expect(keys.isDue(at: Self.start))
+        let next = keys.rotated(at: Self.start, life: Self.life)
+        #expect(next.former == [keys.newest] && !next.isDue(at: Self.start + 1))
+    }
+
+    @Test("are kept as long as something may live that they signed, and no longer")
+    func former() {
+        var keys = ServerKeys(at: Self.start)
+        for minute in 1...10 {
+            keys = keys.rotated(at: Self.start + Int64(minute) * 60_000, life: Self.life)
+        }
+        // The oldest of these was replaced four minutes ago.
+        #expect(keys.former.count == 5)
+        #expect(keys.rotated(at: Self.start + Self.day, life: Self.life).former.count == 1)
+    }
+
+    @Test("sign what is read after they were replaced, over a restart, until its time is over")
+    func reading() {
+        let first = ServerKeys(at: Self.start)
+        let replaced = Self.start + Self.day
+        let until = replaced + 100_000
+        let act = CapabilityRing(first, life: Self.life).issue(fields(until: until))
+        let second = first.rotated(at: replaced, life: Self.life)
+        let ring = CapabilityRing(ServerKeys(text: Array(second.text.utf8)), life: Self.life)
+        #expect(ring.verify(act, nowMs: until) == fields(until: until))
+        #expect(ring.verify(act, nowMs: until + 1) == nil)
+        #expect(ring.verify(ring.issue(fields(until: until)), nowMs: replaced) == fields(until: until))
+        let third = second.rotated(at: replaced + Self.day, life: Self.life)
+        #expect(CapabilityRing(third, life: Self.life).verify(act, nowMs: until) == nil, "it is forgotten by then")
+    }
+
+    @Test("that were replaced sign nothing for later: whoever has stolen one is late")
+    func stolen() {
+        let first = ServerKeys(at: Self.start)
+        let replaced = Self.start + Self.day
+        let ring = CapabilityRing(first.rotated(at: replaced, life: Self.life), life: Self.life)
+        let thief = RingCapability(serverKey: first.newest.secret)
+        let last = replaced + Self.life
+        #expect(ring.verify(thief.issue(fields(until: last)), nowMs: last) == fields(until: last))
+        #expect(ring.verify(thief.issue(fields(until: last + 1)), nowMs: replaced) == nil)
+        #expect(ring.verify(thief.issue(fields(until: .max)), nowMs: replaced + Self.day) == nil)
+    }
+
+    @Test("are put in the place of those before, for their owner only, and leave no draft")
+    func file() throws {
+        let folder = FileManager.default.temporaryDirectory.path + "/ringline-keys-\(UInt64.random(in: 0...UInt64.max))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let first = try ServerKeys.loadOrCreate(inFolder: folder, at: Self.start)
+        #expect(first.newest.madeAt == Self.start && first.areSound)
+        #expect(try ServerKeys.loadOrCreate(inFolder: folder, at: Self.start + 1) == first)
+        let second = first.rotated(at: Self.start + Self.day, life: Self.life)
+        try second.save(inFolder: folder)
+        #expect(try ServerKeys.loadOrCreate(inFolder: folder, at: Self.start) == second)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["server-key"])
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder)/server-key")
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        #expect(throws: SecretFileError.self) { try second.save(inFolder: folder + "/none") }
+    }
+}

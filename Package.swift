@@ -146,7 +146,7 @@ let package = Package(
         tests("ThreadsTests", ["Threads"]),
         tests("IdentityTests", ["Identity", "Crypto"]),
         tests("SQLiteTests", ["SQLite"]),
-        tests("ContractTests", ["SQLiteStore", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),
+        tests("ContractTests", ["SQLiteStore", "SQLite", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),
         tests(
             "ApplePushTests",
             ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]

@@ -13,15 +13,20 @@ public struct Moment: Comparable, Hashable, Sendable {
     @inlinable
     public static func < (a: Self, b: Self) -> Bool { a.milliseconds < b.milliseconds }
 
-    /// The moment `span` after `moment`.
+    /// The moment `span` after `moment`; never beyond the last or the first there is, as a deadline that has come round to
+    /// the other end of time would stop everything that waits for its timer.
     @inlinable
     public static func + (moment: Self, span: Span) -> Self {
-        Moment(milliseconds: moment.milliseconds &+ span.milliseconds)
+        let (sum, isBeyond) = moment.milliseconds.addingReportingOverflow(span.milliseconds)
+        return Moment(milliseconds: isBeyond ? (span.milliseconds < 0 ? .min : .max) : sum)
     }
 
-    /// The time from `b` to `a`.
+    /// The time from `b` to `a`; never longer than there is.
     @inlinable
-    public static func - (a: Self, b: Self) -> Span { Span(milliseconds: a.milliseconds &- b.milliseconds) }
+    public static func - (a: Self, b: Self) -> Span {
+        let (difference, isBeyond) = a.milliseconds.subtractingReportingOverflow(b.milliseconds)
+        return Span(milliseconds: isBeyond ? (a < b ? .min : .max) : difference)
+    }
 
     /// A length of time in whole milliseconds.
     public struct Span: Comparable, Hashable, Sendable {

@@ -52,8 +52,8 @@ extension StoreContract {
         },
         Case("a history's calls have all their fields") { bench in
             try bench.open()
-            bench.commit([.call(Sample.fullCall(.max - 1))])
-            try expect(try bench.history(Sample.bob), [Sample.fullCall(.max - 1)], "the history")
+            bench.commit([.call(Sample.fullCall(Sample.lastNumber))])
+            try expect(try bench.history(Sample.bob), [Sample.fullCall(Sample.lastNumber)], "the history")
         },
         Case("a name that is used again shows the newest call, and only the asker's") { bench in
             try bench.open()

@@ -13,13 +13,13 @@ extension StoreContract {
             var blocked = Sample.call(2, "blocked")
             blocked.hidden = .block
             blocked.displayName = ""
-            let full = Sample.fullCall(.max)
+            let full = Sample.fullCall(Sample.lastNumber)
             bench.commit([.call(full)])
             bench.commit([.call(blocked)])
             bench.commit([.call(bare)])
             let state = try bench.reopen()
             try expect(state.calls.map(\.record), [bare, blocked, full], "the calls, oldest first")
-            try expect(state.lastCallNumber, .max, "the last call number")
+            try expect(state.lastCallNumber, Sample.lastNumber, "the last call number")
         },
         Case("every reason to end a call comes back") { bench in
             try bench.open()
@@ -36,7 +36,7 @@ extension StoreContract {
             try bench.open()
             let first = EntryRecord(
                 seq: 1,
-                at: Sample.moment(.min),
+                at: Sample.moment(KeptRange.moments.lowerBound),
                 kind: "call",
                 sender: nil,
                 audience: "",
@@ -45,11 +45,11 @@ extension StoreContract {
                 object: []
             )
             let second = Sample.entry(2, #"{"sdp":"v=0\r\n","ü":"\#u{1F4DE}\#0"}"#)
-            var last = Sample.entry(UInt64(Int64.max))
+            var last = Sample.entry(UInt64(Sample.lastNumber))
             last.sender = Phone(unnamed: TokenMark(rawValue: 0))
             last.signalID = ""
             last.digest = 1 << 63
-            last.at = Sample.moment(.max)
+            last.at = Sample.lastMoment
             bench.commit([.call(Sample.call(7)), .entry(Sample.number(7), first)])
             bench.commit([.entry(Sample.number(7), last)])
             bench.commit([.entry(Sample.number(7), second)])
@@ -81,7 +81,7 @@ extension StoreContract {
                 isNamed: false,
                 platform: "",
                 bundleID: "",
-                createdAt: Sample.moment(.min)
+                createdAt: Sample.moment(KeptRange.moments.lowerBound)
             )
             bare.lastPush = DeviceRecord.LastPush(
                 at: Sample.moment(0),
@@ -110,8 +110,8 @@ extension StoreContract {
             try bench.open()
             bench.commit([
                 .blocked(Sample.alice, by: Sample.bob, at: Sample.moment(7)),
-                .blocked(Sample.bob, by: Sample.alice, at: Sample.moment(.max)),
-                .doNotDisturb(Sample.alice, until: Sample.moment(.max)),
+                .blocked(Sample.bob, by: Sample.alice, at: Sample.lastMoment),
+                .doNotDisturb(Sample.alice, until: Sample.moment(1 << 53)),
                 .doNotDisturb(Sample.carol, until: Sample.moment(1)),
             ])
             let state = try bench.reopen()
@@ -119,24 +119,24 @@ extension StoreContract {
                 Set(state.blocks),
                 [
                     BlockRecord(by: Sample.bob, blocked: Sample.alice, at: Sample.moment(7)),
-                    BlockRecord(by: Sample.alice, blocked: Sample.bob, at: Sample.moment(.max)),
+                    BlockRecord(by: Sample.alice, blocked: Sample.bob, at: Sample.lastMoment),
                 ],
                 "the blocks"
             )
             try expect(
                 state.doNotDisturb,
-                [Sample.alice: Sample.moment(.max), Sample.carol: Sample.moment(1)],
+                [Sample.alice: Sample.moment(1 << 53), Sample.carol: Sample.moment(1)],
                 "do-not-disturb"
             )
         },
         Case("revocations come back") { bench in
             try bench.open()
             bench.commit([
-                .revoked(Sample.alice, before: Sample.moment(7)), .revoked(Sample.bob, before: Sample.moment(.max)),
+                .revoked(Sample.alice, before: Sample.moment(7)), .revoked(Sample.bob, before: Sample.lastMoment),
             ])
             try expect(
                 try bench.reopen().revocations,
-                [Sample.alice: Sample.moment(7), Sample.bob: Sample.moment(.max)],
+                [Sample.alice: Sample.moment(7), Sample.bob: Sample.lastMoment],
                 "the revocations"
             )
         },
@@ -224,13 +224,13 @@ extension StoreContract {
                     .doNotDisturb(Sample.bob, until: Sample.moment(round)),
                 ])
                 bench.commit([.doNotDisturb(Sample.bob, until: nil)])
-                bench.commit([.blocked(Sample.alice, by: Sample.bob, at: Sample.moment(-round))])
+                bench.commit([.blocked(Sample.alice, by: Sample.bob, at: Sample.moment(1_000 + round))])
             }
             let state = try bench.reopen()
             try expect(state.doNotDisturb, [:], "do-not-disturb")
             try expect(
                 state.blocks,
-                [BlockRecord(by: Sample.bob, blocked: Sample.alice, at: Sample.moment(-50))],
+                [BlockRecord(by: Sample.bob, blocked: Sample.alice, at: Sample.moment(1_050))],
                 "the blocks"
             )
         },

@@ -124,9 +124,12 @@ extension StoreContract {
             first.epoch = 3
             let second = Sample.call(2, from: Sample.bob, to: Sample.alice, endedAt: 6)
             let unique = Sample.call(3, "6f0e2c1b-3a57-4a55-9d2f-6a2a2b1f0c11", endedAt: 6)
-            bench.commit([.call(first), .call(second), .call(unique), .logForgotten(first.number)])
+            // As long as a UUID, and none.
+            let long = Sample.call(4, "xf0e2c1b-3a57-4a55-9d2f-6a2a2b1f0c11", endedAt: 6)
+            bench.commit([.call(first), .call(second), .call(unique), .call(long), .logForgotten(first.number)])
             let key = CallKey(id: first.id, pair: Pair(Sample.bob, Sample.alice))
-            try expect(try bench.reopen().epochs, [key: 3], "epochs")
+            let other = CallKey(id: long.id, pair: Pair(Sample.bob, Sample.alice))
+            try expect(try bench.reopen().epochs, [key: 3, other: 1], "epochs")
         },
         Case("nothing is lost or doubled over many restarts") { bench in
             for round in 1...12 as ClosedRange<UInt64> {

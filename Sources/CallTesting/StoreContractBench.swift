@@ -128,6 +128,7 @@ final class Reports: @unchecked Sendable {
             found.answers[id] = answer
             found.course.append("answered \(id.rawValue)")
         case .stalled: found.course.append("stalled")
+        case .damaged: found.course.append("damaged")
         case .recovered: found.course.append("recovered")
         }
         condition.broadcast()

@@ -22,6 +22,11 @@ enum Sample {
         return id
     }
 
+    /// The last moment that a store may hold.
+    static let lastMoment = Moment(milliseconds: KeptRange.moments.upperBound)
+    /// The highest number.
+    static let lastNumber = KeptRange.numbers.upperBound
+
     static func moment(_ milliseconds: Int64) -> Moment { Moment(milliseconds: milliseconds) }
 
     static func number(_ number: Int64) -> CallNumber { CallNumber(rawValue: number) }
@@ -50,22 +55,22 @@ enum Sample {
         )
     }
 
-    /// A call with everything in it, at the edges of its types.
+    /// A call with everything in it, at the edges of what there may be.
     static func fullCall(_ number: Int64) -> CallRecord {
         CallRecord(
             number: CallNumber(rawValue: number),
             id: callID("a:b.c_d-E0"),
-            epoch: .max,
+            epoch: UInt32(KeptRange.epochs.upperBound),
             room: "p2p:a-\u{1F4DE}\0-b",
             caller: alice,
             callee: bob,
             displayName: "山田 \"太郎\" \u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467} e\u{301}\\\n\u{1}",
             hasVideo: true,
-            startedAt: moment(.min),
-            ringUntil: moment(.max),
+            startedAt: moment(KeptRange.moments.lowerBound),
+            ringUntil: lastMoment,
             answeredAt: moment(0),
-            activeAt: moment(-1),
-            endedAt: moment(.max),
+            activeAt: moment(1),
+            endedAt: lastMoment,
             reason: .answeredElsewhere,
             replacedBy: callID("other"),
             hidden: .doNotDisturb,
@@ -117,10 +122,10 @@ enum Sample {
         device.fcmToken = "f:1"
         device.environment = .sandbox
         device.workingEnvironment = .production
-        device.seenAt = moment(.max)
-        device.unansweredPushes = .max
+        device.seenAt = lastMoment
+        device.unansweredPushes = Int(KeptRange.counts.upperBound)
         device.lastPush = DeviceRecord.LastPush(
-            at: moment(.min),
+            at: moment(KeptRange.moments.lowerBound),
             status: 410,
             reason: "Unregistered",
             environment: .sandbox,

@@ -235,7 +235,8 @@ public final class Gateway: @unchecked Sendable {
         guard next != timerAt || drainBy != nil else { return }
         timerAt = next
         // Deadlines are met a little late rather than one by one: a tenth of a second is nothing to a ring.
-        server.setTimer(afterMilliseconds: next.map { UInt64(max(1, ($0 - now).milliseconds)) })
+        // Whatever it is computed from, the timer looks again within a day.
+        server.setTimer(afterMilliseconds: next.map { UInt64(min(max(1, ($0 - now).milliseconds), 86_400_000)) })
     }
 
     func timerDue() {
@@ -324,6 +325,16 @@ public final class Gateway: @unchecked Sendable {
             log.warning(
                 "the clock is far from the newest call or device; no history is deleted for an hour",
                 metadata: ["clock.ahead": "\(Self.seconds(age.milliseconds))"]
+            )
+        case .damaged(let damage):
+            log.error(
+                damage.remedy == .leftOut
+                    ? "a row of the database holds a value that cannot be and was left out"
+                    : "a value in the database cannot be, and the nearest that can was taken",
+                metadata: [
+                    "database.table": "\(damage.table)", "database.column": "\(damage.column)",
+                    "database.row": "\(Escaped(damage.row))",
+                ]
             )
         case .unreadable(let number):
             log.error(

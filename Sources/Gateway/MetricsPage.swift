@@ -46,6 +46,12 @@ struct MetricsPage {
         histogram("ringline_ack_seconds", "From a signal to its acknowledgement.", metrics.ackMilliseconds)
         histogram("ringline_store_commit_seconds", "From a change to its being durable.", metrics.commitMilliseconds)
         gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
+        counters(
+            "ringline_database_damages_total",
+            "Values in the database that cannot be.",
+            "remedy",
+            [("left_out", metrics.damages[.leftOut] ?? 0), ("replaced", metrics.damages[.replaced] ?? 0)]
+        )
         addPushes(metrics)
         if let expiry = surroundings.certificateExpiry {
             let help = "When the served TLS certificate expires, in seconds since 1970."

@@ -85,7 +85,7 @@ struct Tables {
             guard let call = row.call else { continue }
             if row.keepsLog { state.calls.append(StoredCall(record: call, entries: row.entries)) }
             // A UUID is not used again once its call is forgotten, so its epoch is of no use.
-            guard call.id.text.utf8.count != 36 else { continue }
+            guard !UUIDv5.isUUID(call.id.text) else { continue }
             let key = CallKey(id: call.id, pair: Pair(call.caller, call.callee))
             state.epochs[key] = max(state.epochs[key] ?? 0, call.epoch)
         }

@@ -112,6 +112,11 @@ public final class Statement {
 
     // MARK: Columns out
 
+    /// A column's name in the result (`sqlite3_column_name`).
+    public func columnName(_ column: Int32) -> String {
+        sqlite3_column_name(pointer, column).map { String(cString: $0) } ?? "\(column)"
+    }
+
     /// Whether a column is NULL.
     public func isNull(_ column: Int32) -> Bool { sqlite3_column_type(pointer, column) == SQLITE_NULL }
 

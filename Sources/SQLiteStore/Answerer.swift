@@ -12,10 +12,16 @@ final class Answerer: @unchecked Sendable {
     private var isClosing = false
     private var hasEnded = false
     private let database: String
+    private let damages: DamageLog
     private let report: @Sendable (StoreReport) -> Void
 
-    init(_ folder: Folder, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
+    init(
+        _ folder: Folder,
+        damages: DamageLog,
+        report: @escaping @Sendable (StoreReport) -> Void
+    ) throws(StoreFailure) {
         database = folder.database
+        self.damages = damages
         self.report = report
         try SQLiteStore.run(onThread: "store questions") { self.run() }
     }
@@ -44,7 +50,9 @@ final class Answerer: @unchecked Sendable {
                     // Opened at the first question; a failure is tried again at the next.
                     let open = if let questions { questions } else { try connect() }
                     questions = open
-                    report(.answered(asked.id, open.answer(asked.question)))
+                    let answer = open.answer(asked.question)
+                    for damage in damages.take() { report(.damaged(damage)) }
+                    report(.answered(asked.id, answer))
                 } catch {
                     report(.answered(asked.id, .failed(StoreFailure(error, database: database))))
                 }
@@ -61,7 +69,7 @@ final class Answerer: @unchecked Sendable {
         let connection = try Connection(.file(path: database, .readWrite))
         try connection.pragma("query_only", "ON")
         try connection.pragma("temp_store", "MEMORY")
-        return Questions(connection: connection, database: database)
+        return Questions(connection: connection, database: database, damages: damages)
     }
 
     /// What is waiting; `nil` when nothing is and nothing will be.

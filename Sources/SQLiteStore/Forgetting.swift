@@ -1,4 +1,5 @@
 import SQLite
+import Switchboard
 
 /// Deletes old history a slice at a time, so that a day of it never holds up the commits of the moment.
 ///
@@ -22,7 +23,7 @@ struct Forgetting {
         let next = try connection.statement(Self.next)
         var numbers: [Int64] = []
         while try next.step() { numbers.append(next.int64(0)) }
-        if let last = numbers.max() {
+        if let last = numbers.filter(KeptRange.numbers.contains).max() {
             let keep = try connection.statement(Self.keepLastNumber)
             try keep.bind(last, at: 1)
             try keep.run()

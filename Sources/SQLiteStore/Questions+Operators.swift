@@ -25,7 +25,7 @@ extension Questions {
             defer { rows.reset() }
             try rows.bind(Int64(limit), at: 1)
             var calls: [CallRecord] = []
-            while try rows.step() { calls.append(try RowReader.call(rows)) }
+            while try rows.step() { if let call = RowReader(damages: damages).call(rows) { calls.append(call) } }
             return calls
         }
     }

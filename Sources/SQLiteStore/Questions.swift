@@ -7,6 +7,10 @@ struct Questions {
     let connection: Connection
     /// The database's path, for the sentences of failures.
     let database: String
+    /// Where values that cannot be are noted.
+    let damages: DamageLog
+
+    private var reader: RowReader { RowReader(damages: damages) }
 
     /// The answer, failures included.
     func answer(_ question: Question) -> Answer {
@@ -28,10 +32,11 @@ struct Questions {
             let rows = try connection.statement(Self.history)
             defer { rows.reset() }
             try rows.bind(user.text, at: 1)
-            try rows.bind(before.map { $0.rawValue - 1 } ?? .max, at: 2)
+            // A number that cannot be would stand above all others.
+            try rows.bind(min(before?.rawValue ?? .max, KeptRange.numbers.upperBound + 1) - 1, at: 2)
             try rows.bind(Int64(limit), at: 3)
             var calls: [CallRecord] = []
-            while try rows.step() { calls.append(try RowReader.call(rows)) }
+            while try rows.step() { if let call = reader.call(rows) { calls.append(call) } }
             return calls
         }
     }
@@ -47,7 +52,7 @@ struct Questions {
             try rows.bind(choice.epoch.map { Int64($0) }, at: 4)
             try rows.bind(Int64(limit), at: 5)
             var calls: [CallRecord] = []
-            while try rows.step() { calls.append(try RowReader.call(rows)) }
+            while try rows.step() { if let call = reader.call(rows) { calls.append(call) } }
             return calls
         }
     }
@@ -59,7 +64,7 @@ struct Questions {
             defer { rows.reset() }
             try rows.bind(number.rawValue, at: 1)
             var events: [TimelineRecord] = []
-            while try rows.step() { events.append(RowReader.event(rows)) }
+            while try rows.step() { events.append(reader.event(rows)) }
             return events
         }
     }
@@ -71,7 +76,7 @@ struct Questions {
             defer { rows.reset() }
             try rows.bind(number.rawValue, at: 1)
             var entries: [EntryRecord] = []
-            while try rows.step() { entries.append(try RowReader.entry(rows)) }
+            while try rows.step() { if let entry = reader.entry(rows) { entries.append(entry) } }
             return entries
         }
     }
@@ -85,7 +90,7 @@ struct Questions {
             defer { rows.reset() }
             try rows.bind(user.text, at: 1)
             var devices: [DeviceRecord] = []
-            while try rows.step() { devices.append(try RowReader.device(rows)) }
+            while try rows.step() { if let device = reader.device(rows) { devices.append(device) } }
             return devices
         }
     }
@@ -94,16 +99,14 @@ struct Questions {
     func reading<Value>(_ body: () throws -> Value) throws(StoreFailure) -> Value {
         do { return try body() } catch let error as SQLiteError {
             throw StoreFailure(error, database: database)
-        } catch let error as RowReader.Unreadable {
-            throw StoreFailure(
-                "The database \(database) holds what this ringline cannot read (\(error.row)); run the version that wrote it."
-            )
         } catch { throw StoreFailure("The database \(database) cannot be read: \(error).") }
     }
 
     /// Keeps out the calls whose deletion has begun.
     private static let isNotForgotten = """
-        (ended_at IS NULL OR ended_at >= coalesce((SELECT value FROM meta WHERE name = 'forgetting_before'), ended_at))
+        (ended_at IS NULL OR ended_at >= coalesce(
+            (SELECT value FROM meta WHERE name = 'forgetting_before' AND value <= \(KeptRange.moments.upperBound)),
+            ended_at))
         """
 
     /// Two indexes, each read backwards no further than the limit; a user's call to themself is found by the first.
@@ -150,16 +153,27 @@ struct Questions {
     private static let lastNumber = SQL(
         "last call number",
         """
-        SELECT max((SELECT value FROM meta WHERE name = 'last_call_number'), coalesce((SELECT max(number) FROM call), 0)),
+        SELECT max((SELECT value FROM meta WHERE name = 'last_call_number'),
+                coalesce((SELECT max(number) FROM call WHERE number <= \(KeptRange.numbers.upperBound)), 0)),
             (SELECT value FROM meta WHERE name = 'crashes'),
-            (SELECT started_at FROM call ORDER BY number DESC LIMIT 1)
+            (SELECT started_at FROM call
+             WHERE number <= \(KeptRange.numbers.upperBound)
+                AND started_at BETWEEN \(KeptRange.moments.lowerBound) AND \(KeptRange.moments.upperBound)
+             ORDER BY number DESC LIMIT 1)
         """
     )
 
-    /// A UUID (36 characters) is not used again once its call is forgotten, so its epoch is of no use.
+    /// What `UUIDv5.isUUID(_:)` takes for one.
+    private static let uuid = [8, 4, 4, 4, 12].map { String(repeating: "[0-9A-Fa-f]", count: $0) }
+        .joined(separator: "-")
+
+    /// A UUID is not used again once its call is forgotten, so its epoch is of no use.
     private static let epochs = SQL(
         "epochs",
-        "SELECT id, caller, callee, max(epoch) FROM call WHERE length(id) <> 36 GROUP BY id, caller, callee"
+        """
+        SELECT id, caller, callee, max(epoch) AS epoch FROM call
+        WHERE id NOT GLOB '\(uuid)' AND epoch <= \(KeptRange.epochs.upperBound) GROUP BY id, caller, callee
+        """
     )
 
     /// All that lives on.
@@ -169,53 +183,43 @@ struct Questions {
             let calls = try connection.statement(Self.calls)
             let entries = try connection.statement(Self.entries)
             while try calls.step() {
-                var call = StoredCall(record: try RowReader.call(calls), entries: [])
-                try entries.bind(call.record.number.rawValue, at: 1)
-                while try entries.step() { call.entries.append(try RowReader.entry(entries)) }
+                guard let record = reader.call(calls) else { continue }
+                var call = StoredCall(record: record, entries: [])
+                try entries.bind(record.number.rawValue, at: 1)
+                while try entries.step() { if let entry = reader.entry(entries) { call.entries.append(entry) } }
                 state.calls.append(call)
             }
             let devices = try connection.statement(
                 SQL("devices", "SELECT \(RowReader.deviceColumns) FROM device ORDER BY user, id")
             )
-            while try devices.step() { state.devices.append(try RowReader.device(devices)) }
+            while try devices.step() { if let device = reader.device(devices) { state.devices.append(device) } }
             let blocks = try connection.statement(
                 SQL("blocks", "SELECT by, blocked, at FROM block ORDER BY by, blocked")
             )
             while try blocks.step() {
-                guard let by = UserID(blocks.text(0)), let blocked = UserID(blocks.text(1)) else {
-                    throw RowReader.Unreadable(row: "block of \(blocks.text(1)) by \(blocks.text(0))")
-                }
-                state.blocks.append(BlockRecord(by: by, blocked: blocked, at: blocks.moment(2)))
+                if let block = reader.block(blocks) { state.blocks.append(block) }
             }
             let quiet = try connection.statement(SQL("do not disturb", "SELECT user, until FROM do_not_disturb"))
             while try quiet.step() {
-                guard let user = UserID(quiet.text(0)) else {
-                    throw RowReader.Unreadable(row: "do-not-disturb of \(quiet.text(0))")
-                }
-                state.doNotDisturb[user] = quiet.moment(1)
+                if let (user, until) = reader.doNotDisturb(quiet) { state.doNotDisturb[user] = until }
             }
             let revocations = try connection.statement(SQL("revocations", "SELECT user, before FROM revocation"))
             while try revocations.step() {
-                guard let user = UserID(revocations.text(0)) else {
-                    throw RowReader.Unreadable(row: "revocation of \(revocations.text(0))")
-                }
-                state.revocations[user] = revocations.moment(1)
+                if let (user, moment) = reader.revocation(revocations) { state.revocations[user] = moment }
             }
             let epochs = try connection.statement(Self.epochs)
             while try epochs.step() {
-                guard let id = CallID(epochs.text(0)), let caller = UserID(epochs.text(1)),
-                    let callee = UserID(epochs.text(2)), let epoch = UInt32(exactly: epochs.int64(3))
-                else { throw RowReader.Unreadable(row: "epoch of \(epochs.text(0))") }
-                let key = CallKey(id: id, pair: Pair(caller, callee))
+                guard let (key, epoch) = reader.epoch(epochs) else { continue }
                 state.epochs[key] = max(state.epochs[key] ?? 0, epoch)
             }
             let numbers = try connection.statement(Self.lastNumber)
             if try numbers.step() {
                 state.lastCallNumber = numbers.int64(0)
                 state.crashes = Int(numbers.int64(1))
-                state.lastCallAt = numbers.optionalMoment(2)
+                state.lastCallAt = numbers.optionalInt64(2).map(Moment.init(milliseconds:))
             }
             numbers.reset()
+            state.damages = damages.take()
             return state
         }
     }

@@ -2,32 +2,33 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// Makes records of rows.
-///
-/// A value that this version cannot read is an error that names the row, never left out.
-enum RowReader {
+/// Makes records of rows; `nil` for a row that cannot be read, which is noted.
+struct RowReader {
+    let damages: DamageLog
+
     static let callColumns = """
         number, id, epoch, room, caller, callee, display_name, has_video, started_at, ring_until, answered_at, \
         active_at, ended_at, reason, replaced_by, hidden, legs, state
         """
 
     /// The call of a row of ``callColumns``.
-    static func call(_ row: Statement) throws(Unreadable) -> CallRecord {
-        let number = row.int64(0)
-        guard let id = CallID(row.text(1)), let epoch = UInt32(exactly: row.int64(2)), let caller = UserID(row.text(4)),
-            let callee = UserID(row.text(5)), let legs = LegText.decode(row.text(16)),
+    func call(_ statement: Statement) -> CallRecord? {
+        let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
+        guard let number = row.number(0), let id = row.value(1, CallID.init),
+            let epoch = row.number(2, in: KeptRange.epochs), let caller = row.value(4, UserID.init),
+            let callee = row.value(5, UserID.init), let legs = row.value(16, LegText.decode),
             let reason = row.word(13, EndReason.init(rawValue:)), let replacedBy = row.word(14, CallID.init),
             let hidden = row.word(15, CallRecord.Hidden.init(rawValue:))
-        else { throw Unreadable(row: "call \(number)") }
+        else { return nil }
         return CallRecord(
             number: CallNumber(rawValue: number),
             id: id,
-            epoch: epoch,
-            room: row.text(3),
+            epoch: UInt32(epoch),
+            room: statement.text(3),
             caller: caller,
             callee: callee,
-            displayName: row.optionalText(6),
-            hasVideo: row.int64(7) != 0,
+            displayName: statement.optionalText(6),
+            hasVideo: statement.int64(7) != 0,
             startedAt: row.moment(8),
             ringUntil: row.moment(9),
             answeredAt: row.optionalMoment(10),
@@ -37,36 +38,35 @@ enum RowReader {
             replacedBy: replacedBy.value,
             hidden: hidden.value,
             legs: legs,
-            state: row.text(17)
+            state: statement.text(17)
         )
     }
 
     static let entryColumns = "call, seq, at, kind, device, mark, audience, signal_id, digest, object"
 
     /// The entry of a row of ``entryColumns``.
-    static func entry(_ row: Statement) throws(Unreadable) -> EntryRecord {
-        let seq = UInt64(bitPattern: row.int64(1))
-        guard let device = row.word(4, DeviceID.init) else {
-            throw Unreadable(row: "entry \(seq) of call \(row.int64(0))")
-        }
-        let mark = TokenMark(rawValue: UInt64(bitPattern: row.int64(5)))
+    func entry(_ statement: Statement) -> EntryRecord? {
+        let row = CheckedRow(row: statement, table: "entry", key: [0, 1], damages: damages)
+        guard let seq = row.number(1), let device = row.word(4, DeviceID.init) else { return nil }
+        let mark = TokenMark(rawValue: UInt64(bitPattern: statement.int64(5)))
         return EntryRecord(
-            seq: seq,
+            seq: UInt64(seq),
             at: row.moment(2),
-            kind: row.text(3),
+            kind: statement.text(3),
             sender: device.value.map { Phone(id: $0, mark: mark) },
-            audience: row.text(6),
-            signalID: row.optionalText(7),
-            digest: UInt64(bitPattern: row.int64(8)),
-            object: row.bytes(9)[...]
+            audience: statement.text(6),
+            signalID: statement.optionalText(7),
+            digest: UInt64(bitPattern: statement.int64(8)),
+            object: statement.bytes(9)[...]
         )
     }
 
-    static let eventColumns = "at, event, details"
+    static let eventColumns = "at, event, details, call"
 
     /// The event of a row of ``eventColumns``.
-    static func event(_ row: Statement) -> TimelineRecord {
-        TimelineRecord(at: row.moment(0), event: row.text(1), details: row.text(2))
+    func event(_ statement: Statement) -> TimelineRecord {
+        let row = CheckedRow(row: statement, table: "event", key: [3, 1], damages: damages)
+        return TimelineRecord(at: row.moment(0), event: statement.text(1), details: statement.text(2))
     }
 
     static let deviceColumns = """
@@ -76,62 +76,67 @@ enum RowReader {
         """
 
     /// The device of a row of ``deviceColumns``.
-    static func device(_ row: Statement) throws(Unreadable) -> DeviceRecord {
-        guard let user = UserID(row.text(0)), let id = DeviceID(row.text(1)),
+    func device(_ statement: Statement) -> DeviceRecord? {
+        let row = CheckedRow(row: statement, table: "device", key: [0, 1], damages: damages)
+        guard let user = row.value(0, UserID.init), let id = row.value(1, DeviceID.init),
             let environment = row.word(10, APNsEnvironment.init(rawValue:)),
             let working = row.word(11, APNsEnvironment.init(rawValue:)),
             let pushed = row.word(18, APNsEnvironment.init(rawValue:))
-        else { throw Unreadable(row: "device \(row.text(1)) of user \(row.text(0))") }
+        else { return nil }
         var device = DeviceRecord(
             user: user,
             id: id,
-            isNamed: row.int64(2) != 0,
-            platform: row.text(3),
-            bundleID: row.text(4),
+            isNamed: statement.int64(2) != 0,
+            platform: statement.text(3),
+            bundleID: statement.text(4),
             createdAt: row.moment(12)
         )
-        device.voipToken = row.optionalText(5)
+        device.voipToken = statement.optionalText(5)
         device.voipTokenAt = row.optionalMoment(6)
-        device.alertToken = row.optionalText(7)
+        device.alertToken = statement.optionalText(7)
         device.alertTokenAt = row.optionalMoment(8)
-        device.fcmToken = row.optionalText(9)
+        device.fcmToken = statement.optionalText(9)
         device.environment = environment.value
         device.workingEnvironment = working.value
         device.seenAt = row.moment(13)
-        device.unansweredPushes = Int(row.int64(14))
+        device.unansweredPushes = row.count(14)
         if let at = row.optionalMoment(15), let environment = pushed.value {
             device.lastPush = DeviceRecord.LastPush(
                 at: at,
-                status: Int(row.int64(16)),
-                reason: row.optionalText(17),
+                status: row.count(16, in: 0...999),
+                reason: statement.optionalText(17),
                 environment: environment,
-                hint: row.optionalText(19)
+                hint: statement.optionalText(19)
             )
         }
         return device
     }
 
-    /// A row that does not say what it must.
-    struct Unreadable: Error {
-        let row: String
+    /// Who blocks whom, of a row `by, blocked, at`.
+    func block(_ statement: Statement) -> BlockRecord? {
+        let row = CheckedRow(row: statement, table: "block", key: [0, 1], damages: damages)
+        guard let by = row.value(0, UserID.init), let blocked = row.value(1, UserID.init) else { return nil }
+        return BlockRecord(by: by, blocked: blocked, at: row.moment(2))
     }
 
-    /// A word that may be NULL.
-    struct Word<Value> {
-        let value: Value?
+    /// Until when who is not to be disturbed, of a row `user, until`.
+    func doNotDisturb(_ statement: Statement) -> (UserID, Moment)? {
+        let row = CheckedRow(row: statement, table: "do_not_disturb", key: [0], damages: damages)
+        return row.value(0, UserID.init).map { ($0, row.moment(1, in: KeptRange.untils)) }
     }
-}
 
-extension Statement {
-    /// A column as a moment.
-    func moment(_ column: Int32) -> Moment { Moment(milliseconds: int64(column)) }
+    /// Up to when whose tokens are refused, of a row `user, before`.
+    func revocation(_ statement: Statement) -> (UserID, Moment)? {
+        let row = CheckedRow(row: statement, table: "revocation", key: [0], damages: damages)
+        return row.value(0, UserID.init).map { ($0, row.moment(1)) }
+    }
 
-    /// A column as a moment, `nil` for NULL.
-    func optionalMoment(_ column: Int32) -> Moment? { optionalInt64(column).map(Moment.init(milliseconds:)) }
-
-    /// A column in a vocabulary: a word without value for NULL, `nil` for what is not in the vocabulary.
-    func word<Value>(_ column: Int32, _ parse: (String) -> Value?) -> RowReader.Word<Value>? {
-        guard let text = optionalText(column) else { return RowReader.Word(value: nil) }
-        return parse(text).map { RowReader.Word(value: $0) }
+    /// The use of a name, of a row `id, caller, callee, epoch`.
+    func epoch(_ statement: Statement) -> (CallKey, UInt32)? {
+        let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
+        guard let id = row.value(0, CallID.init), let caller = row.value(1, UserID.init),
+            let callee = row.value(2, UserID.init), let epoch = row.number(3, in: KeptRange.epochs)
+        else { return nil }
+        return (CallKey(id: id, pair: Pair(caller, callee)), UInt32(epoch))
     }
 }

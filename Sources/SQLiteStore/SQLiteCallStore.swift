@@ -37,7 +37,7 @@ public final class SQLiteCallStore: CallStore {
     }
 
     /// Opens the store; see `CallStore.open(at:)`.
-    public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start() }
+    public func open(at now: Moment) throws(StoreFailure) -> StoredState { try writer.start(at: now) }
 
     /// Queues changes; see `CallStore.commit(_:as:)`.
     ///

@@ -13,6 +13,7 @@ final class Session {
     private var forgetting: Forgetting
     private var answerer: Answerer?
     private var pageLimit: Int?
+    private let damages = DamageLog()
 
     /// Opens the database, and brings it to this version's schema.
     init(folder: Folder, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
@@ -51,14 +52,17 @@ final class Session {
         try connection.pragma("foreign_keys", "OFF")
     }
 
-    /// Reads what lives on, and marks the store as in use.
-    func begin() throws(StoreFailure) -> StoredState {
-        let state = try Questions(connection: connection, database: folder.database).state()
+    /// Mends what cannot be, reads what lives on, and marks the store as in use.
+    func begin(at now: Moment) throws(StoreFailure) -> StoredState {
+        do { try Mending(connection: connection, damages: damages, now: now).run() } catch {
+            throw StoreFailure(error, database: folder.database)
+        }
+        let state = try Questions(connection: connection, database: folder.database, damages: damages).state()
         do {
             try connection.statement(Self.countCrash).run()
             try forgetting.committed()
         } catch { throw StoreFailure(error, database: folder.database) }
-        answerer = try Answerer(folder, report: report)
+        answerer = try Answerer(folder, damages: damages, report: report)
         return state
     }
 

@@ -29,12 +29,11 @@ public final class StoreReader {
         } catch let failure as StoreFailure {
             throw failure
         } catch { throw StoreFailure("The database \(database) cannot be read: \(error).") }
-        questions = Questions(connection: connection, database: database)
+        questions = Questions(connection: connection, database: database, damages: DamageLog())
     }
 
     private static func database(at path: String) throws(StoreFailure) -> String {
-        var status = stat()
-        if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG { return path }
+        if SQLiteCallStore.isCopy(path) { return path }
         let folder = Folder(path: path)
         try folder.requireFolder()
         guard access(folder.database, F_OK) == 0 else {
@@ -72,6 +71,9 @@ public final class StoreReader {
     /// The apps of all registered devices, at most so many of them.
     public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try questions.bundleIDs(limit: limit) }
 
+    /// The values read so far that cannot be, and were replaced or left out; each is told once.
+    public func takeDamages() -> [DamagedValue] { questions.damages.take() }
+
     /// What SQLite finds wrong with the database (`PRAGMA integrity_check`); empty when it is sound.
     ///
     /// Reads all of it.
@@ -103,6 +105,12 @@ public final class StoreReader {
 }
 
 extension SQLiteCallStore {
+    /// Whether a path leads to a database itself, such as a back-up, and not to a data folder.
+    public static func isCopy(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
     /// Whether a server runs on a data folder.
     public static func isHeld(folder: String) -> Bool { Folder(path: folder).isHeld }
 

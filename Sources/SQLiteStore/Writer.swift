@@ -33,10 +33,10 @@ final class Writer: @unchecked Sendable {
     }
 
     /// Starts the thread and waits until it has opened the database.
-    func start() throws(StoreFailure) -> StoredState {
+    func start(at now: Moment) throws(StoreFailure) -> StoredState {
         condition.lock()
         defer { condition.unlock() }
-        try SQLiteStore.run(onThread: "store writer") { self.run() }
+        try SQLiteStore.run(onThread: "store writer") { self.run(at: now) }
         hasStarted = true
         while true {
             if let opened { return try opened.get() }
@@ -51,10 +51,10 @@ final class Writer: @unchecked Sendable {
         condition.unlock()
     }
 
-    private func run() {
+    private func run(at now: Moment) {
         do throws(StoreFailure) {
             let lock = try folder.take(patience)
-            try work()
+            try work(at: now)
             // Let go of only now that the connections are closed.
             withExtendedLifetime(lock) {}
         } catch {
@@ -64,9 +64,9 @@ final class Writer: @unchecked Sendable {
     }
 
     /// The database is open no longer than this runs.
-    private func work() throws(StoreFailure) {
+    private func work(at now: Moment) throws(StoreFailure) {
         let session = try Session(folder: folder, faults: faults, report: report)
-        let state = try session.begin()
+        let state = try session.begin(at: now)
         tell { $0.opened = .success(state) }
         session.serve(mailbox)
     }

@@ -176,7 +176,7 @@ extension World {
         case .began(let id, let epoch): log("server: call \(id.text)/\(epoch) begins")
         case .ended(let id, let epoch, let reason): log("server: call \(id.text)/\(epoch) ended, \(reason.rawValue)")
         case .unreadable(let number): fail("I4", "call number \(number.rawValue) was kept and cannot be read again")
-        case .pushFailed, .storeStalled, .storeRecovered, .oddClock: break
+        case .pushFailed, .storeStalled, .storeRecovered, .oddClock, .damaged: break
         }
     }
 

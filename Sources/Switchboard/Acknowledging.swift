@@ -59,9 +59,16 @@ extension Switchboard {
             metrics.isStalled = false
             noteRestraints()
             out.append(.note(.storeRecovered))
+        case .damaged(let damage): noteDamage(damage)
         case .answered(let id, let answer):
             if let inquiry = questions.removeValue(forKey: id) { answered(inquiry, answer, at: now) }
         }
+    }
+
+    /// Takes note of a value that the store holds and that cannot be.
+    func noteDamage(_ damage: DamagedValue) {
+        metrics.damages[damage.remedy, default: 0] += 1
+        out.append(.note(.damaged(damage)))
     }
 
     /// Requests are not kept waiting for a store that cannot write; what they asked for may still become durable, and

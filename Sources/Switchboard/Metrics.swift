@@ -44,6 +44,8 @@ public struct Metrics: Sendable {
     public var isDeletionStopped = false
     /// Whether the store cannot write.
     public var isStalled = false
+    /// Values in the store that cannot be, by what was done about them.
+    public var damages: [DamagedValue.Remedy: UInt64] = [:]
 
     /// All at zero.
     public init() {}

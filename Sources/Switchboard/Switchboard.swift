@@ -94,6 +94,7 @@ public final class Switchboard {
             newest: (stored.devices.map(\.seenAt) + (stored.lastCallAt.map { [$0] } ?? [])).max()
         )
         bodies = (now, [:])
+        for damage in stored.damages { noteDamage(damage) }
         for kept in stored.calls { restore(kept, at: now) }
         if let age = historyHold.oddAge { out.append(.note(.oddClock(age))) }
         schedule(.sweep, at: now + Self.sweepEvery)
@@ -166,7 +167,11 @@ public final class Switchboard {
     public func countCalls() -> [CallState: Int] { calls.countByState() }
 
     private func restore(_ kept: StoredCall, at now: Moment) {
-        guard let call = Call(kept, grace: policy.grace, crashes: crashes, at: now) else {
+        let longestRing = max(policy.ringFor, .seconds(Int64(WireLimits.ringSeconds.upperBound)))
+        guard
+            let call = Call(kept, grace: policy.grace, longestRing: longestRing, crashes: crashes, at: now)
+        else {
+            metrics.damages[.leftOut, default: 0] += 1
             out.append(.note(.unreadable(kept.record.number)))
             return
         }

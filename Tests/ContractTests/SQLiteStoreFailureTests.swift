@@ -224,6 +224,7 @@ final class Course: Sendable {
                 told.words.append("stalled")
                 told.failures.append(failure.message)
             case .recovered: told.words.append("recovered")
+            case .damaged(let damage): told.words.append("damaged \(damage.table).\(damage.column)")
             case .answered(let id, .failed(let failure)):
                 told.words.append("failed \(id.rawValue)")
                 told.failures.append(failure.message)

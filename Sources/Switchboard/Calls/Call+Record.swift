@@ -30,7 +30,16 @@ extension Call {
     }
 
     /// A kept call, taken up again at `now`; `nil` when what was kept makes no sense.
-    convenience init?(_ stored: StoredCall, grace: Moment.Span, crashes: Int, at now: Moment) {
+    ///
+    /// What deadlines are computed from is held against `now`: a call that was answered or ended in the future would
+    /// never be let go of, and one that rings for a year would keep its two users busy for so long.
+    convenience init?(
+        _ stored: StoredCall,
+        grace: Moment.Span,
+        longestRing: Moment.Span,
+        crashes: Int,
+        at now: Moment
+    ) {
         let record = stored.record
         guard let state = KeptState(record.state) else { return nil }
         var legs: [Leg] = []
@@ -46,7 +55,7 @@ extension Call {
         let ending = record.endedAt.map {
             CallSession.Ending(
                 reason: record.reason ?? .failed,
-                at: $0,
+                at: min($0, now),
                 replacedBy: record.replacedBy,
                 declinedBy: state.decliner
             )
@@ -57,8 +66,8 @@ extension Call {
             epoch: record.epoch,
             caller: record.caller,
             startedAt: record.startedAt,
-            ringUntil: record.ringUntil,
-            answeredAt: record.answeredAt,
+            ringUntil: min(record.ringUntil, now + longestRing),
+            answeredAt: record.answeredAt.map { min($0, now) },
             activeAt: record.activeAt,
             ending: ending,
             legs: legs,

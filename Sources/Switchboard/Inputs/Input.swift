@@ -88,6 +88,8 @@ extension Switchboard {
         case storeStalled(String)
         /// The store can write again.
         case storeRecovered
+        /// The store holds a value that cannot be.
+        indirect case damaged(DamagedValue)
         /// A call that was kept cannot be understood, and was left out.
         case unreadable(CallNumber)
         /// At the start: the newest of what is kept is so old (negative: so far ahead) that the clock may be wrong.

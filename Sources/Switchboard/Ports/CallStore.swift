@@ -32,6 +32,8 @@ public enum StoreReport: Sendable {
     case stalled(StoreFailure)
     /// Writing works again.
     case recovered
+    /// A value was read that cannot be.
+    indirect case damaged(DamagedValue)
     /// The answer to a question.
     indirect case answered(QuestionID, Answer)
 }
@@ -157,6 +159,8 @@ public struct StoredState: Equatable, Sendable {
     ///
     /// Counted since ``Change/crashesForgotten``; a clean stop changes nothing about it.
     public var crashes: Int = 0
+    /// The values that cannot be: what is above holds none of them.
+    public var damages: [DamagedValue] = []
 
     /// An empty store.
     public init() {}

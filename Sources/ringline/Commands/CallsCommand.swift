@@ -36,6 +36,7 @@ struct CallsCommand: ParsableCommand {
             calls = try reader.liveCalls(limit: user == nil ? limit : .max).filter { call in
                 user.map { call.caller == $0 || call.callee == $0 } ?? true
             }
+            Complaint.show(reader.takeDamages())
         } catch { throw Complaint(error.message) }
         CommandTrace("calls", user).leave(in: data)
         guard !calls.isEmpty else { return "There are no live calls.\n" }

@@ -34,7 +34,11 @@ struct DevicesCommand: ParsableCommand {
     /// The devices in a data folder; a user without any is a complaint.
     static func devices(of user: UserID, in data: String) throws(Complaint) -> [DeviceRecord] {
         let devices: [DeviceRecord]
-        do throws(StoreFailure) { devices = try SQLiteCallStore.reader(folder: data).devices(of: user) } catch {
+        do throws(StoreFailure) {
+            let reader = try SQLiteCallStore.reader(folder: data)
+            devices = try reader.devices(of: user)
+            Complaint.show(reader.takeDamages())
+        } catch {
             throw Complaint(error.message)
         }
         guard !devices.isEmpty else {

@@ -1,0 +1,15 @@
+import Switchboard
+
+extension Complaint {
+    /// Says on stderr which values of a database cannot be, a line each.
+    static func show(_ damages: [DamagedValue]) {
+        for damage in damages {
+            let what =
+                switch damage.remedy {
+                case .replaced: "holds a value that cannot be; the nearest that can is shown"
+                case .leftOut: "holds a value that cannot be; the row is left out"
+                }
+            Complaint("database: column \(damage.column) of table \(damage.table), row \(damage.row), \(what)").show()
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import CallCore
+import Foundation
+import SQLite
+import SQLiteStore
+import Switchboard
+import Testing
+
+/// What a disk, or somebody's SQL, may have put into the database where no server ever did.
+@Suite("Values that cannot be")
+struct DamagedTests {
+    private let place: FolderPlace
+    private let now = Moment(milliseconds: 1_800_000_000_000)
+
+    init() throws { place = try FolderPlace() }
+
+    /// Every integer column of the schema.
+    static let columns: [(table: String, column: String)] = [
+        ("call", "number epoch has_video started_at ring_until answered_at active_at ended_at log_kept"),
+        ("entry", "call seq at mark digest"),
+        ("event", "position call at"),
+        (
+            "device",
+            "is_named voip_token_at alert_token_at created_at seen_at unanswered_pushes push_at push_status"
+        ),
+        ("block", "at"), ("do_not_disturb", "until"), ("revocation", "before"), ("meta", "value"),
+    ].flatMap { table, columns in columns.split(separator: " ").map { (table, String($0)) } }
+
+    /// Those in which every integer means something, or the wrong one nothing that could be noticed.
+    static let free: Set<String> = [
+        "call.has_video", "call.log_kept", "entry.call", "entry.mark", "entry.digest", "event.call", "device.is_named",
+    ]
+
+    static let values: [Int64] = [.min, .min + 1, -1 << 53, 1 << 62, .max - 1, .max]
+
+    @Test("stop no opening, no commit and no answer, whatever integer they stand in for", arguments: columns)
+    func integers(_ table: String, _ column: String) throws {
+        for (value, isLive) in Self.values.flatMap({ [($0, true), ($0, false)] }) {
+            let place = try FolderPlace()
+            try fill(place, isLive: isLive)
+            try damage(place, "UPDATE \(table) SET \(column) = \(value)")
+            let context = Comment(rawValue: "\(table).\(column) = \(value), \(isLive ? "live" : "ended")")
+            try readBeside(place, context)
+            let course = Course()
+            let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+            let state = try store.open(at: now)
+            check(state, context)
+            if !Self.free.contains("\(table).\(column)") {
+                // A timeline is not read at an opening, and an ended call's end is mended.
+                let isHarmless = table == "event" && (column == "at" || value < 0)
+                let isTold = state.damages.contains { $0.table == table && $0.column == column }
+                #expect(isTold || isHarmless, context)
+            }
+            try goOn(store, in: place, course, state, context)
+            store.close()
+            // Neither does what was written meanwhile.
+            let again = SQLiteCallStore(folder: place.path) { _ in }
+            check(try again.open(at: now), context)
+            again.close()
+        }
+    }
+
+    @Test("are left out, row by row, where they are words")
+    func words() throws {
+        let damages = [
+            "call": "reason = 'nonsense'", "entry": "device = ''", "device": "environment = 'moon'",
+            "block": "by = ' '", "do_not_disturb": "user = ''", "revocation": "user = '\n'",
+        ]
+        for (table, damage) in damages {
+            let place = try FolderPlace()
+            try fill(place, isLive: true)
+            try self.damage(place, "UPDATE \(table) SET \(damage)")
+            let store = SQLiteCallStore(folder: place.path) { _ in }
+            let state = try store.open(at: now)
+            #expect(state.damages.map(\.table) == [table])
+            #expect(state.damages.map(\.remedy) == [.leftOut])
+            store.close()
+        }
+    }
+
+    @Test("a call that ended at no time is forgotten in its time, and one with a sound end is not")
+    func forgetting() throws {
+        try fill(place, isLive: false)
+        try damage(place, "UPDATE call SET ended_at = \(Int64.max)")
+        let course = Course()
+        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        #expect(try store.open(at: now).calls.first?.record.endedAt == Moment(milliseconds: now.milliseconds - 60_000))
+        store.commit([.historyForgotten(before: now)], as: Ticket(rawValue: 1))
+        try course.wait { $0.contains("committed 1") }
+        store.close()
+        let again = SQLiteCallStore(folder: place.path) { _ in }
+        #expect(try again.open(at: now).calls.isEmpty)
+        again.close()
+    }
+
+    @Test("a damaged moment at which deletion began deletes nothing")
+    func deletion() throws {
+        try fill(place, isLive: false)
+        try damage(place, "INSERT OR REPLACE INTO meta VALUES ('forgetting_before', \(Int64.max))")
+        #expect(try SQLiteCallStore.reader(folder: place.path).history(of: try user("10"), limit: 9).count == 1)
+        let store = SQLiteCallStore(folder: place.path) { _ in }
+        #expect(try store.open(at: now).calls.count == 1)
+        store.close()
+    }
+
+    @Test("a revocation of no time holds for every token that there is")
+    func revocation() throws {
+        try fill(place, isLive: true)
+        for value in [Int64.min, .max] {
+            try damage(place, "UPDATE revocation SET before = \(value)")
+            let store = SQLiteCallStore(folder: place.path) { _ in }
+            #expect(try store.open(at: now).revocations == [try user("12"): now])
+            store.close()
+        }
+        let store = SQLiteCallStore(folder: place.path) { _ in }
+        #expect(try store.open(at: now + .seconds(9)).revocations == [try user("12"): now], "and stays where it is")
+        store.close()
+    }
+
+    @Test("are told once, however often they are read")
+    func once() throws {
+        try fill(place, isLive: false)
+        try damage(place, "UPDATE call SET started_at = \(Int64.min), log_kept = 0")
+        let course = Course()
+        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        #expect(try store.open(at: now).damages == [])
+        for number in 1...3 as ClosedRange<UInt64> {
+            store.ask(.history(try user("10"), limit: 9, before: nil), as: QuestionID(rawValue: number))
+        }
+        try course.wait { $0.contains("answered 3") }
+        #expect(course.now.count { $0 == "damaged call.started_at" } == 1)
+        store.close()
+    }
+
+    // MARK: What there is, and what must hold
+
+    private func user(_ text: String) throws -> UserID { try #require(UserID(text)) }
+
+    /// A row in every table.
+    private func fill(_ place: FolderPlace, isLive: Bool) throws {
+        let course = Course()
+        let store = SQLiteCallStore(folder: place.path) { course.add($0) }
+        _ = try store.open(at: now)
+        let past = Moment(milliseconds: now.milliseconds - 60_000)
+        var call = try sampleCall(1)
+        (call.startedAt, call.ringUntil, call.answeredAt, call.activeAt) = (past, now, past, past)
+        (call.endedAt, call.reason) = isLive ? (nil, nil) : (past, .hangup)
+        var device = DeviceRecord(
+            user: try user("10"),
+            id: try #require(DeviceID("iphone-h")),
+            isNamed: true,
+            platform: "ios",
+            bundleID: "org.example",
+            createdAt: past
+        )
+        (device.voipToken, device.voipTokenAt, device.alertToken, device.alertTokenAt) = ("00", past, "ff", past)
+        device.lastPush = .init(at: past, status: 200, reason: nil, environment: .sandbox, hint: nil)
+        let entry = EntryRecord(
+            seq: 1,
+            at: past,
+            kind: "offer",
+            sender: Phone(id: try #require(DeviceID("iphone-t")), mark: TokenMark(rawValue: 1)),
+            audience: "caller>callee",
+            signalID: nil,
+            digest: 0,
+            object: Array("{}".utf8)[...]
+        )
+        store.commit(
+            [
+                .call(call), .entry(call.number, entry),
+                .event(call.number, TimelineRecord(at: past, event: "offer", details: "")), .device(device),
+                .blocked(try user("13"), by: try user("10"), at: past),
+                .doNotDisturb(try user("11"), until: past), .revoked(try user("12"), before: past),
+            ],
+            as: Ticket(rawValue: 1)
+        )
+        try course.wait { $0 == ["committed 1"] }
+        store.close()
+    }
+
+    private func damage(_ place: FolderPlace, _ sql: String) throws {
+        let connection = try Connection(.file(path: place.path + "/ringline.sqlite", .readWrite))
+        try connection.execute(SQL("damage", sql))
+        try connection.checkpoint(.truncate)
+    }
+
+    /// Operators' commands read what a server has not mended yet.
+    private func readBeside(_ place: FolderPlace, _ context: Comment) throws {
+        let reader = try SQLiteCallStore.reader(folder: place.path)
+        for call in try reader.history(of: try user("10"), limit: 9) + (try reader.liveCalls(limit: 9)) {
+            check(call, context)
+            _ = (try reader.timeline(of: call.number), try reader.log(of: call.number))
+        }
+        for device in try reader.devices(of: try user("10")) { check(device, context) }
+    }
+
+    private func check(_ state: StoredState, _ context: Comment) {
+        for call in state.calls {
+            check(call.record, context)
+            for entry in call.entries { #expect(entry.seq < 1 << 62 && isSane(entry.at), context) }
+        }
+        for device in state.devices { check(device, context) }
+        for block in state.blocks { #expect(isSane(block.at), context) }
+        for moment in state.doNotDisturb.values { #expect((0...1 << 53).contains(moment.milliseconds), context) }
+        for moment in state.revocations.values { #expect(isSane(moment), context) }
+        #expect(state.lastCallAt.map(isSane) ?? true, context)
+        #expect((0..<1 << 62).contains(state.lastCallNumber), context)
+        #expect((0...1_000_001).contains(state.crashes), context)
+    }
+
+    private func check(_ call: CallRecord, _ context: Comment) {
+        let moments = [call.startedAt, call.ringUntil, call.answeredAt, call.activeAt, call.endedAt].compactMap { $0 }
+        #expect(moments.allSatisfy(isSane), context)
+        #expect((1..<1 << 62).contains(call.number.rawValue) && call.epoch <= 1 << 31, context)
+    }
+
+    private func check(_ device: DeviceRecord, _ context: Comment) {
+        let moments = [device.voipTokenAt, device.alertTokenAt, device.createdAt, device.seenAt, device.lastPush?.at]
+        #expect(moments.allSatisfy { $0.map(isSane) ?? true }, context)
+        #expect((0...1_000_000).contains(device.unansweredPushes), context)
+        #expect((0...999).contains(device.lastPush?.status ?? 0), context)
+    }
+
+    private func isSane(_ moment: Moment) -> Bool { (0...7_258_118_400_000).contains(moment.milliseconds) }
+
+    /// The next call is begun, ends, and is found again.
+    private func goOn(
+        _ store: SQLiteCallStore,
+        in place: FolderPlace,
+        _ course: Course,
+        _ state: StoredState,
+        _ context: Comment
+    ) throws {
+        var next = try sampleCall(state.lastCallNumber + 1)
+        next.startedAt = now
+        let event = TimelineRecord(at: now, event: "later", details: "")
+        store.commit([.call(next), .event(next.number, event)], as: Ticket(rawValue: 1))
+        next.endedAt = now
+        store.commit([.call(next), .crashesForgotten], as: Ticket(rawValue: 2))
+        store.ask(.history(try user("10"), limit: 9, before: nil), as: QuestionID(rawValue: 1))
+        try course.wait { $0.contains("answered 1") }
+        #expect(course.now.contains("committed 2"), context)
+        let found = try SQLiteCallStore.reader(folder: place.path)
+        #expect(try found.history(of: try user("10"), limit: 9).first?.number == next.number, context)
+    }
+}

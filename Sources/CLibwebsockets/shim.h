@@ -1,8 +1,13 @@
 #pragma once
 #include <uv.h>
 #include <libwebsockets.h>
+#include <openssl/core_names.h>
 #include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -19,13 +24,83 @@ static inline int clws_harden_tls(void *context) {
     return SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
 }
 
-/// The length of the keys of TLS session tickets, and reading and setting them: macros over `SSL_CTX_ctrl`, as above.
-enum { CLWS_TICKET_KEYS = 80 };
-static inline int clws_get_ticket_keys(void *context, void *keys) {
-    return SSL_CTX_get_tlsext_ticket_keys((SSL_CTX *)context, keys, CLWS_TICKET_KEYS) == 1;
+/// A key of TLS session tickets (RFC 5077, section 4), as OpenSSL's own are: the name that a ticket begins with, a key for
+/// HMAC-SHA-256 and one for AES-256-CBC.
+typedef struct {
+    unsigned char name[16], mac[32], cipher[32];
+} clws_ticket_key;
+
+/// The newest key, which seals and opens, and the one before it, which only opens.
+typedef struct {
+    pthread_mutex_t lock;
+    int count;
+    clws_ticket_key keys[2];
+} clws_ticket_ring;
+
+/// Puts a new key in front; the second goes for good. 0 where there is no randomness.
+static inline int clws_renew_tickets(clws_ticket_ring *ring) {
+    clws_ticket_key made;
+    if (RAND_priv_bytes((unsigned char *)&made, sizeof made) != 1) return 0;
+    pthread_mutex_lock(&ring->lock);
+    ring->keys[1] = ring->keys[0];
+    ring->keys[0] = made;
+    if (ring->count < 2) ring->count++;
+    pthread_mutex_unlock(&ring->lock);
+    OPENSSL_cleanse(&made, sizeof made);
+    return 1;
 }
-static inline int clws_set_ticket_keys(void *context, void *keys) {
-    return SSL_CTX_set_tlsext_ticket_keys((SSL_CTX *)context, keys, CLWS_TICKET_KEYS) == 1;
+
+/// A ring with one key; NULL where there is no memory or no randomness.
+static inline clws_ticket_ring *clws_make_tickets(void) {
+    clws_ticket_ring *ring = (clws_ticket_ring *)calloc(1, sizeof *ring);
+    if (!ring) return NULL;
+    pthread_mutex_init(&ring->lock, NULL);
+    if (clws_renew_tickets(ring)) return ring;
+    free(ring);
+    return NULL;
+}
+
+/// Leaves nothing of the keys in memory.
+static inline void clws_free_tickets(clws_ticket_ring *ring) {
+    pthread_mutex_destroy(&ring->lock);
+    OPENSSL_cleanse(ring, sizeof *ring);
+    free(ring);
+}
+
+/// OpenSSL asks for the key that seals a ticket, or for the one that a ticket names: 0 = there is none, 1 = here it is, 2 = here
+/// it is, and the client is to get a ticket under the newest.
+static inline int clws_find_ticket_key(
+    SSL *session, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seals) {
+    clws_ticket_ring *ring = (clws_ticket_ring *)SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session), 0);
+    clws_ticket_key key;
+    int place = 0, found, done;
+    OSSL_PARAM parameters[3];
+    if (!ring) return -1;
+    pthread_mutex_lock(&ring->lock);
+    while (!seals && place < ring->count && memcmp(name, ring->keys[place].name, sizeof key.name)) place++;
+    found = place < ring->count;
+    if (found) key = ring->keys[place];
+    pthread_mutex_unlock(&ring->lock);
+    if (!found) return 0;
+    parameters[0] = OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key.mac, sizeof key.mac);
+    parameters[1] = OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0);
+    parameters[2] = OSSL_PARAM_construct_end();
+    if (seals) {
+        memcpy(name, key.name, sizeof key.name);
+        done = RAND_bytes(iv, 16) == 1 && EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) == 1;
+    } else {
+        done = EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, key.cipher, iv) == 1;
+    }
+    done = done && EVP_MAC_CTX_set_params(mac, parameters) == 1;
+    OPENSSL_cleanse(&key, sizeof key);
+    return !done ? -1 : seals || place == 0 ? 1 : 2;
+}
+
+/// Has a context's tickets sealed and opened with the keys of a ring, which must outlive it: it hands C a function that is C's
+/// own. The ring stands at the place for the application's data (index 0, a macro), which libwebsockets leaves alone.
+static inline int clws_use_tickets(void *context, clws_ticket_ring *ring) {
+    SSL_CTX *tls = (SSL_CTX *)context;
+    return SSL_CTX_set_ex_data(tls, 0, ring) == 1 && SSL_CTX_set_tlsext_ticket_key_evp_cb(tls, clws_find_ticket_key) == 1;
 }
 
 /// Gives a handshake the chain and the key that another context holds, whose address stands in `place`; nothing there

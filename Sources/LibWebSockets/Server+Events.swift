@@ -14,7 +14,7 @@ extension Server {
         if reason == LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS {
             guard let user else { return 0 }
             certificatePlace.watch(for: user)
-            return clws_harden_tls(user) == 1 && ticketKeys?.share(with: user) ?? true ? 0 : -1
+            return clws_harden_tls(user) == 1 && ticketKeys.share(with: user) ? 0 : -1
         }
         guard let id = ConnectionID(opaque: lws_get_opaque_user_data(wsi)), let slot = table.slot(of: id) else {
             return 0

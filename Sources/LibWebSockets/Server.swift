@@ -40,8 +40,8 @@ public final class Server: @unchecked Sendable {
     var leaving = 0
     /// How many had to make room, on all loops.
     public let dropped: DroppedNewcomers
-    /// What they take each other's TLS sessions up with, if there are several.
-    let ticketKeys: TicketKeys?
+    /// What TLS sessions are taken up with, on whatever loop.
+    let ticketKeys: TicketKeys
     /// Where handshakes find a certificate that came after the one of the configuration.
     let certificatePlace = CertificatePlace()
     /// A descriptor to give up for a moment when all others are taken: to accept a connection and close it.
@@ -76,7 +76,7 @@ public final class Server: @unchecked Sendable {
             delegate,
             loop: 0,
             allowance: areSeveral ? ConnectionAllowance() : nil,
-            ticketKeys: areSeveral ? TicketKeys() : nil,
+            ticketKeys: try TicketKeys(),
             dropped: DroppedNewcomers()
         )
     }
@@ -113,7 +113,7 @@ public final class Server: @unchecked Sendable {
         _ delegate: any ServerDelegate,
         loop: Int,
         allowance: ConnectionAllowance?,
-        ticketKeys: TicketKeys?,
+        ticketKeys: TicketKeys,
         dropped: DroppedNewcomers
     ) throws(ServerError) {
         self.configuration = configuration

@@ -85,5 +85,6 @@ extension Server {
     public func serve(_ certificate: ServerCertificate) {
         checkThread()
         certificatePlace.put(certificate)
+        ticketKeys.renew(for: certificate)
     }
 }

@@ -119,6 +119,38 @@ def test_a_phone_over_tls_reads_and_writes_its_ssl_object_from_one_thread(make_s
         assert (taro, hanako)[number % 2].answer_to(mark)["type"] == "ack"
 
 
+@pytest.mark.parametrize("loops", [1, 2])
+@pytest.mark.parametrize("tls12", [True, False])
+def test_a_ticket_is_good_until_the_second_renewal_and_not_longer(make_server, place, issued, loops, tls12):
+    server = start(make_server, place, "--loops", loops)
+    context = client(tls12=tls12)
+
+    def connect(session=None) -> tuple[ssl.SSLSession, bool]:
+        """A connection that takes a session up, if it may: what it can be taken up by next, and whether it was."""
+        with socket.create_connection(("127.0.0.1", server.port), timeout=5) as plain:
+            with context.wrap_socket(plain, session=session) as secure:
+                # In TLS 1.3 tickets come behind the handshake.
+                secure.sendall(b"GET /api/calls HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                while secure.recv(4096):
+                    pass
+                return secure.session, secure.session_reused
+
+    def renew_by(name):
+        renew(place, issued(name))
+        os.kill(server.pid, signal.SIGHUP)
+        eventually(lambda: server.errors().count("the certificate was loaded") == len(names))
+
+    names = []
+    first, _ = connect()
+    assert connect(first)[1]
+    for name in ("second", "third"):
+        names.append(name)
+        renew_by(name)
+        eventually(lambda name=name: served(server, context) == der(issued(name)))
+        for _ in range(8):
+            assert connect(first)[1] == (name == "second"), "on every loop"
+
+
 def test_changed_files_are_noticed(make_server, place, issued):
     server = start(make_server, place)
     renew(place, issued("second"))

@@ -66,6 +66,57 @@ extension EveryTest {
             }
         }
 
+        /// Whether a session is taken up by the ticket in a file, or begun anew; the ticket that it gets is written to another.
+        private func isResumed(_ port: Int, _ version: String, from old: String?, to new: String) throws -> Bool {
+            let openssl = Process()
+            let (input, output) = (Pipe(), Pipe())
+            openssl.executableURL = URL(filePath: "/usr/bin/env")
+            let sessions = ["-sess_out", "\(folder)/\(new)"] + (old.map { ["-sess_in", "\(folder)/\($0)"] } ?? [])
+            openssl.arguments =
+                ["openssl", "s_client", "-connect", "127.0.0.1:\(port)", version, "-ign_eof"] + sessions
+            (openssl.standardInput, openssl.standardOutput) = (input, output)
+            openssl.standardError = FileHandle.nullDevice
+            try openssl.run()
+            // TLS 1.3 hands tickets out behind the handshake.
+            input.fileHandleForWriting.write(Data("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8))
+            let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+            openssl.waitUntilExit()
+            #expect(text.contains("New, TLS") != text.contains("Reused, TLS"))
+            return text.contains("Reused, TLS")
+        }
+
+        @Test(
+            "key turns over twice a day: a ticket is good under its own key and the next, and then no more",
+            arguments: ["-tls1_2", "-tls1_3"]
+        )
+        func tickets(_ version: String) throws {
+            defer { clear() }
+            let tls = try issue("one", ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"])
+            try TestServer.run({ $0.tls = tls }) { test throws in
+                let hour: Int64 = 3_600_000
+                test.server.renewTickets(at: 0)
+                #expect(try !isResumed(test.port, version, from: nil, to: "first"))
+                test.server.renewTickets(at: 12 * hour - 1)
+                #expect(try isResumed(test.port, version, from: "first", to: "same"))
+                test.server.renewTickets(at: 12 * hour)
+                #expect(try isResumed(test.port, version, from: "first", to: "same"), "the key before still opens")
+                #expect(try !isResumed(test.port, version, from: nil, to: "second"))
+                test.server.renewTickets(at: 24 * hour)
+                #expect(try !isResumed(test.port, version, from: "first", to: "third"), "its key is gone")
+                #expect(try isResumed(test.port, version, from: "second", to: "same"))
+                // A new certificate brings a new key, on as many loops as it may be served.
+                for name in ["two", "three"] {
+                    let certificate = try ServerCertificate(try issue(name, ["rsa:2048"]))
+                    for _ in 0..<3 { _ = test.onLoop { $0.serve(certificate) } }
+                    if name == "two" {
+                        #expect(try isResumed(test.port, version, from: "third", to: "same"))
+                    } else {
+                        #expect(try !isResumed(test.port, version, from: "third", to: "fourth"))
+                    }
+                }
+            }
+        }
+
         @Test("is refused where a file is missing, is no certificate, or is of another key")
         func refused() throws {
             defer { clear() }

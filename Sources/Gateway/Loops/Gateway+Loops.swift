@@ -132,6 +132,9 @@ extension Gateway {
         }
     }
 
+    /// Changes the keys of TLS session tickets when their time has come; from any thread, once in a while.
+    public func renewTickets() { server?.renewTickets(at: configuration.clock.now()) }
+
     // MARK: The end
 
     /// Whether nobody is connected any more, on any loop.

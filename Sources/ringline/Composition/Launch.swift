@@ -109,6 +109,7 @@ struct Launch {
         let tick: SignalWatch.Action = { [clock, weak gateway] in
             for event in clock.takeEvents() { gateway?.take(event) }
             renewal?.look(serve)
+            gateway?.renewTickets()
             look()
             keyRenewal.tick()
             audit.tick()

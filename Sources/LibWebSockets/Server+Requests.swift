@@ -72,10 +72,17 @@ extension Server {
         table[slot].phase = .body
         bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
         startDeadlines()
+        if asksFirst(headers), !write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) { return -1 }
+        // Last, and only where the library asks next: with the flag standing, what waits of some other connection would be
+        // taken for nothing.
         PipelinedBody.isNext = true
-        guard headers.has(WSI_TOKEN_HTTP_EXPECT) else { return 0 }
-        // A client that asks first would wait a second otherwise.
-        return write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) ? 0 : -1
+        return 0
+    }
+
+    /// Whether a client waits to be told to go on, as it would for a second; one of HTTP/1.0 does not know of that.
+    private func asksFirst(_ headers: HeaderReader) -> Bool {
+        headers.value(WSI_TOKEN_HTTP_EXPECT)?.lowercased() == "100-continue"
+            && headers.value(WSI_TOKEN_HTTP) == "HTTP/1.1"
     }
 
     func bodyReceived(_ slot: Int, _ bytes: UnsafeRawBufferPointer) -> Int32 {

@@ -1,3 +1,4 @@
+import Glibc
 import LibWebSockets
 import Testing
 import Threads
@@ -145,6 +146,22 @@ extension EveryTest {
                 peer.send("abc")
                 #expect(peer.readResponse()?.status == 200)
                 #expect(test.events == ["POST /x 3"])
+            }
+        }
+
+        @Test("is told to go on where it asks, and only in a version that knows of it")
+        func continuing() throws {
+            try TestServer.run { test in
+                for (lines, isTold) in [
+                    ("HTTP/1.1\r\nExpect: 100-continue", true), ("HTTP/1.1\r\nExpect: 100-Continue", true),
+                    ("HTTP/1.1\r\nExpect: something", false), ("HTTP/1.0\r\nExpect: 100-continue", false),
+                ] {
+                    let peer = Peer(port: test.port)
+                    peer.send("POST /x \(lines)\r\nHost: x\r\nContent-Length: 4\r\n\r\n")
+                    if isTold { #expect(peer.readResponse(toHead: true)?.status == 100) }
+                    peer.send("body")
+                    #expect(peer.readResponse()?.status == 200, "\(lines)")
+                }
             }
         }
 

@@ -20,7 +20,7 @@ public enum EndReason: String, Sendable, CaseIterable {
     case failed
     /// A side was gone for longer than its grace.
     case disconnected
-    /// The same callId was offered anew.
+    /// The same callId was offered anew, or the caller rings the same callee by another call.
     case replaced
 }
 

@@ -53,7 +53,7 @@ public struct Coverage: Equatable, Sendable {
         ("ends failed", [.ringing, .answered, .active]),
         ("ends hangup", [.answered, .active]),
         ("ends disconnected", [.answered, .active]),
-        ("ends replaced", [.answered, .active]),
+        ("ends replaced", [.ringing, .answered, .active]),
     ]
 
     /// The parts that there are in a state.

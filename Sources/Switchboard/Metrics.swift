@@ -68,6 +68,12 @@ public struct Metrics: Sendable {
             case timeline
             /// Bytes kept for a user in a day.
             case keptBytes = "kept_bytes"
+            /// Rings of one caller to one callee.
+            case ringsPerPair = "rings_per_pair"
+            /// Rings that one callee gets.
+            case ringsPerCallee = "rings_per_callee"
+            /// Callers that ring one callee at the same time: one more is told busy.
+            case crowded
         }
 
         private var counts: [Limit: UInt64] = [:]

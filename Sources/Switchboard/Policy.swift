@@ -40,6 +40,12 @@ public struct Policy: Sendable {
     public var connectsPerMinute = 60
     /// Calls that a user may begin a minute.
     public var callsPerMinute = 30
+    /// Rings a minute of one caller to one callee, on average and at once; 0 = as many as they like.
+    public var ringsPerPair = 6
+    /// Rings a minute that one callee gets from everybody; 0 = as many as come.
+    public var ringsPerCallee = 30
+    /// Callers that ring one callee at the same time; further ones are told that the callee is busy.
+    public var callersPerCallee = 5
     /// Bytes that may be on their way to a connection before its senders must wait: a quarter of its queue.
     public var backlogBytes = 256 * 1_024
     /// Bytes of a replay that are sent before the connection must show that it takes them; most calls fit in one.

@@ -29,6 +29,8 @@ public final class Switchboard {
     var endBuckets: [UserID: TokenBucket] = [:]
     /// The bytes that may still be kept for users.
     var keptBuckets: [UserID: TokenBucket] = [:]
+    /// How often callees may still be rung.
+    var rings: RingLimits
     /// The users for whom no more is kept for now.
     var overQuota: Set<UserID> = [] { didSet { noteRestraints() } }
     /// Whether any signal may have to be refused for the state that the server is in: asked once for each of them.
@@ -82,6 +84,7 @@ public final class Switchboard {
         at now: Moment
     ) {
         self.policy = policy
+        rings = RingLimits(policy)
         self.capabilities = capabilities
         self.relay = relay
         self.random = random

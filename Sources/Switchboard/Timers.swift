@@ -100,6 +100,7 @@ extension Switchboard {
                 return !bucket.isFull(at: now)
             }
         }
+        rings.forgetFull(at: now)
         for user in news.keys.sorted() {
             news[user]?.removeAll { calls[$0] == nil }
             if news[user]?.isEmpty == true { news[user] = nil }

@@ -109,6 +109,8 @@ class Server:
             data = ":memory:" if name.startswith("ringline-memory") else self.folder / "data"
             command = [self.ringline, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
             command += ["--data", data, "--jwt-secret-file", self.secret, *self.extra]
+            # Each pair calls as often as it can.
+            command += ["--rings-per-pair", "0", "--rings-per-callee", "0"]
             command += ["--loops", "2"] if name.endswith("-2") else []
         if self.allocations:
             environment |= {"LD_PRELOAD": str(BUILT / "allocations.so"), "COUNT_ALLOCATIONS_IN": str(self.allocations)}

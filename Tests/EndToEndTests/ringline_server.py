@@ -49,6 +49,10 @@ class Server:
         command = [*self.launcher, str(binary()), "serve", "--data", str(self.data)]
         if "--listen" not in self.options:
             command += ["--listen", "127.0.0.1:0"]
+        # Tests of other things ring as often as they like.
+        for limit in ("--rings-per-pair", "--rings-per-callee"):
+            if limit not in self.options:
+                command += [limit, "0"]
         if "--admin-listen" not in self.options:
             command += ["--admin-listen", "127.0.0.1:0"]
         with open(self.error_path, "wb") as errors:

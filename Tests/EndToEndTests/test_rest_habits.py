@@ -215,6 +215,8 @@ def test_posting_a_call_that_is_over_already_answers_its_record(world):
 def test_posting_a_call_prefers_the_live_one_to_a_later_one_that_is_over(world):
     taro = app(world, TARO)
     offer(taro)
+    # A second call that rings would replace the first one.
+    answer(app(world, HANAKO))
     taro.post("/api/calls/signal", {"callId": "x", "action": "offer", "to": 10, "data": {"sdp": samples.OFFER}})
     taro.delete("/api/calls/signal/x")
     assert place(taro).json()["callId"] == "11-10"

@@ -213,7 +213,7 @@ struct SessionLimitTests {
     func calls() throws {
         let world = World()
         let session = try world.open("11", "a1")
-        for index in 0..<31 { world.send(session, World.offer("c-\(index)", to: "10", id: "o\(index)")) }
+        for index in 0..<31 { world.send(session, World.offer("c-\(index)", to: "b\(index)", id: "o\(index)")) }
         let frames = world.taken(session)
         #expect(frames.of("ack").count == 30)
         #expect(frames.code == "rate_limited")

@@ -23,7 +23,7 @@ struct ReplayTests {
 
     @Test("of 24 ringing calls goes on as the connection takes it, and the call can be answered")
     func paced() throws {
-        let world = World()
+        let world = World { $0.callersPerCallee = 24 }
         try Self.rings(24, in: world)
         let victim = try world.open("10", "b1")
         var frames: [Frame] = []

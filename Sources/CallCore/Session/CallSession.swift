@@ -33,7 +33,7 @@ public struct CallSession: Equatable, Sendable {
         public var reason: EndReason
         /// When.
         public var at: Moment
-        /// The call that won a glare over this one.
+        /// The call that goes on instead: it won a glare over this one, or its caller began it later.
         public var replacedBy: CallID?
         /// The device of the callee that declined for all; the others are told so.
         public var declinedBy: Phone?
@@ -207,6 +207,7 @@ public struct CallSession: Equatable, Sendable {
         case .told(let phone, let side): told(phone, side, into: &outputs)
         case .foundBusy: endWhileRinging(.busy, at: now, into: &outputs)
         case .lostGlare(let winner): endWhileRinging(.glare, replacedBy: winner, at: now, into: &outputs)
+        case .gaveWay(let next): endWhileRinging(.replaced, replacedBy: next, at: now, into: &outputs)
         case .replaced: if isLive { end(.replaced, by: nil, at: now, into: &outputs) }
         case .deadlineReached: deadlineReached(at: now, into: &outputs)
         }

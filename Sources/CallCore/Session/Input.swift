@@ -20,6 +20,8 @@ extension CallSession {
         case lostGlare(to: CallID)
         /// The caller begins anew under the same callId.
         case replaced
+        /// The caller rings the same callee by another call, which goes on instead.
+        case gaveWay(to: CallID)
 
         // From time.
         /// The moment that ``CallSession/deadline`` named has come.

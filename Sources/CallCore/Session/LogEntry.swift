@@ -62,7 +62,7 @@ public struct StateChange: Equatable, Sendable {
     public var reason: EndReason?
     /// The callee's device that answered.
     public var answeredBy: Phone?
-    /// The call that won a glare over this one.
+    /// The call that goes on instead.
     public var replacedBy: CallID?
     /// Of the change to ringing: what its device called the offer that began the call.
     public var offerID: SignalID?

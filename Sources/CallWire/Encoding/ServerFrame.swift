@@ -133,6 +133,10 @@ public enum ServerFrame {
                 json.plain(callID.text)
             }
             json.write(error)
+            if let seconds = error.retryAfterSeconds {
+                json.name("retryAfter")
+                json.value(seconds)
+            }
         }
     }
 

@@ -16,6 +16,7 @@ extension Switchboard {
         let epoch = directory.nextEpoch(of: key, after: older?.session.epoch)
         // Whoever has not heard of its end yet is still to be told: then it only loses its name, and goes in its time.
         if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older, at: now) }
+        replaceRinging(from: source.user, to: callee, by: id, at: now)
         lastCallNumber += 1
         let hidden = directory.hides(source.user, from: callee, at: now)
         let isBusy = hidden == nil && isInCall(callee)
@@ -46,11 +47,14 @@ extension Switchboard {
 
         let rivals = hidden == nil ? rivals(of: call) : []
         let winner = rivals.first { Glare.winner($0.key.id, id) != id }
-        let isRefused = isBusy && policy.whenBusy == .busy
+        let isCrowded = hidden == nil && rivals.isEmpty && isCrowded(callee, at: call)
+        let isRefused = isCrowded || isBusy && policy.whenBusy == .busy
         let reaches = hidden == nil && winner == nil && !isRefused
         let receipt = start(call, message, from: source, reachesCallee: reaches, at: now)
         if let hidden { note(call, hidden == .block ? "blocked" : "dnd", at: now) }
+        rings.began(call, rings: reaches, at: now)
         if isRefused {
+            if isCrowded { noteCrowd(at: call, at: now) }
             drive(call, .foundBusy, at: now)
         } else if let winner {
             drive(call, .lostGlare(to: winner.key.id), at: now)

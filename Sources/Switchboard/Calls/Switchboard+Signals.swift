@@ -199,6 +199,7 @@ extension Switchboard {
                 ?? (isNameUsed ? nil : found.map { $0.key.pair.other(than: source.user) })
         else { return .failure(.invalid(.to, "is missing, and there is no room: whom to call?")) }
         guard callee != source.user else { return .failure(.invalid(.to, "is the sender; a call needs two users")) }
+        if let refusal = ringRefusal(of: source.user, to: callee, at: now) { return .failure(refusal) }
         guard mayBegin(source.user, at: now) else {
             return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
         }

@@ -79,6 +79,9 @@ extension Explanation {
             return .word(at: device, "\(Self.printable(event.repeated ?? "")) ×\(event.count ?? 0) more")
         case "omitted": return .word(at: 1, "\(event.count ?? 0) events left out")
         case "ended": return .word(at: 1, "ended: \(event.reason ?? "")")
+        case "ring.refused":
+            let count = event.count ?? 1
+            return .word(at: 1, "ring of \(Self.printable(event.from ?? "")) refused\(count > 1 ? " ×\(count)" : "")")
         case "no_device": return .word(at: 1, "no device")
         case "dnd": return .word(at: 1, "do not disturb")
         default: return .word(at: 1, Self.printable(event.name))

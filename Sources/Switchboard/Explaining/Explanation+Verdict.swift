@@ -14,6 +14,7 @@ extension Explanation {
             )
         }
         if record.hidden == nil { parts += reached }
+        parts += refusedRings
         return "Verdict: " + parts.joined(separator: "\n         ")
     }
 
@@ -45,13 +46,18 @@ extension Explanation {
         case .declined: return "\(callee) declined\(ender?.device.map { " on \($0)" } ?? "") at \(offset(endedAt))."
         case .busy:
             guard let device = ender?.device else {
+                if events.contains(where: { $0.name == "crowded" }) {
+                    return "So many others were ringing \(callee) that the caller was told busy."
+                }
                 return "\(callee) was in another call; the caller was told busy, as --busy-policy says."
             }
             return "\(callee)'s device \(device) said at \(offset(endedAt)) that it is busy, and the caller was told."
         case .glare:
             return
                 "Both called at once: \(record.replacedBy?.text ?? "the other call") went on, this one gave way to it."
-        case .replaced: return "The caller began anew under the same callId at \(offset(endedAt))."
+        case .replaced:
+            let next = record.replacedBy.map { "by call \($0.text)" } ?? "under the same callId"
+            return "The caller began anew \(next) at \(offset(endedAt))."
         case .failed: return "The call failed at \(offset(endedAt)), as \(enderName) said; nobody had answered."
         case .hangup, .answeredElsewhere, .declinedElsewhere, .disconnected:
             return "The call ended with \(reason.rawValue) at \(offset(endedAt))."

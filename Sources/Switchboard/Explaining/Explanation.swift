@@ -31,6 +31,10 @@ public struct Explanation: Sendable {
         let repeated: String?
         /// How often.
         let count: Int64?
+        /// The limit that was met.
+        let limit: String?
+        /// The user who was refused.
+        let from: String?
 
         init(_ record: TimelineRecord, position: Int) {
             self.position = position
@@ -45,6 +49,8 @@ public struct Explanation: Sendable {
             device = text("device")
             status = object?.members.first { object?.name(of: $0) == "status" }.flatMap { object?.integer($0) }
             reason = text("reason")
+            limit = text("limit")
+            from = text("from")
             kind = text("kind")
             environment = text("environment")
             repeated = text("of")

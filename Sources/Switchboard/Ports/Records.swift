@@ -30,7 +30,7 @@ public struct CallRecord: Equatable, Sendable {
     public var endedAt: Moment?
     /// Why it ended.
     public var reason: EndReason?
-    /// The call that won a glare over this one.
+    /// The call that goes on instead of this one.
     public var replacedBy: CallID?
     /// Why the callee was not told of the call.
     public var hidden: Hidden?

@@ -7,7 +7,7 @@ enum TimelineView {
     private static let hiddenFromCaller: Set<String> = [
         "blocked", "dnd", "no_device", "fetched", "delivered.socket", "probe", "probe.failed", "push.sent",
         "push.result",
-        "push.cancelled", "logged_out", "repeated", "omitted",
+        "push.cancelled", "logged_out", "repeated", "omitted", "crowded", "ring.refused",
     ]
     private static let hiddenFromCallee: Set<String> = ["blocked", "logged_out"]
 

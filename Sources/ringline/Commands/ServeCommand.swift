@@ -41,6 +41,8 @@ struct ServeOptions: ParsableArguments {
     @Option(parsing: .singleValue, help: Self.help("trusted-proxy")) var trustedProxy: [String] = []
     @Option(help: Self.help("connects-per-minute")) var connectsPerMinute: String?
     @Option(help: Self.help("kept-bytes-per-day")) var keptBytesPerDay: String?
+    @Option(help: Self.help("rings-per-pair")) var ringsPerPair: String?
+    @Option(help: Self.help("rings-per-callee")) var ringsPerCallee: String?
     @Option(help: Self.help("loops")) var loops: String?
     @Option(help: Self.help("log-level")) var logLevel: String?
     @Option(help: Self.help("log-format")) var logFormat: String?
@@ -67,7 +69,8 @@ struct ServeOptions: ParsableArguments {
             "disconnect-grace": disconnectGrace, "busy-policy": busyPolicy, "caller-name": callerName,
             "socketio-trust-register": socketioTrustRegister ?? (trustRegister ? "true" : nil),
             "max-connections": maxConnections, "connects-per-minute": connectsPerMinute,
-            "kept-bytes-per-day": keptBytesPerDay, "loops": loops,
+            "kept-bytes-per-day": keptBytesPerDay, "rings-per-pair": ringsPerPair, "rings-per-callee": ringsPerCallee,
+            "loops": loops,
             "log-level": logLevel, "log-format": logFormat, "audit-log": auditLog,
         ]
         var flags = single.compactMapValues { $0.map { [$0] } }

@@ -94,6 +94,8 @@ struct ServeSettings {
         policy.callerName = try source.choice("caller-name", of: ["token", "any"]) == "token" ? .token : .any
         policy.connectsPerMinute = try count("connects-per-minute", source) ?? policy.connectsPerMinute
         policy.keptBytesPerDay = try count("kept-bytes-per-day", source) ?? policy.keptBytesPerDay
+        policy.ringsPerPair = try count("rings-per-pair", from: 0, source) ?? policy.ringsPerPair
+        policy.ringsPerCallee = try count("rings-per-callee", from: 0, source) ?? policy.ringsPerCallee
         policy.apnsEnvironment = APNsEnvironment(
             rawValue: try source.choice("apns-environment", of: ["auto", "sandbox", "production"])
         )
@@ -180,10 +182,10 @@ struct ServeSettings {
         return count
     }
 
-    private static func count(_ name: String, _ source: SettingsSource) throws(Complaint) -> Int? {
+    private static func count(_ name: String, from least: Int = 1, _ source: SettingsSource) throws(Complaint) -> Int? {
         guard let text = try source.value(name) else { return nil }
-        guard let count = Int(text), count > 0 else {
-            throw Complaint("\(source.origin(of: name)): must be a whole number from 1, not '\(text)'")
+        guard let count = Int(text), count >= least else {
+            throw Complaint("\(source.origin(of: name)): must be a whole number from \(least), not '\(text)'")
         }
         return count
     }

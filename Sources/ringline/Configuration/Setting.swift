@@ -218,6 +218,18 @@ struct Setting: Sendable {
             meaning: "How much of a user's logs and timelines is kept in a day; above it only ends are taken."
         ),
         Setting(
+            name: "rings-per-pair",
+            placeholder: "COUNT",
+            fallback: "6",
+            meaning: "How often a minute one caller may ring one callee; more often is answered 429. 0 = no limit."
+        ),
+        Setting(
+            name: "rings-per-callee",
+            placeholder: "COUNT",
+            fallback: "30",
+            meaning: "How often a minute one callee may be rung by everybody; more often is answered 429. 0 = no limit."
+        ),
+        Setting(
             name: "loops",
             placeholder: "COUNT",
             fallback: "1",

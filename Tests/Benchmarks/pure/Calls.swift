@@ -45,7 +45,8 @@ let switchboardOperations: [Operation] = [
         }
         return {
             for call in calls {
-                board.wait(.seconds(5))
+                // As often as one may ring another.
+                board.wait(.seconds(10))
                 board.step(call.offer, by: caller)
                 // A phone that is told of a call shows that it is there.
                 board.give(.ponged(callee, .max))

@@ -52,6 +52,12 @@ extension World {
         )
     }
 
+    /// What was last kept of a call.
+    func record(_ callID: String) -> CallRecord? {
+        changes.reversed().lazy.compactMap { if case .call(let record) = $0 { record } else { nil } }
+            .first { $0.id.text == callID }
+    }
+
     /// Tells what APNs said to the newest push.
     func answerPush(_ order: PushOrder, _ status: Int, _ reason: String? = nil, at timestamp: Moment? = nil) {
         give(.pushed(order.id, .answered(status: status, reason: reason, timestamp: timestamp)))

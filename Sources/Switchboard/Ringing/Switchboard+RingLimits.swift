@@ -1,0 +1,63 @@
+import CallCore
+import CallWire
+
+/// What one caller, and all together, may do to a callee's phones before anybody has answered.
+extension Switchboard {
+    /// Why a caller may not ring a callee now; `nil` = it may.
+    func ringRefusal(of caller: UserID, to callee: UserID, at now: Moment) -> WireError? {
+        guard let refusal = rings.refusal(of: caller, to: callee, at: now) else { return nil }
+        metrics.limited[refusal.limit] += 1
+        note(refusal, of: caller, to: callee, at: now)
+        let whose = refusal.limit == .ringsPerPair ? "one caller to one callee" : "all callers to one callee"
+        var error = WireError(.rateLimited, "at most \(refusal.perMinute) rings a minute of \(whose)")
+        error.retryAfterSeconds = refusal.retryAfterSeconds
+        return error
+    }
+
+    /// Says in the timeline of the last call that rang that further ones were refused: the first one, and then at
+    /// each doubling, so that a flood writes little.
+    private func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID, at now: Moment) {
+        guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
+        // The callee is not to hear of whom they have blocked.
+        guard call.hidden != nil || directory.hides(caller, from: callee, at: now) == nil else { return }
+        note(
+            call,
+            "ring.refused",
+            { json in
+                json.name("limit")
+                json.plain(refusal.limit.rawValue)
+                json.name("from")
+                json.plain(caller.text)
+                json.name("count")
+                json.value(refusal.count)
+            },
+            at: now
+        )
+    }
+
+    /// Ends the call by which a user rings another, as they ring them by a new one.
+    ///
+    /// One caller rings one callee by one call: else a single account keeps as many ringing as it may begin.
+    func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID, at now: Moment) {
+        for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
+            guard case .ringing = call.session.phase, call.session.caller == caller else { continue }
+            drive(call, .gaveWay(to: id), at: now)
+        }
+    }
+
+    /// Whether so many others ring a callee that one more is not to.
+    func isCrowded(_ callee: UserID, at call: Call) -> Bool {
+        let live = calls.live(of: callee)
+        guard live.count > policy.callersPerCallee else { return false }
+        var callers: Set<UserID> = []
+        for other in live where other.session.callee == callee && other.hidden == nil && other !== call {
+            if case .ringing = other.session.phase { callers.insert(other.session.caller) }
+        }
+        return callers.count >= policy.callersPerCallee
+    }
+
+    func noteCrowd(at call: Call, at now: Moment) {
+        metrics.limited[.crowded] += 1
+        note(call, "crowded", at: now)
+    }
+}

@@ -1,0 +1,84 @@
+"""How often, and by how many, a phone may be made to ring before anybody has answered (Protocol.md, limits)."""
+
+import subprocess
+import time
+
+import samples
+from conftest import push_options
+from rest import code
+from ringline_server import binary
+from test_push import register
+
+
+def test_thirty_rings_and_thirty_pushes_to_one_phone_are_bounded(apns, make_server, make_world):
+    world = make_world(make_server(*push_options(apns), "--rings-per-pair", 6, "--rings-per-callee", 30))
+    device = register(world)
+    taro = world.phone("11")
+    answers = []
+    for number in range(30):
+        answers.append(taro.answer_to(taro.send(type="offer", callId=f"c-{number}", to="10", sdp=samples.OFFER)))
+        if answers[-1]["type"] == "ack":
+            taro.ask(type="end", callId=f"c-{number}")
+        time.sleep(0.05)
+    taken = [answer for answer in answers if answer["type"] == "ack"]
+    assert [answer["type"] for answer in answers[:6]] == ["ack"] * 6
+    assert len(taken) <= 7, "six at once, and one in ten seconds"
+    assert {answer["code"] for answer in answers if answer["type"] == "error"} == {"rate_limited"}
+    assert 1 <= answers[-1]["retryAfter"] <= 10
+    assert len(apns.pushes(device)) <= len(taken)
+    refused = world.rest("11").signal("offer", "c-rest", sdp=samples.OFFER, to="10")
+    assert code(refused) == (429, "rate_limited")
+    assert 1 <= int(refused.headers["retry-after"]) <= 10
+    metrics = world.server.metrics_text()
+    assert f'ringline_limited_total{{limit="rings_per_pair"}} {31 - len(taken)}' in metrics
+    world.server.terminate()
+    world.server.exit_code()
+    last = taken[-1]["callId"]
+    told = subprocess.run(
+        [binary(), "explain", last, "--data", world.server.data], capture_output=True, text=True, check=True
+    ).stdout
+    assert "further rings were refused" in told and "--rings-per-pair" in told
+
+
+def test_a_callee_is_rung_so_often_a_minute_whoever_rings(make_server, make_world):
+    world = make_world(make_server("--rings-per-callee", 3))
+    rests = [world.rest(f"c{number}") for number in range(5)]
+    answers = [rest.signal("offer", "x", sdp=samples.OFFER, to="10") for rest in rests]
+    assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 2
+    assert 1 <= int(answers[-1].headers["retry-after"]) <= 20
+    events = world.rest("10").get("/api/calls/x/timeline", peer="c2").json()["events"]
+    refused = [event for event in events if event["event"] == "ring.refused"]
+    assert [(event["from"], event["count"]) for event in refused] == [("c3", 1), ("c4", 2)]
+    assert world.rest("11").signal("offer", "y", sdp=samples.OFFER, to="12").status_code == 200, "others may be rung"
+
+
+def test_the_sixth_caller_at_once_is_told_busy(world):
+    hanako = world.phone("10")
+    callers = [world.phone(f"c{number}") for number in range(6)]
+    for caller in callers[:5]:
+        assert "state" not in caller.ring(hanako, caller.user)
+    ack = callers[5].ring(hanako, "c5")
+    assert (ack["state"], ack["reason"]) == ("ended", "busy")
+    offers = [message["callId"] for message in hanako.fence() if message["type"] == "offer"]
+    assert offers == [f"c{number}" for number in range(5)]
+    assert 'ringline_limited_total{limit="crowded"} 1' in world.server.metrics_text()
+    events = [event["event"] for event in world.rest("10").get("/api/calls/c5/timeline").json()["events"]]
+    assert "crowded" in events
+    callers[0].ask(type="end", callId="c0")
+    assert "state" not in callers[5].ring(hanako, "c5-again")
+
+
+def test_a_newer_call_of_the_same_two_replaces_the_one_that_rings(world):
+    taro, hanako = world.phone("11"), world.phone("10")
+    taro.ring(hanako, "c-1")
+    hanako.expect(type="offer", callId="c-1")
+    taro.ring(hanako, "c-2")
+    for phone in (taro, hanako):
+        ended = phone.expect(type="call", callId="c-1", state="ended")
+        assert (ended["reason"], ended["replacedBy"]) == ("replaced", "c-2")
+    hanako.expect(type="offer", callId="c-2")
+    assert hanako.refused(type="answer", callId="c-1", sdp=samples.ANSWER)["code"] == "call_ended"
+    hanako.ask(type="answer", callId="c-2", sdp=samples.ANSWER)
+    assert taro.expect(type="answer", callId="c-2")
+    log = world.rest("10").log("c-1")
+    assert (log["state"], log["reason"], log["replacedBy"]) == ("ended", "replaced", "c-2")

@@ -1,0 +1,293 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("One caller rings one callee")
+struct OneRingTests {
+    @Test("by one call: a newer one replaces it, and both sides are told which")
+    func replaced() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.pong(callee)
+        _ = (world.taken(caller), world.taken(callee))
+        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        let (told, heard) = (world.taken(caller), world.taken(callee))
+        #expect(told.states == ["ended replaced", "ringing"])
+        #expect(told.of("call").first?["replacedBy"] == "c-2")
+        #expect(told.ack?["callId"] == "c-2")
+        // The end comes before the offer: whoever shows one call at a time shows the new one.
+        #expect(heard.types == ["call", "offer"])
+        #expect(heard.states == ["ended replaced"])
+        #expect(heard.first?["replacedBy"] == "c-2")
+        #expect(heard.last?["callId"] == "c-2")
+        let fetched = try world.fetched(try who("11"), "c-1", device: "a1")
+        #expect(fetched["state"] == "ended" && fetched["reason"] == "replaced" && fetched["replacedBy"] == "c-2")
+        #expect(world.board.countCalls()[.ringing] == 1)
+        #expect(world.board.metrics.callsEnded == [.replaced: 1])
+    }
+
+    @Test("by one call, from whichever of the caller's devices, and under a callId that the server makes")
+    func otherDevice() throws {
+        let world = World()
+        let first = try world.open("11", "a1")
+        world.send(first, World.offer("c-1", to: "10"))
+        _ = world.taken(first)
+        let second = try world.open("11", "a2")
+        world.send(second, #"{"type":"offer","id":"o","to":"10","sdp":"v=0\r\n"}"#)
+        let made = try #require(world.taken(second).ack?["callId"])
+        #expect(world.taken(first).of("call").last?["replacedBy"] == made)
+    }
+
+    @Test("by one call after the other, and the pushes of the older ones are taken back")
+    func pushes() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        let caller = try world.open("11", "a1")
+        for number in 1...3 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        #expect(world.pushes.count == 3)
+        #expect(world.cancelled == world.pushes.dropLast().map(\.id))
+    }
+
+    @Test("beside an answered call of theirs, which goes on, and beside others of either")
+    func others() throws {
+        let talk = try Talk.answered()
+        let world = talk.world
+        world.send(talk.caller, World.offer("c-2", to: "10", id: "o2"))
+        world.send(talk.caller, World.offer("c-3", to: "12", id: "o3"))
+        world.send(try world.open("12", "c1"), World.offer("c-4", to: "10", id: "o4"))
+        #expect(world.board.countCalls() == [.ringing: 3, .answered: 1, .active: 0])
+    }
+
+    @Test("by one call, also if a block hides them: the caller must not notice")
+    func hidden() throws {
+        let world = World()
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        _ = (world.taken(caller), world.taken(callee))
+        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        #expect(world.taken(caller).states == ["ended replaced", "ringing"])
+        #expect(world.taken(callee).isEmpty)
+    }
+
+    @Test("by the same call when its offer comes again after it was replaced")
+    func again() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        _ = world.taken(caller)
+        world.send(caller, World.offer("c-1", to: "10"))
+        #expect(world.taken(caller).types == ["ack"])
+        #expect(world.board.countCalls()[.ringing] == 1)
+    }
+
+    @Test("and is told by explain what became of it")
+    func explained() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        let record = try #require(world.record("c-1"))
+        let text = Explanation(record: record, events: [], log: [], devices: [], at: world.now).text
+        #expect(text.contains("The caller began anew by call c-2 at +0.00 s."))
+    }
+}
+
+@Suite("Callers at once")
+struct CrowdTests {
+    private func ring(_ count: Int, in world: World) throws -> [SessionID] {
+        try (0..<count).map { number in
+            let caller = try world.open("c\(number)", "a")
+            world.send(caller, World.offer("call-\(number)", to: "10"))
+            return caller
+        }
+    }
+
+    @Test("are five: the sixth is told busy at once, nothing rings for it, and the timeline says why")
+    func sixth() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        let callers = try ring(6, in: world)
+        #expect(world.pushes.count == 5)
+        let frames = world.taken(callers[5])
+        #expect(frames.states == ["ringing", "ended busy"])
+        #expect(frames.ack?["reason"] == "busy")
+        #expect(world.events("crowded").count == 1)
+        #expect(world.board.metrics.limited[.crowded] == 1)
+        #expect(!(try world.reply(try who("c5"), .timeline(try call("call-5"))).text.contains("crowded")))
+        #expect(try world.reply(try who("10"), .timeline(try call("call-5"))).text.contains("crowded"))
+        // One gives up: there is room for another one.
+        world.send(callers[0], World.plain("end", "call-0", id: "e"))
+        world.send(callers[5], World.offer("call-6", to: "10", id: "o6"))
+        #expect(world.taken(callers[5]).states == ["ringing"])
+    }
+
+    @Test("that ring again count once, and one of the five may ring anew")
+    func anew() throws {
+        let world = World()
+        let callers = try ring(5, in: world)
+        _ = world.taken(callers[0])
+        world.send(callers[0], World.offer("anew", to: "10", id: "o2"))
+        #expect(world.taken(callers[0]).states == ["ended replaced", "ringing"])
+    }
+
+    @Test("do not count where they are blocked, and a blocked one hears it ring")
+    func blocked() throws {
+        let world = World()
+        for number in 0..<5 { _ = try world.reply(try who("10"), .block(try user("c\(number)"))) }
+        _ = try ring(5, in: world)
+        let honest = try world.open("11", "a1")
+        world.send(honest, World.offer("c-1", to: "10"))
+        #expect(world.taken(honest).states == ["ringing"])
+        let full = World()
+        _ = try ring(5, in: full)
+        _ = try full.reply(try who("10"), .block(try user("11")))
+        let caller = try full.open("11", "a1")
+        full.send(caller, World.offer("c-1", to: "10"))
+        #expect(full.taken(caller).states == ["ringing"])
+    }
+
+    @Test("leave a glare to be decided as ever")
+    func glare() throws {
+        let world = World()
+        _ = try ring(5, in: world)
+        let (one, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        world.send(other, World.offer("b", to: "11"))
+        world.send(one, World.offer("a", to: "10"))
+        #expect(world.taken(one).states == ["ringing", "ended glare"])
+    }
+}
+
+@Suite("Rings")
+struct RingLimitTests {
+    @Test("of one caller to one phone are six a minute, and so are the pushes; the refusal says when to try again")
+    func pair() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        let caller = try world.open("11", "a1")
+        for number in 0..<30 {
+            world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)"))
+            world.send(caller, World.plain("end", "c-\(number)", id: "e\(number)"))
+            world.wait(.milliseconds(73))
+        }
+        #expect(world.pushes.count == 6)
+        let frames = world.taken(caller)
+        let refused = frames.of("error").filter { $0["code"] == "rate_limited" }
+        #expect(refused.count == 24)
+        #expect(refused.first?["retryAfter"] == "10")
+        #expect(world.board.metrics.limited[.ringsPerPair] == 24)
+        #expect(try world.post(try who("11"), Self.offer("rest")).retryAfterSeconds == 8)
+        world.send(caller, World.offer("other", to: "12", id: "other"))
+        #expect(world.taken(caller).ack?["id"] == "other", "somebody else may be rung")
+        world.wait(10)
+        #expect(try world.post(try who("11"), Self.offer("later")).status == 200)
+    }
+
+    private static func offer(_ callID: String) -> String {
+        #"{"callId":"\#(callID)","action":"offer","to":"10","data":{"sdp":"v=0\r\n"}}"#
+    }
+
+    @Test("of everybody to one phone are thirty a minute")
+    func callee() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        var refusals: [Frame] = []
+        for number in 0..<40 {
+            let caller = try world.open("c\(number)", "a")
+            world.send(caller, World.offer("c-\(number)", to: "10"))
+            world.send(caller, World.plain("end", "c-\(number)", id: "e"))
+            refusals += world.taken(caller).of("error").filter { $0["code"] == "rate_limited" }
+        }
+        #expect(world.pushes.count == 30)
+        #expect(refusals.count == 10)
+        #expect(refusals.allSatisfy { $0["retryAfter"] == "2" })
+        #expect(world.board.metrics.limited[.ringsPerCallee] == 10)
+    }
+
+    @Test("under one name count alike, renegotiations and resends do not")
+    func sameName() throws {
+        let world = World { $0.ringsPerPair = 2 }
+        let talk = try Talk.answered(world)
+        for number in 0..<5 {
+            world.send(talk.caller, World.offer("c-1", to: "10"))
+            world.send(talk.caller, World.offer("c-1", to: "10", id: "r\(number)", sdp: "v=0\\r\\ns=\(number)\\r\\n"))
+        }
+        #expect(world.taken(talk.caller).of("error").isEmpty)
+        for number in 0..<3 {
+            world.send(talk.caller, World.plain("end", "c-1", id: "e\(number)"))
+            world.send(talk.caller, World.offer("c-1", to: "10", id: "n\(number)", sdp: "v=0\\r\\ns=n\(number)\\r\\n"))
+        }
+        #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
+    }
+
+    @Test("that are refused are told in the last call that rang, at each doubling; not to its caller")
+    func told() throws {
+        let world = World { $0.ringsPerPair = 1 }
+        let caller = try world.open("11", "a1")
+        for number in 0..<21 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        #expect(
+            world.events("ring.refused")
+                == [1, 2, 4, 8, 16].map { #""limit":"rings_per_pair","from":"11","count":\#($0)"# }
+        )
+        #expect(!(try world.reply(try who("11"), .timeline(try call("c-0"))).text.contains("ring.refused")))
+        let shown = try world.reply(try who("10"), .timeline(try call("c-0"))).text
+        #expect(shown.contains(#""event":"ring.refused""#))
+    }
+
+    @Test("that one may not make are none that others may not, and a blocked caller uses up nothing of the callee's")
+    func blocked() throws {
+        let world = World { $0.ringsPerCallee = 3 }
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        let blocked = try world.open("11", "a1")
+        for number in 0..<6 { world.send(blocked, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        #expect(world.taken(blocked).of("error").isEmpty)
+        for number in 0..<4 {
+            world.send(try world.open("c\(number)", "a"), World.offer("d-\(number)", to: "10"))
+        }
+        #expect(world.board.metrics.limited[.ringsPerCallee] == 1)
+        world.send(blocked, World.offer("c-9", to: "10", id: "o9"))
+        #expect(world.taken(blocked).code == "rate_limited", "as anybody else, or it would know")
+        #expect(!world.events("ring.refused").contains { $0.contains(#""from":"11""#) && $0.contains("callee") })
+    }
+
+    @Test("have no limit where it is 0, and nothing is kept for them")
+    func unlimited() throws {
+        let world = World {
+            $0.ringsPerPair = 0
+            $0.ringsPerCallee = 0
+        }
+        let caller = try world.open("11", "a1")
+        for number in 0..<30 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        #expect(world.taken(caller).of("error").isEmpty)
+        #expect(world.board.rings.count == 0)
+    }
+
+    @Test("are counted only as long as they matter")
+    func bounded() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        for number in 0..<20 { world.send(caller, World.offer("c-\(number)", to: "b\(number)", id: "o\(number)")) }
+        #expect(world.board.rings.count == 40)
+        world.wait(180)
+        #expect(world.board.rings.count == 0)
+    }
+
+    @Test("that were refused are explained")
+    func explained() throws {
+        let world = World { $0.ringsPerPair = 1 }
+        let caller = try world.open("11", "a1")
+        for number in 0..<5 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
+        let events = world.changes.compactMap { if case .event(_, let event) = $0 { event } else { nil } }
+        let record = try #require(world.record("c-0"))
+        let text = Explanation(record: record, events: events, log: [], devices: [], at: world.now).text
+        #expect(text.contains("ring of 11 refused ×4"))
+        #expect(text.contains("at least 4 further rings were refused, one of them 11's at +0.00 s"))
+        #expect(text.contains("--rings-per-pair"))
+    }
+}

@@ -90,6 +90,8 @@ struct Link {
     /// Nothing gets through any more, and nobody was told.
     var isHalfOpen = false
     var openedAt: Int64
+    /// When the server last sent it a ping.
+    var pingedAt: Int64 = 0
     /// When the server last heard from it.
     var heardAt: Int64 = 0
     /// No message overtakes another on one socket.

@@ -67,7 +67,9 @@ extension World {
     }
 
     func pings(_ index: Int, _ number: UInt64) {
-        guard links[index].isOpenAtServer, !links[index].isHalfOpen else { return }
+        guard links[index].isOpenAtServer else { return }
+        links[index].pingedAt = now
+        guard !links[index].isHalfOpen else { return }
         let at = max(links[index].downUntil, now + latency())
         links[index].downUntil = at
         agenda.plan(.pingDown(link: index, number: number), at: at)

@@ -8,6 +8,7 @@ extension Switchboard {
         _ message: SignalMessage,
         from source: Source,
         to callee: UserID,
+        _ keys: RingLimits.Keys,
         at now: Moment
     ) -> Receipt {
         let id = message.callID ?? makeCallID()
@@ -52,7 +53,7 @@ extension Switchboard {
         let reaches = hidden == nil && winner == nil && !isRefused
         let receipt = start(call, message, from: source, reachesCallee: reaches, at: now)
         if let hidden { note(call, hidden == .block ? "blocked" : "dnd", at: now) }
-        rings.began(call, rings: reaches, at: now)
+        rings.began(call.number, keys, rings: reaches, at: now)
         if isRefused {
             if isCrowded { noteCrowd(at: call, at: now) }
             drive(call, .foundBusy, at: now)

@@ -199,12 +199,13 @@ extension Switchboard {
                 ?? (isNameUsed ? nil : found.map { $0.key.pair.other(than: source.user) })
         else { return .failure(.invalid(.to, "is missing, and there is no room: whom to call?")) }
         guard callee != source.user else { return .failure(.invalid(.to, "is the sender; a call needs two users")) }
-        if let refusal = ringRefusal(of: source.user, to: callee, at: now) { return .failure(refusal) }
+        let keys = RingLimits.Keys(from: source.user, to: callee)
+        if let refusal = ringRefusal(of: source.user, to: callee, keys, at: now) { return .failure(refusal) }
         guard mayBegin(source.user, at: now) else {
             return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
         }
         if let found, found.session.isLive { drive(found, .replaced, at: now) }
-        return .success(begin(offer, message, from: source, to: callee, at: now))
+        return .success(begin(offer, message, from: source, to: callee, keys, at: now))
     }
 
     /// The call that an offer without a callId has begun, when it comes again under its `id`.

@@ -16,15 +16,43 @@ struct RingLimits {
         let count: Int
     }
 
-    private struct Direction: Hashable {
-        let caller: UserID
-        let callee: UserID
+    /// By which a ring's shares are found, made once for each offer.
+    ///
+    /// Hashes: two that are alike would only share a share, and names would be hashed again at each look.
+    struct Keys {
+        fileprivate let pair: Int
+        fileprivate let callee: Int
+
+        init(from caller: UserID, to callee: UserID) {
+            var hasher = Hasher()
+            hasher.combine(callee)
+            self.callee = hasher.finalize()
+            hasher.combine(caller)
+            pair = hasher.finalize()
+        }
     }
 
     private struct Share {
         var bucket: TokenBucket
         var newest: CallNumber
         var refused = 0
+
+        /// What is left of a share when one more call rings.
+        init(_ share: Share?, _ perMinute: Int, newest: CallNumber, at now: Moment) {
+            bucket = share?.bucket ?? TokenBucket(perMinute, in: .seconds(60), at: now)
+            _ = bucket.take(at: now)
+            self.newest = newest
+        }
+
+        func refusal(_ limit: Metrics.Limited.Limit, _ perMinute: Int) -> Refusal {
+            Refusal(
+                limit: limit,
+                perMinute: perMinute,
+                retryAfterSeconds: bucket.secondsUntilNext,
+                newest: newest,
+                count: refused
+            )
+        }
 
         func isFull(at now: Moment) -> Bool {
             var bucket = bucket
@@ -34,8 +62,8 @@ struct RingLimits {
 
     private let perPair: Int
     private let perCallee: Int
-    private var pairs: [Direction: Share] = [:]
-    private var callees: [UserID: Share] = [:]
+    private var pairs: [Int: Share] = [:]
+    private var callees: [Int: Share] = [:]
 
     init(_ policy: Policy) {
         perPair = policy.ringsPerPair
@@ -46,54 +74,31 @@ struct RingLimits {
     var count: Int { pairs.count + callees.count }
 
     /// The limit that a further ring would pass; `nil` = none.
-    mutating func refusal(of caller: UserID, to callee: UserID, at now: Moment) -> Refusal? {
-        if perPair > 0 {
-            let refusal = Self.refusal(
-                by: &pairs[Direction(caller: caller, callee: callee)],
-                .ringsPerPair,
-                perPair,
-                at: now
-            )
-            if let refusal { return refusal }
+    mutating func refusal(of keys: Keys, at now: Moment) -> Refusal? {
+        if perPair > 0, var share = pairs[keys.pair], share.bucket.isEmpty(at: now) {
+            share.refused += 1
+            pairs.updateValue(share, forKey: keys.pair)
+            return share.refusal(.ringsPerPair, perPair)
         }
-        return perCallee > 0 ? Self.refusal(by: &callees[callee], .ringsPerCallee, perCallee, at: now) : nil
-    }
-
-    private static func refusal(
-        by share: inout Share?,
-        _ limit: Metrics.Limited.Limit,
-        _ perMinute: Int,
-        at now: Moment
-    ) -> Refusal? {
-        guard share != nil, share?.bucket.isEmpty(at: now) == true else { return nil }
-        share?.refused += 1
-        return share.map {
-            Refusal(
-                limit: limit,
-                perMinute: perMinute,
-                retryAfterSeconds: $0.bucket.secondsUntilNext,
-                newest: $0.newest,
-                count: $0.refused
-            )
+        if perCallee > 0, var share = callees[keys.callee], share.bucket.isEmpty(at: now) {
+            share.refused += 1
+            callees.updateValue(share, forKey: keys.callee)
+            return share.refusal(.ringsPerCallee, perCallee)
         }
+        return nil
     }
 
     /// Takes note of a call that has begun.
     ///
     /// `rings`: Whether it reaches its callee. One that does not (a block, say) takes nothing from the callee's share: a
     /// blocked caller must not be able to use it up.
-    mutating func began(_ call: Call, rings: Bool, at now: Moment) {
+    mutating func began(_ call: CallNumber, _ keys: Keys, rings: Bool, at now: Moment) {
         if perPair > 0 {
-            let direction = Direction(caller: call.session.caller, callee: call.session.callee)
-            Self.take(from: &pairs[direction], perPair, call.number, at: now)
+            pairs.updateValue(Share(pairs[keys.pair], perPair, newest: call, at: now), forKey: keys.pair)
         }
-        if perCallee > 0, rings { Self.take(from: &callees[call.session.callee], perCallee, call.number, at: now) }
-    }
-
-    private static func take(from share: inout Share?, _ perMinute: Int, _ number: CallNumber, at now: Moment) {
-        var bucket = share?.bucket ?? TokenBucket(perMinute, in: .seconds(60), at: now)
-        _ = bucket.take(at: now)
-        share = Share(bucket: bucket, newest: number)
+        if perCallee > 0, rings {
+            callees.updateValue(Share(callees[keys.callee], perCallee, newest: call, at: now), forKey: keys.callee)
+        }
     }
 
     /// Forgets the shares of which all is left.

@@ -4,8 +4,8 @@ import CallWire
 /// What one caller, and all together, may do to a callee's phones before anybody has answered.
 extension Switchboard {
     /// Why a caller may not ring a callee now; `nil` = it may.
-    func ringRefusal(of caller: UserID, to callee: UserID, at now: Moment) -> WireError? {
-        guard let refusal = rings.refusal(of: caller, to: callee, at: now) else { return nil }
+    func ringRefusal(of caller: UserID, to callee: UserID, _ keys: RingLimits.Keys, at now: Moment) -> WireError? {
+        guard let refusal = rings.refusal(of: keys, at: now) else { return nil }
         metrics.limited[refusal.limit] += 1
         note(refusal, of: caller, to: callee, at: now)
         let whose = refusal.limit == .ringsPerPair ? "one caller to one callee" : "all callers to one callee"

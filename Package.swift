@@ -127,7 +127,7 @@ let package = Package(
             name: "ringline",
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallCore", "CallWire",
-                "LibWebSockets", "Threads", "Simulation",
+                "LibWebSockets", "Threads", "Simulation", "OutboundHTTP",
                 "Crypto", arguments, logging,
             ],
             swiftSettings: house

@@ -38,6 +38,8 @@ public enum WireCode: String, Sendable, CaseIterable {
     case draining
     /// The database cannot be written just now.
     case storeUnavailable = "store_unavailable"
+    /// The keys that tokens are checked with have not been fetched yet.
+    case keysUnavailable = "keys_unavailable"
     /// A bug of ours.
     case internalError = "internal_error"
 
@@ -55,7 +57,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .invalidSDP: 422
         case .upgradeRequired: 426
         case .rateLimited: 429
-        case .draining, .storeUnavailable: 503
+        case .draining, .storeUnavailable, .keysUnavailable: 503
         case .internalError: 500
         }
     }
@@ -82,6 +84,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         case .rateLimited: "Rate limited"
         case .draining: "Draining"
         case .storeUnavailable: "Store unavailable"
+        case .keysUnavailable: "Keys unavailable"
         case .internalError: "Internal error"
         }
     }

@@ -18,7 +18,7 @@ extension Gateway {
         }
         switch head.path {
         case "/healthz": return health(isReady: true)
-        case "/readyz": return health(isReady: switchboard.map { !$0.metrics.isStalled && !isDraining } ?? false)
+        case "/readyz": return health(isReady: obstacle == nil)
         case "/metrics":
             guard let switchboard, let server else { return health(isReady: false) }
             let connections = server.connectionCountOfAllLoops
@@ -36,6 +36,7 @@ extension Gateway {
                     packetsRefused: PacketRefusal.allCases.map { ($0.rawValue, packetsRefused[$0] ?? 0) },
                     process: ProcessFigures(basis, connections: connections),
                     droppedLogLines: configuration.droppedLogLines(),
+                    keySet: configuration.keySet(),
                     droppedAuditLines: configuration.droppedAuditLines(),
                     refusedTokens: configuration.refusedTokens(),
                     clockLeaps: configuration.clock.leaps,
@@ -56,11 +57,19 @@ extension Gateway {
             + DroppedStrangers.allCases.map { ($0.rawValue, strangersDropped[$0] ?? 0) }
     }
 
+    /// Why it should get no traffic.
+    private var obstacle: String? {
+        if isDraining { return "draining" }
+        guard let switchboard, !switchboard.metrics.isStalled else { return "store unavailable" }
+        if let keySet = configuration.keySet(), keySet.keys == 0 { return "keys unavailable" }
+        return nil
+    }
+
     private func health(isReady: Bool) -> HTTPResponse {
         var json = JSONWriter()
         json.beginObject()
         json.name("status")
-        json.plain(isReady ? "ok" : isDraining ? "draining" : "store unavailable")
+        json.plain(isReady ? "ok" : obstacle ?? "starting")
         json.name("version")
         json.value(configuration.version)
         json.endObject()

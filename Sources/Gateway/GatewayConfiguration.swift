@@ -27,6 +27,8 @@ public struct GatewayConfiguration: Sendable {
     public var certificateExpiry: @Sendable () -> Int64? = { nil }
     /// How many log lines could not be written.
     public var droppedLogLines: @Sendable () -> UInt64 = { 0 }
+    /// How the issuer's published keys stand: seconds since they came, fetches that failed, how many there are; `nil` without.
+    public var keySet: @Sendable () -> (ageSeconds: Int64, failures: UInt64, keys: Int)? = { nil }
     /// Takes what is to be answered for later; from any thread.
     public var audit: @Sendable (AuditEvent) -> Void = { _ in }
     /// How many lines of the audit log could not be written.

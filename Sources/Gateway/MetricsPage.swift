@@ -24,6 +24,8 @@ struct MetricsPage {
         let process: ProcessFigures
         /// How many log lines could not be written.
         let droppedLogLines: UInt64
+        /// How the issuer's published keys stand; `nil` where none are fetched.
+        let keySet: (ageSeconds: Int64, failures: UInt64, keys: Int)?
         /// How many lines of the audit log could not be written.
         let droppedAuditLines: UInt64
         /// How many tokens were refused, by cause.
@@ -62,6 +64,11 @@ struct MetricsPage {
             "Log lines dropped because stderr took no more.",
             surroundings.droppedLogLines
         )
+        if let keySet = surroundings.keySet {
+            gauge("ringline_jwks_age_seconds", "Since the published key set last came.", Int(keySet.ageSeconds))
+            counter("ringline_jwks_failures_total", "Fetches of it that brought none.", keySet.failures)
+            gauge("ringline_jwks_keys", "Its keys that are in force; 0: it has not come yet.", keySet.keys)
+        }
         let refused = surroundings.refusedTokens.map { ($0.cause, $0.count) }
         counters("ringline_tokens_refused_total", "Tokens refused, and the capabilities of pushes.", "cause", refused)
         counter(

@@ -8,14 +8,19 @@ struct KeySet {
     /// Reads a JWKS.
     ///
     /// Keys of kinds that we do not know are skipped, as section 5 asks, and so is one that is broken: it
-    /// must not make all the others useless. Each one skipped leaves a warning.
-    init(json: [UInt8]) throws(TokenKeyError) {
+    /// must not make all the others useless. Each one skipped leaves a warning. Of a published set secrets are skipped:
+    /// whoever can read it could sign with them.
+    init(json: [UInt8], isPublished: Bool = false) throws(TokenKeyError) {
         let parsed: JSON
         do { parsed = try JSONParser.parse(json) } catch { throw .keySetSyntax }
         guard case .object(let set) = parsed, case .array(let entries)? = set["keys"] else { throw .keySetSyntax }
         for (index, entry) in entries.enumerated() {
             do {
-                keys.append(try Self.key(entry))
+                let key = try Self.key(entry)
+                if isPublished, case .secret = key.material {
+                    throw Skipped(description: "it is a secret, and everybody can read it")
+                }
+                keys.append(key)
                 if case .object(let object) = entry, object["d"] != nil {
                     warnings.append("key \(index + 1) of the JWKS holds a private key, which does not belong there")
                 }

@@ -21,6 +21,9 @@ public struct TokenVerifier: Sendable {
         keys.reduce(into: []) { if !$0.contains($1.algorithm) { $0.append($1.algorithm) } }
     }
 
+    /// How many keys there are.
+    public var keyCount: Int { keys.count }
+
     private let keys: [VerificationKey]
 
     /// A verifier with the keys of all sources.
@@ -39,8 +42,9 @@ public struct TokenVerifier: Sendable {
                 } catch {
                     throw .publicKey(error)
                 }
-            case .keySet(let json):
-                let set = try KeySet(json: json)
+            case .keySet(let json), .publishedKeySet(let json):
+                let isPublished = if case .publishedKeySet = source { true } else { false }
+                let set = try KeySet(json: json, isPublished: isPublished)
                 keys += set.keys
                 warnings += set.warnings
             }

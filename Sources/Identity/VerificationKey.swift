@@ -8,6 +8,8 @@ public enum TokenKeySource: Sendable {
     case publicKey(pem: String)
     /// The contents of a JWKS file (RFC 7517, section 5): keys of `kty` EC, RSA and oct, chosen by `kid`.
     case keySet(json: [UInt8])
+    /// A JWKS as it was published: for everybody to read, so that a secret in it is none.
+    case publishedKeySet(json: [UInt8])
 }
 
 /// Why the configured keys cannot be used.

@@ -45,6 +45,7 @@ struct WireCodeTests {
             .forbidden: 403, .notFound: 404, .methodNotAllowed: 405, .alreadyAnswered: 409, .callEnded: 409,
             .callExists: 409, .logFull: 409, .tooLarge: 413, .unsupportedMediaType: 415, .invalidSDP: 422,
             .upgradeRequired: 426, .rateLimited: 429, .internalError: 500, .draining: 503, .storeUnavailable: 503,
+            .keysUnavailable: 503,
         ]
         for code in WireCode.allCases { #expect(code.status == statuses[code], "\(code)") }
     }

@@ -1,6 +1,7 @@
 import CallCore
 import FoundationEssentials
 import Identity
+import Logging
 import Switchboard
 import Testing
 
@@ -82,7 +83,7 @@ struct RenewedKeyTests {
         let folder = try Folder()
         folder.write(String(repeating: "a", count: 40), to: "jwt")
         let settings = try folder.settings(["jwt-secret-file": ["\(folder.path)/jwt"]])
-        let keys = try TokenKeys(settings) { _ in }
+        let keys = try TokenKeys(settings, Logger(label: "test")) { _ in }
         func token(_ letter: String) -> String {
             TokenIssuer(secret: Array(String(repeating: letter, count: 40).utf8)).issue(
                 user: "10",
@@ -94,7 +95,7 @@ struct RenewedKeyTests {
                 now: 1
             )
         }
-        #expect(try keys.verifier.verify(token("a"), atSeconds: 1).user == "10")
+        #expect(try keys.verify(token("a"), atSeconds: 1).user == "10")
         folder.write("", to: "jwt")
         do {
             try keys.load(settings) { _ in }
@@ -102,10 +103,38 @@ struct RenewedKeyTests {
         } catch {
             #expect(error.description.contains("\(folder.path)/jwt"))
         }
-        #expect(try keys.verifier.verify(token("a"), atSeconds: 1).user == "10")
+        #expect(try keys.verify(token("a"), atSeconds: 1).user == "10")
         folder.write(String(repeating: "b", count: 40), to: "jwt")
         try keys.load(settings) { _ in }
-        #expect(try keys.verifier.verify(token("b"), atSeconds: 1).user == "10")
-        #expect(throws: TokenError.signature) { try keys.verifier.verify(token("a"), atSeconds: 1) }
+        #expect(try keys.verify(token("b"), atSeconds: 1).user == "10")
+        #expect(throws: TokenError.signature) { try keys.verify(token("a"), atSeconds: 1) }
+    }
+}
+
+@Suite("The address of published keys")
+struct PublishedKeysTests {
+    @Test(
+        "is one that TLS protects, or on this machine",
+        arguments: [
+            "https://auth.example.com/.well-known/jwks.json", "https://auth.example.com:8443/keys?v=1",
+            "https://[2001:db8::1]/keys", "http://127.0.0.1:8080/keys", "http://localhost/keys", "http://[::1]:80/keys",
+        ]
+    )
+    func safe(_ url: String) { #expect(PublishedKeys.isSafe(url)) }
+
+    @Test(
+        "is no other, and none with a password, which would be shown",
+        arguments: [
+            "", "auth.example.com", "http://auth.example.com/keys", "http://127.0.0.1.example.com/", "ftp://127.0.0.1/",
+            "https://", "https:///keys", "https://user:secret@auth.example.com/", "http://127.0.0.1@example.com/",
+            "http://localhost\\@example.com/", "https://a b/", "https://a/#b", "file:///etc/passwd", "HTTPS:/a",
+            "http://[::1].example.com/",
+        ]
+    )
+    func unsafe(_ url: String) {
+        #expect(!PublishedKeys.isSafe(url))
+        #expect(throws: Complaint.self) {
+            try PublishedKeys(SettingsSource(flags: ["jwks-url": [url]], environment: [:], file: [:]))
+        }
     }
 }

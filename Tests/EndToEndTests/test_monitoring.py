@@ -93,8 +93,9 @@ def test_every_alert_is_shown_to_fire_and_to_be_silent_and_is_explained():
 
 
 def test_dashboard_and_rules_ask_for_what_is_served(page, make_server, certificate):  # noqa: F811
-    # Some of it is there with TLS only.
-    secure = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem").metrics_text()
+    # Some of it is there with TLS only, or with an issuer's keys.
+    more = ["--jwks-url", "https://127.0.0.1:1/"]
+    secure = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *more).metrics_text()
     families = [*text_string_to_metric_families(page), *text_string_to_metric_families(secure)]
     served = {sample.name for family in families for sample in family.samples}
     asked = {name for expression in dashboard_expressions() for name in names_in(expression)}

@@ -31,6 +31,8 @@ struct ImportTests {
             "CallClient",
             // `ringline call` is a client, and has no other WebSocket; keys are read before anything else is made.
             "LibWebSockets", "Crypto", "Threads",
+            // The issuer's keys.
+            "OutboundHTTP",
             // `ringline simulate`.
             "Simulation",
             "ArgumentParser", "Logging", "Metrics",

@@ -34,7 +34,7 @@ extension CallClient {
     mutating func refused(_ id: SignalID, _ code: String, at now: Moment) {
         guard let place = outbox.firstIndex(where: { $0.signal.id == id }) else { return }
         switch WireCode(rawValue: code) {
-        case .rateLimited?, .draining?, .storeUnavailable?, .internalError?: tryLater(place, at: now)
+        case .rateLimited?, .draining?, .storeUnavailable?, .keysUnavailable?, .internalError?: tryLater(place, at: now)
         case .notFound?:
             let since = outbox[place].notFoundSince ?? now
             outbox[place].notFoundSince = since

@@ -12,6 +12,8 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Self.help("jwt-secret-file")) var jwtSecretFile: String?
     @Option(help: Self.help("jwt-public-key-file")) var jwtPublicKeyFile: String?
     @Option(help: Self.help("jwks-file")) var jwksFile: String?
+    @Option(help: Self.help("jwks-url")) var jwksUrl: String?
+    @Option(help: Self.help("jwks-ca-file")) var jwksCaFile: String?
     @Option(help: Self.help("jwt-user-claim")) var jwtUserClaim: String?
     @Option(help: Self.help("jwt-issuer")) var jwtIssuer: String?
     @Option(help: Self.help("jwt-audience")) var jwtAudience: String?
@@ -59,7 +61,9 @@ struct ServeOptions: ParsableArguments {
         let single: [String: String?] = [
             "listen": listen, "admin-listen": adminListen, "data": data, "wait-for-data": waitForData,
             "jwt-secret-file": jwtSecretFile,
-            "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwt-user-claim": jwtUserClaim,
+            "jwt-public-key-file": jwtPublicKeyFile, "jwks-file": jwksFile, "jwks-url": jwksUrl,
+            "jwks-ca-file": jwksCaFile,
+            "jwt-user-claim": jwtUserClaim,
             "jwt-issuer": jwtIssuer, "jwt-audience": jwtAudience, "jwt-require-expiry": jwtRequireExpiry,
             "apns-key-file": apnsKeyFile, "apns-key-id": apnsKeyId, "apns-team-id": apnsTeamId,
             "apns-environment": apnsEnvironment, "apns-endpoint-sandbox": apnsEndpointSandbox,

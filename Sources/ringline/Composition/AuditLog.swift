@@ -12,8 +12,10 @@ import Threads
 final class AuditLog: Sendable {
     /// The cause of a refused capability, which says nothing about itself.
     static let actRefused = "act"
+    /// The cause of a token that could not be judged, for its key has not been fetched yet.
+    static let keysMissing = "keys_unavailable"
     /// Every cause for which a token, or a capability, can be refused.
-    static let causes = TokenError.causes + [actRefused, "revoked"]
+    static let causes = TokenError.causes + [actRefused, keysMissing, "revoked"]
 
     private let path: String?
     private let writer: LogWriter?

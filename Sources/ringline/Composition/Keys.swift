@@ -3,6 +3,7 @@ import CallWire
 import Crypto
 import Gateway
 import Identity
+import Logging
 import Switchboard
 
 /// The keys that tokens are checked with, and those that the server signs with.
@@ -15,9 +16,9 @@ struct Keys {
     /// What an operator should know, once all else has gone well.
     let warnings: [String]
 
-    init(_ settings: ServeSettings, audit: AuditLog, at now: Int64) throws(Complaint) {
+    init(_ settings: ServeSettings, audit: AuditLog, at now: Int64, _ log: Logger) throws(Complaint) {
         var warnings: [String] = []
-        tokens = try TokenKeys(settings) { warnings.append($0) }
+        tokens = try TokenKeys(settings, log) { warnings.append($0) }
         acts = try ActKeys(settings, at: now)
         bouncer = TokenBouncer(tokens: tokens, acts: acts, audit: audit)
         capabilities = RingCapabilities(keys: acts)
@@ -100,7 +101,7 @@ struct TokenBouncer: Bouncer {
 
     func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
         do throws(TokenError) {
-            let claims = try tokens.verifier.verify(token, atSeconds: now)
+            let claims = try tokens.verify(token, atSeconds: now)
             guard let user = UserID(claims.user) else { throw TokenError.noUser }
             return Who(
                 user: user,
@@ -114,6 +115,12 @@ struct TokenBouncer: Bouncer {
                 userIsInteger: claims.userIsInteger
             )
         } catch {
+            if tokens.mayLearn(of: error) {
+                audit.take(.tokenRefused(cause: AuditLog.keysMissing, nil))
+                var refusal = WireError(.keysUnavailable, "the keys of tokens are being fetched; try again in a moment")
+                refusal.retryAfterSeconds = 1
+                throw refusal
+            }
             audit.take(.tokenRefused(cause: error.cause, nil))
             throw WireError(error == .expired ? .tokenExpired : .unauthenticated, error.description)
         }

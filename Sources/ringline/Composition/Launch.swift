@@ -37,7 +37,7 @@ struct Launch {
         defer { LogWriter.settle(milliseconds: 1_000) }
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let audit = try AuditLog(settings.auditLog)
-        let keys = try Keys(settings, audit: audit, at: clock.now())
+        let keys = try Keys(settings, audit: audit, at: clock.now(), log)
         var warnings = settings.warnings + keys.warnings
         let relay = try settings.turn.map { turn throws(Complaint) in
             try CoturnCredentials(turn, clock) { warnings.append($0) }
@@ -46,9 +46,14 @@ struct Launch {
         var configuration = configuration(log)
         configuration.certificateExpiry = { renewal?.expiry }
         configuration.droppedLogLines = { writer.dropped }
+        let feed = keys.tokens.feed
+        configuration.keySet = { feed.map { ($0.figures.ageSeconds, $0.figures.failures, $0.figures.keys) } }
         configuration.audit = { audit.take($0) }
         configuration.droppedAuditLines = { audit.dropped }
         configuration.refusedTokens = { audit.refused }
+        // Before the store is opened, which takes its time: the keys are there when it listens.
+        feed?.tick()
+        defer { feed?.shutdown() }
         let gateway = Gateway(configuration: configuration, bouncer: keys.bouncer, log: log)
         let store = makeStore(log) { [weak gateway] report in gateway?.take(report) }
         let push = try pushSender(log) { [weak gateway] id, result in gateway?.take(id, result) }
@@ -112,6 +117,7 @@ struct Launch {
             gateway?.renewTickets()
             look()
             keyRenewal.tick()
+            feed?.tick()
             audit.tick()
         }
         let reload = { @Sendable in
@@ -203,7 +209,7 @@ struct Launch {
     func apnsConfiguration() throws(Complaint) -> APNsConfiguration {
         guard let apns = settings.apns else { throw Complaint("there is no --apns-key-file") }
         let key = try Keys.read(apns.keyFile, for: "apns-key-file")
-        try apns.caFile.map(Self.checkAuthorities)
+        try apns.caFile.map { path throws(Complaint) in try Self.checkAuthorities(path, for: "apns-ca-file") }
         do throws(APNsConfigurationError) {
             var configuration = try APNsConfiguration(
                 key: String(decoding: key, as: UTF8.self),
@@ -221,13 +227,13 @@ struct Launch {
         }
     }
 
-    /// Without them no push would ever go out, and that would show with the first one only.
-    private static func checkAuthorities(_ path: String) throws(Complaint) {
+    /// Without them nothing would ever go out, and that would show with the first request only.
+    static func checkAuthorities(_ path: String, for setting: String) throws(Complaint) {
         guard let pem = FileManager.default.contents(atPath: path) else {
-            throw Complaint("--apns-ca-file \(path): cannot be read")
+            throw Complaint("--\(setting) \(path): cannot be read")
         }
         do throws(KeyError) { _ = try Certificate(pem: String(decoding: pem, as: UTF8.self)) } catch {
-            throw Complaint("--apns-ca-file \(path): \(error)")
+            throw Complaint("--\(setting) \(path): \(error)")
         }
     }
 

@@ -14,6 +14,7 @@ struct ServeSettings {
     let jwtSecretFile: String?
     let jwtPublicKeyFile: String?
     let jwksFile: String?
+    let jwks: PublishedKeys?
     let jwtUserClaim: String?
     let jwtIssuer: String?
     let jwtAudience: String?
@@ -63,6 +64,7 @@ struct ServeSettings {
         jwtSecretFile = try source.value("jwt-secret-file")
         jwtPublicKeyFile = try source.value("jwt-public-key-file")
         jwksFile = try source.value("jwks-file")
+        jwks = try PublishedKeys(source)
         jwtUserClaim = try source.value("jwt-user-claim")
         jwtIssuer = try source.value("jwt-issuer")
         jwtAudience = try source.value("jwt-audience")

@@ -64,6 +64,19 @@ struct Setting: Sendable {
             meaning: "JSON Web Key Set; keys chosen by kid."
         ),
         Setting(
+            name: "jwks-url",
+            placeholder: "URL",
+            fallback: nil,
+            meaning:
+                "Where your issuer publishes its JSON Web Key Set; fetched over HTTPS, and again when it may have changed."
+        ),
+        Setting(
+            name: "jwks-ca-file",
+            placeholder: "FILE",
+            fallback: nil,
+            meaning: "Certificate authorities to trust for --jwks-url instead of the system's."
+        ),
+        Setting(
             name: "jwt-user-claim",
             placeholder: "NAME",
             fallback: nil,

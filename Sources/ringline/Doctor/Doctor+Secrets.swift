@@ -23,6 +23,31 @@ extension Doctor {
         }
     }
 
+    /// Whether the issuer's published keys can be fetched and used; `nil` where there are none, or nobody may be asked.
+    func publishedKeys() -> Finding? {
+        guard let jwks = settings.jwks, usesNetwork else { return nil }
+        let subject = "JWKS \(jwks.url)"
+        let fix = "the server needs it to let anybody in: the address, the way there, and --jwks-ca-file must be right"
+        do throws(Complaint) {
+            let fetched = try KeySetFeed.fetch(jwks)
+            let verifier: TokenVerifier
+            do throws(TokenKeyError) {
+                verifier = try TokenVerifier(keys: [.publishedKeySet(json: fetched.json)])
+            } catch {
+                throw Complaint(error.description)
+            }
+            guard verifier.warnings.isEmpty else {
+                return .warning(
+                    subject,
+                    verifier.warnings.joined(separator: "; "),
+                    fix: "publish keys for signatures only"
+                )
+            }
+            let life = fetched.life.map { "fresh for \($0 / 1_000) s" } ?? "without Cache-Control"
+            return .ok(subject, "\(verifier.keyCount) keys (\(verifier.algorithms.joined(separator: ", "))), \(life)")
+        } catch { return .error(subject, error.description, fix: fix) }
+    }
+
     /// Whether every user can read a file, and every folder that leads to it lets them through.
     ///
     /// What is mounted there by itself is a container's secret, and in the container is nobody else.

@@ -19,6 +19,7 @@ struct Doctor {
         }
         if settings.warnings.isEmpty { say(.ok("settings", "read, and every one makes sense")) }
         say(jwtKeys())
+        if let finding = publishedKeys() { say(finding) }
         for finding in secretFiles() { say(finding) }
         for finding in dataFolder() { say(finding) }
         if let finding = auditLog() { say(finding) }
@@ -32,11 +33,12 @@ struct Doctor {
 
     private func jwtKeys() -> Finding {
         let subject = "JWT keys"
-        let fix = "give --jwt-secret-file, --jwt-public-key-file or --jwks-file, with your backend's key"
+        let fix = "give --jwt-secret-file, --jwt-public-key-file, --jwks-file or --jwks-url, with your backend's key"
         do throws(Complaint) {
             var oddities: [String] = []
             let sources = try Keys.configured(settings) { oddities.append($0) }
             guard !sources.isEmpty else {
+                if settings.jwks != nil { return .ok(subject, "those of --jwks-url alone") }
                 if settings.isInMemory {
                     return .error(subject, "there is none", fix: fix)
                 }

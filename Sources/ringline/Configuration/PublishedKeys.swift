@@ -1,0 +1,41 @@
+/// Where an issuer publishes the keys of its tokens.
+struct PublishedKeys: Equatable {
+    let url: String
+    /// A PEM file of the authorities to trust instead of the system's.
+    let caFile: String?
+
+    /// What the settings say; `nil` where they name no address.
+    init?(_ source: SettingsSource) throws(Complaint) {
+        guard let url = try source.value("jwks-url") else { return nil }
+        guard Self.isSafe(url) else {
+            // An address with a password in it must not be shown.
+            throw Complaint(
+                "\(source.origin(of: "jwks-url")): must be https://HOST/PATH without a user; http:// on this machine alone"
+            )
+        }
+        self.url = url
+        caFile = try source.value("jwks-ca-file")
+    }
+
+    /// Whoever can change the set on its way can log in as anybody: only what TLS protects, or never leaves this machine.
+    static func isSafe(_ url: String) -> Bool {
+        guard let colon = url.firstRange(of: "://"), url.utf8.count <= 2_000,
+            url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") })
+        else { return false }
+        let authority = url[colon.upperBound...].prefix { !"/?#".contains($0) }
+        guard !authority.isEmpty, !authority.contains("@"), !url.contains("#") else { return false }
+        switch url[..<colon.lowerBound] {
+        case "https": return true
+        case "http": return ["127.0.0.1", "localhost", "[::1]"].contains(host(of: authority))
+        default: return false
+        }
+    }
+
+    private static func host(of authority: Substring) -> Substring {
+        guard authority.hasPrefix("["), let end = authority.firstIndex(of: "]") else {
+            return authority.prefix { $0 != ":" }
+        }
+        let after = authority[authority.index(after: end)...]
+        return after.isEmpty || after.hasPrefix(":") ? authority[...end] : authority
+    }
+}

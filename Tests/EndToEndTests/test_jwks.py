@@ -1,0 +1,199 @@
+"""The issuer's keys by address: fetched over HTTPS, again when it is time, and nobody is let in by less (issue 12, F)."""
+
+import os
+import signal
+import time
+
+import httpx
+import pytest
+from jwks_server import Issuer
+from phone import Phone
+from rest import code
+from test_admin import eventually, get
+from test_auth import upgrade_status
+from test_command_line import one_clear_line, run, serve
+from test_monitoring import sample
+from tokens import mint
+
+
+@pytest.fixture
+def issuer(tmp_path):
+    issuer = Issuer(tmp_path / "issuer")
+    issuer.add("one")
+    yield issuer
+    issuer.close()
+
+
+def token(issuer, kid="one", user="11", **claims) -> str:
+    return mint(issuer.keys[kid], user, algorithm="ES256", headers={"kid": kid}, **claims)
+
+
+def ready(server):
+    eventually(lambda: get(server, "/readyz").status_code == 200)
+
+
+def test_tokens_of_published_keys_are_let_in(issuer, make_server, make_world):
+    server = make_server(*issuer.options)
+    ready(server)
+    world = make_world(server)
+    assert world.phone(token=token(issuer)).user == "11"
+    assert world.rest(token=token(issuer, user="10")).get("/api/me/devices").status_code == 200
+    assert issuer.fetches == 1
+    assert sample(server, "ringline_jwks_keys") == 1
+    assert sample(server, "ringline_jwks_failures_total") == 0
+    assert 0 <= sample(server, "ringline_jwks_age_seconds") < 20
+    assert not (server.data / "development-jwt-secret").exists()
+
+
+def test_a_new_key_is_fetched_when_a_token_names_it(issuer, make_server, make_world):
+    server = make_server(*issuer.options)
+    ready(server)
+    issuer.add("two")
+    rest = make_world(server).rest(token=token(issuer, "two"), allow_5xx=True)
+    answer = rest.get("/api/me/devices")
+    assert code(answer) == (503, "keys_unavailable") and answer.headers["retry-after"] == "1"
+    eventually(lambda: rest.get("/api/me/devices").status_code == 200)
+    assert issuer.fetches == 2
+    assert sample(server, "ringline_jwks_keys") == 2
+
+
+def test_a_key_that_is_no_longer_published_is_refused_from_the_next_fetch_on(issuer, make_server, make_world):
+    server = make_server(*issuer.options)
+    ready(server)
+    old = token(issuer)
+    del issuer.keys["one"]
+    issuer.add("two")
+    rest = make_world(server).rest(token=old, allow_5xx=True)
+    assert rest.get("/api/me/devices").status_code == 200
+    os.kill(server.pid, signal.SIGHUP)
+    # It may be a key that is newer still: a last fetch says that it is none.
+    eventually(lambda: rest.get("/api/me/devices").status_code == 401)
+    assert code(rest.get("/api/me/devices")) == (401, "unauthenticated")
+    assert issuer.fetches == 3
+
+
+def test_unknown_keys_have_it_fetched_once_a_minute_and_are_refused(issuer, make_server, make_world):
+    server = make_server(*issuer.options)
+    ready(server)
+    forged = mint(issuer.keys["one"], "11", algorithm="ES256", headers={"kid": "none"})
+    rest = make_world(server).rest(token=forged, allow_5xx=True)
+    eventually(lambda: rest.get("/api/me/devices").status_code == 401)
+    for _ in range(50):
+        assert code(rest.get("/api/me/devices")) == (401, "unauthenticated")
+    assert issuer.fetches == 2
+
+
+@pytest.mark.parametrize("fault", ["stall", "error", "noise", "empty", "huge", "redirect", "secret"])
+def test_without_a_set_the_server_starts_is_not_ready_and_says_so_to_all(issuer, make_server, fault):
+    body = {
+        "error": (500, b"{}"),
+        "noise": (200, b"<html>"),
+        "empty": (200, b'{"keys":[]}'),
+        "huge": (200, b'{"keys":[' + b" " * (256 << 10) + b"]}"),
+        "redirect": (302, b""),
+        "secret": (200, b'{"keys":[{"kty":"oct","kid":"one","k":"' + b"c" * 43 + b'"}]}'),
+    }
+    issuer.answer = body.get(fault, "stall")
+    if fault == "redirect":
+        issuer.headers["Location"] = issuer.url
+    server = make_server(*issuer.options)
+    eventually(lambda: issuer.fetches > 0)
+    answer = get(server, "/readyz")
+    assert (answer.status_code, answer.json()["status"]) == (503, "keys unavailable")
+    assert get(server, "/healthz").status_code == 200
+    assert upgrade_status(server.ws_url, token(issuer)) == 503
+    refused = httpx.get(
+        server.url + "/api/me/devices", headers={"Authorization": f"Bearer {token(issuer)}"}, trust_env=False
+    )
+    assert code(refused) == (503, "keys_unavailable")
+    assert sample(server, "ringline_jwks_keys") == 0
+    if fault != "stall":
+        eventually(lambda: sample(server, "ringline_jwks_failures_total") > 0)
+        assert "the key set cannot be fetched" in server.errors() and issuer.url in server.errors()
+    issuer.answer = None
+    if fault == "stall":
+        issuer.released.set()
+    ready_at = time.monotonic() + 20
+    while get(server, "/readyz").status_code != 200:
+        assert time.monotonic() < ready_at, server.errors()
+    assert Phone(server.ws_url, token(issuer)).user == "11"
+    server.terminate()
+    assert server.exit_code() == 0
+
+
+@pytest.mark.parametrize("fault", ["error", "noise", "gone"])
+def test_the_last_good_set_stays_in_force(issuer, make_server, make_world, fault):
+    issuer.headers["Connection"] = "close"
+    server = make_server(*issuer.options)
+    ready(server)
+    if fault == "gone":
+        issuer.close()
+    else:
+        issuer.answer = (500, b"{}") if fault == "error" else (200, b"noise")
+    os.kill(server.pid, signal.SIGHUP)
+    eventually(lambda: sample(server, "ringline_jwks_failures_total") > 0)
+    assert make_world(server).phone(token=token(issuer)).user == "11"
+    assert get(server, "/readyz").status_code == 200
+    assert sample(server, "ringline_jwks_keys") == 1
+    issuer.released.set()
+
+
+def test_failures_make_it_ask_less_and_less_often(issuer, make_server):
+    issuer.answer = (500, b"{}")
+    make_server(*issuer.options)
+    time.sleep(9)
+    # At 0, 2, 6 s, each up to a second late.
+    assert 2 <= issuer.fetches <= 3
+
+
+def test_a_server_of_another_authority_is_not_believed(issuer, make_server):
+    server = make_server("--jwks-url", issuer.url)
+    eventually(lambda: "certificate was refused" in server.errors())
+    assert issuer.fetches == 0
+    assert upgrade_status(server.ws_url, token(issuer)) == 503
+
+
+def test_keys_of_files_hold_beside_it_and_before_it_has_come(issuer, make_server, make_world, tmp_path):
+    (tmp_path / "jwt").write_bytes(b"a" * 40)
+    issuer.answer = (500, b"{}")
+    server = make_server("--jwt-secret-file", tmp_path / "jwt", *issuer.options)
+    world = make_world(server)
+    assert world.phone(token=mint(b"a" * 40, "11")).user == "11"
+    assert upgrade_status(server.ws_url, token(issuer)) == 503
+    issuer.answer = None
+    ready(server)
+    assert world.phone("10", token=token(issuer, user="10")).user == "10"
+    assert upgrade_status(server.ws_url, mint(b"b" * 40, "11")) == 401
+
+
+def test_a_session_that_renews_its_token_is_told_to_try_again(issuer, make_server, make_world):
+    server = make_server(*issuer.options)
+    ready(server)
+    phone = make_world(server).phone(token=token(issuer))
+    issuer.add("two")
+    assert phone.refused(type="auth", token=token(issuer, "two"))["code"] == "keys_unavailable"
+    eventually(lambda: phone.answer_to(phone.send(type="auth", token=token(issuer, "two")))["type"] == "ack")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://auth.example.com/keys", "auth.example.com", "https://user:s3cret@auth.example.com/", "https://"]
+)
+def test_an_unsafe_address_is_one_clear_line(tmp_path, url):
+    result = serve(tmp_path, "--jwks-url", url)
+    one_clear_line(result, "--jwks-url", "https://")
+    assert "s3cret" not in result.stderr
+
+
+def test_a_file_of_authorities_that_is_none_is_one_clear_line(tmp_path):
+    result = serve(tmp_path, "--jwks-url", "https://localhost/", "--jwks-ca-file", tmp_path / "none.pem")
+    one_clear_line(result, "--jwks-ca-file", "none.pem")
+
+
+def test_the_doctor_fetches_it(issuer, tmp_path):
+    options = ["doctor", "--data", tmp_path / "data", *issuer.options]
+    result = run(*options)
+    assert f"JWKS {issuer.url}: 1 keys (ES256)" in result.stdout, result.stdout
+    issuer.answer = (200, b"noise")
+    result = run(*options)
+    assert result.returncode == 1 and f"error    JWKS {issuer.url}: " in result.stdout, result.stdout
+    assert "JWKS" not in run(*options, "--offline").stdout

@@ -92,6 +92,8 @@ struct Watch {
     /// To whom a device said what it gave this name.
     var meant: [String: UserID] = [:]
     var unknownBody: [String: [UInt8]] = [:]
+    /// When each user last asked not to be disturbed.
+    var silencedAt: [UserID: Moment] = [:]
     /// The winners that each call had, over all the server's lives.
     var winners: [CallNumber: DeviceID] = [:]
 
@@ -124,7 +126,8 @@ struct Watch {
             own.append(device)
             devices[device.user] = own
         case .deviceRemoved(let user, let id): devices[user]?.removeAll { $0.id == id }
-        case .event, .historyForgotten, .blocked, .unblocked, .doNotDisturb, .revoked, .crashesForgotten: break
+        case .doNotDisturb(let user, let until): if until != nil { silencedAt[user] = Moment(milliseconds: now) }
+        case .event, .historyForgotten, .blocked, .unblocked, .revoked, .crashesForgotten: break
         }
         return news
     }

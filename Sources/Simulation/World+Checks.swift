@@ -3,11 +3,12 @@ import Switchboard
 
 /// Checks that need both sides of the world.
 extension World {
-    /// Every device that the callee registered has confirmed the call or was pushed (I6).
+    /// Every device that the callee registered has confirmed the call or was pushed (I6), unless the callee has asked not to
+    /// be disturbed while it rang.
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
         guard switchboard != nil, now >= watch.serverSince + 2_600, let call = watch.calls[number],
             call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
-            !storeIsStalled
+            !storeIsStalled, watch.silencedAt[call.record.callee].map({ $0 < call.record.startedAt }) ?? true
         else { return }
         for (device, token) in call.targets {
             guard

@@ -149,6 +149,30 @@ struct PushTests {
         #expect(devices.contains("a1a1") && !devices.contains("b1b1"))
     }
 
+    @Test("stops when its user wants not to be disturbed while the call rings: no retry, no other phone, no notice")
+    func silenced() throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, 503)
+        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(7_200)))
+        world.wait(10_000)
+        #expect(world.takenPushes() == [])
+        world.wait(60_000)
+        #expect(world.takenPushes() == [], "nor is there a notice")
+        #expect(world.events("dnd").count == 1 && world.events("push.cancelled").count == 1)
+        #expect(world.events("ended") == [#""reason":"unanswered""#], "the caller sees an ordinary ring")
+    }
+
+    @Test("that is on its way when its user wants not to be disturbed is taken back")
+    func silencedOnItsWay() throws {
+        let (world, _, order) = try rung()
+        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        #expect(world.cancelled.contains(order.id))
+        _ = try world.reply(try who("10"), .doNotDisturb(until: nil))
+        world.wait(10_000)
+        #expect(world.takenPushes() == [])
+    }
+
     @Test("to a device that is removed while it waits for its next try is given up")
     func deviceRemoved() throws {
         let (world, _, order) = try rung()

@@ -20,6 +20,8 @@ final class Call {
     var frames: [[UInt8]] = []
     /// The devices that are, or were, to be woken.
     var pushes: [DeviceID: DevicePush] = [:]
+    /// Whether its callee has asked not to be disturbed while it rang.
+    var isSilenced = false
     /// Requests that wait for the next entry.
     var polls: [RequestID] = []
     /// What its timeline holds.

@@ -92,9 +92,11 @@ struct Directory {
     /// Why a call is kept from its callee, if it is.
     func hides(_ caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
         if blocked[callee]?[caller] != nil { return .block }
-        if let until = undisturbed[callee], now < until { return .doNotDisturb }
-        return nil
+        return isUndisturbed(callee, at: now) ? .doNotDisturb : nil
     }
+
+    /// Whether a user does not want to be disturbed.
+    func isUndisturbed(_ user: UserID, at now: Moment) -> Bool { undisturbed[user].map { now < $0 } ?? false }
 
     // MARK: Revocations
 

@@ -135,6 +135,9 @@ extension Switchboard {
     func doNotDisturb(_ until: Moment?, by who: Who, as id: RequestID, at now: Moment) {
         directory.doNotDisturb(who.user, until: until)
         changes.append(.doNotDisturb(who.user, until: until))
+        if directory.isUndisturbed(who.user, at: now) {
+            for call in callsRinging(who.user) { silence(call, at: now) }
+        }
         var json = JSONWriter()
         json.beginObject()
         json.name("until")

@@ -8,7 +8,8 @@ extension Switchboard {
 
     /// Tells the callee's devices of a call that nobody answered.
     func tellMissed(_ call: Call, at now: Moment) {
-        guard call.hidden == nil, case .ended(let ending, nil) = call.session.phase,
+        guard call.hidden == nil, !directory.isUndisturbed(call.session.callee, at: now),
+            case .ended(let ending, nil) = call.session.phase,
             ending.reason == .unanswered || ending.reason == .cancelled
         else { return }
         for device in directory.devices(of: call.session.callee) where wasRung(device, in: call) {

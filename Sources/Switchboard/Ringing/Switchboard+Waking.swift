@@ -23,7 +23,9 @@ extension Switchboard {
 
     /// Orders a push for a device that has a token, unless one was ordered for this call before.
     func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
-        guard call.pushes[device.id] == nil, token(of: device, for: kind(for: device)) != nil else { return }
+        guard call.pushes[device.id] == nil, token(of: device, for: kind(for: device)) != nil,
+            !directory.isUndisturbed(device.user, at: now)
+        else { return }
         drive(call, .notified(Phone(id: device.id, mark: TokenMark(rawValue: 0))), at: now)
         let id = makePushID()
         let push = DevicePush(sent: id, kind: kind(for: device), environment: environment(of: device), at: now)
@@ -139,13 +141,24 @@ extension Switchboard {
     /// The call no longer rings: what was not yet sent stays unsent, and phones that never reacted are counted.
     func stopWaking(_ call: Call, at now: Moment) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
-            let wasWaiting = call.pushes[device]?.retryAt != nil
-            if let id = call.pushes[device]?.cancel() {
-                out.append(.cancelPush(id))
-            } else if wasWaiting {
-                note(call, "push.cancelled", device: device, at: now)
-            }
+            takeBack(device, of: call, at: now)
             countUnanswered(call, device)
+        }
+    }
+
+    /// The callee does not want to be disturbed any more: nothing that is not out yet wakes a phone for this call.
+    func silence(_ call: Call, at now: Moment) {
+        if !call.isSilenced { note(call, "dnd", at: now) }
+        call.isSilenced = true
+        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call, at: now) }
+    }
+
+    private func takeBack(_ device: DeviceID, of call: Call, at now: Moment) {
+        let wasWaiting = call.pushes[device]?.retryAt != nil
+        if let id = call.pushes[device]?.cancel() {
+            out.append(.cancelPush(id))
+        } else if wasWaiting {
+            note(call, "push.cancelled", device: device, at: now)
         }
     }
 
@@ -163,10 +176,11 @@ extension Switchboard {
         let sessions = sessionsByUser[call.session.callee] ?? []
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
-            guard let device = directory.device(id, of: call.session.callee), token(of: device, for: push.kind) != nil
+            guard let device = directory.device(id, of: call.session.callee), token(of: device, for: push.kind) != nil,
+                !directory.isUndisturbed(device.user, at: now)
             else {
-                // It was removed, or its token belongs to somebody else by now: a try that is due for ever would
-                // wake the loop for ever.
+                // It was removed, its token belongs to somebody else by now, or it is to be let alone (as known from
+                // before a restart): a try that is due for ever would wake the loop for ever.
                 _ = call.pushes[id]?.cancel()
                 note(call, "push.cancelled", device: id, at: now)
                 continue

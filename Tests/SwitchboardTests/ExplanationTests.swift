@@ -12,6 +12,7 @@ struct ExplanationTests {
         reason: EndReason? = nil,
         endedAt: Int64? = nil,
         answeredAt: Int64? = nil,
+        keptBy keeper: Explanation.Keeper = .server,
         askedAt: Int64 = 1_000
     ) throws -> String {
         let moment = { (milliseconds: Int64) in Moment(milliseconds: milliseconds) }
@@ -36,6 +37,7 @@ struct ExplanationTests {
             events: [offer] + events.map { TimelineRecord(at: moment($0.0), event: $0.1, details: $0.2) },
             log: [],
             devices: [],
+            keptBy: keeper,
             at: moment(askedAt)
         ).text
     }
@@ -44,6 +46,32 @@ struct ExplanationTests {
         (0, "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#),
         (10, "push.result", #""device":"b1","status":200,"kind":"voip","environment":"sandbox""#),
     ]
+
+    @Test("says of a server that runs no more that it does not, and how things stood last")
+    func killed() throws {
+        let answered = [(Int64(900), "signal.answer", #""side":"callee","device":"b1","seq":3"#)]
+        let killed = try explain(answered, answeredAt: 900, keptBy: .nobody, askedAt: 86_400_000)
+        #expect(killed.contains("it went on when the server stopped or was killed, and the server has not run since"))
+        #expect(killed.contains("what was written last is of +0.90 s"))
+        #expect(!killed.contains("the call goes on"))
+        #expect(try explain(answered, answeredAt: 900, askedAt: 86_400_000).contains("the call goes on"))
+        #expect(try explain(answered, answeredAt: 900, keptBy: .copy).contains("went on when this copy was made"))
+        #expect(try explain([], keptBy: .nobody).contains("rang when the server stopped or was killed"))
+        #expect(try explain([], keptBy: .nobody, askedAt: 60_000).contains("the next start ends the call as unan"))
+        #expect(try explain([], keptBy: .copy, askedAt: 60_000).contains("The call rang when this copy was made."))
+        #expect(try explain([], keptBy: .server, askedAt: 60_000).contains("cannot write its database, or stands"))
+        #expect(try explain([], keptBy: .server).contains("The call is ringing."))
+    }
+
+    @Test("says when do-not-disturb was set while it rang, and that pushes were taken back for it")
+    func silenced() throws {
+        let text = try explain([
+            (0, "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#), (400, "dnd", ""),
+            (400, "push.cancelled", #""device":"b1""#),
+        ])
+        #expect(text.contains("10 set do-not-disturb while it rang, at +0.40 s: no push went out from then on."))
+        #expect(text.contains("taken back before it left, for 10 did not want to be disturbed."))
+    }
 
     @Test("does not take the tablet that rang for the phone that was pushed and never came")
     func otherDevice() throws {
@@ -100,7 +128,8 @@ struct ExplanationTests {
     @Test("says that a server is not there which has let the ring's end go by")
     func stopped() throws {
         #expect(try explain(pushed, askedAt: 44_000).contains("The call is ringing."))
-        #expect(try explain(pushed, askedAt: 60_000).contains("The server stopped while the call rang"))
+        let late = try explain(pushed, keptBy: .nobody, askedAt: 60_000)
+        #expect(late.contains("The server stopped while the call rang"))
     }
 
     @Test("says who ended it, and whether busy was a phone's word or the policy's")

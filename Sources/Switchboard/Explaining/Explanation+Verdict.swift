@@ -13,6 +13,11 @@ extension Explanation {
                 "\(user) logged out everywhere at \(offset(event.at)): its connections were closed, and its devices are not pushed until they register again."
             )
         }
+        if record.hidden == nil, let quiet = events.first(where: { $0.name == "dnd" }) {
+            parts.append(
+                "\(callee) set do-not-disturb while it rang, at \(offset(quiet.at)): no push went out from then on."
+            )
+        }
         if record.hidden == nil { parts += reached }
         parts += refusedRings
         return "Verdict: " + parts.joined(separator: "\n         ")
@@ -67,9 +72,33 @@ extension Explanation {
     /// How it stands with a call that nobody has answered and that has not ended, as far as is written.
     private var ringing: String {
         // A server that runs ends it to the millisecond, and has written so a moment later.
-        guard now > record.ringUntil + .seconds(5) else { return "The call is ringing." }
-        return "The server stopped while the call rang, and has not run since: the phones stop by themselves, "
-            + "and the next start ends the call as unanswered."
+        let isOver = now > record.ringUntil + .seconds(5)
+        switch keeper {
+        case .server where isOver:
+            return "The call should have stopped ringing at \(offset(record.ringUntil)), but the server has not "
+                + "written so: it cannot write its database, or stands still; see its log."
+        case .server: return "The call is ringing."
+        case .nobody where isOver:
+            return "The server stopped while the call rang, and has not run since: the phones stop by themselves, "
+                + "and the next start ends the call as unanswered."
+        case .nobody:
+            return "The call rang when the server stopped or was killed, and the server has not run since: the phones "
+                + "stop by themselves at \(offset(record.ringUntil)), and a start before then takes the call up."
+        case .copy: return "The call rang when this copy was made."
+        }
+    }
+
+    /// How it stands with a call that was answered and has not ended, as far as is written.
+    private var goingOn: String {
+        switch keeper {
+        case .server: return "the call goes on"
+        case .nobody:
+            let last = (events.map(\.at) + [record.startedAt]).max() ?? record.startedAt
+            return "it went on when the server stopped or was killed, and the server has not run since: what was "
+                + "written last is of \(offset(last)), and the next start takes the call up, for phones that come back "
+                + "within the grace"
+        case .copy: return "it went on when this copy was made"
+        }
     }
 
     /// The end that one side sent and that ended the call.
@@ -90,7 +119,7 @@ extension Explanation {
     }
 
     private var ending: String {
-        guard let endedAt = record.endedAt, let reason = record.reason else { return "the call goes on" }
+        guard let endedAt = record.endedAt, let reason = record.reason else { return goingOn }
         switch reason {
         case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
         case .disconnected: return "it ended at \(offset(endedAt)) because one side was gone for longer than its grace"
@@ -126,10 +155,13 @@ extension Explanation {
             let isTakenBack = own.contains { $0.name == "push.cancelled" && $0.position > push.position }
             return name + " \(verb(push)) at \(offset(push.at)); "
                 + (isTakenBack
-                    ? "that was taken back before it left, for the call rang no more."
-                    : "no answer of APNs is known.")
+                    ? "that was taken back before it left, for \(whyTakenBack)." : "no answer of APNs is known.")
         }
         return name + bySocket(own)
+    }
+
+    private var whyTakenBack: String {
+        events.contains { $0.name == "dnd" } ? "\(callee) did not want to be disturbed" : "the call rang no more"
     }
 
     private func bySocket(_ own: [Event]) -> String {

@@ -14,6 +14,18 @@ public struct Explanation: Sendable {
     let devices: [DeviceRecord]
     /// When this is asked.
     let now: Moment
+    /// Whether the call goes on beyond what is kept of it.
+    let keeper: Keeper
+
+    /// Who keeps what an explanation is made from.
+    public enum Keeper: Sendable {
+        /// A server that runs.
+        case server
+        /// None: it was stopped, or killed.
+        case nobody
+        /// Whoever has made a copy.
+        case copy
+    }
 
     /// One event of the timeline, taken apart.
     struct Event {
@@ -77,6 +89,7 @@ public struct Explanation: Sendable {
         events: [TimelineRecord],
         log: [EntryRecord],
         devices: [DeviceRecord],
+        keptBy keeper: Keeper = .server,
         at now: Moment
     ) {
         self.record = record
@@ -85,6 +98,7 @@ public struct Explanation: Sendable {
         self.events = order.enumerated().map { Event(all[$1], position: $0) }
         self.devices = devices
         self.now = now
+        self.keeper = keeper
     }
 
     /// The whole explanation: what call it was, its ladder, the verdict.

@@ -42,14 +42,17 @@ struct ExplainCommand: ParsableCommand {
             let namesakes = try reader.calls(CallChoice(id, of: users), limit: Namesakes.limit)
             // It may be older than the newest of its name.
             guard let record = try reader.calls(CallChoice(id, of: users, epoch: epoch), limit: 1).first else {
+                Complaint.show(reader.takeDamages())
                 throw StoreFailure("There is no call \(callId)\(restriction) in \(data).")
             }
             CommandTrace("explain").leave(in: data)
+            defer { Complaint.show(reader.takeDamages()) }
             return Explanation(
                 record: record,
                 events: try reader.timeline(of: record.number),
                 log: try reader.log(of: record.number),
                 devices: try reader.devices(of: record.callee),
+                keptBy: SQLiteCallStore.isCopy(data) ? .copy : SQLiteCallStore.isHeld(folder: data) ? .server : .nobody,
                 at: Moment(milliseconds: SystemClock.wall())
             ).text + Namesakes(of: record, among: namesakes).text
         } catch {

@@ -32,6 +32,30 @@ struct RestartTests {
         #expect(try again.fetched(try who("11"), "c-1")["reason"] == "unanswered")
     }
 
+    @Test("a call that is kept with moments of the far future ends in its time all the same")
+    func future() throws {
+        let far = Moment(milliseconds: 7_258_118_400_000)
+        let ringing = World()
+        ringing.send(try ringing.open("11", "a1"), World.offer("c-1", to: "10"))
+        var state = ringing.kept.state(crashes: 0)
+        (state.calls[0].record.startedAt, state.calls[0].record.ringUntil) = (far, far)
+        let rings = World(stored: state, at: ringing.now)
+        rings.wait(121)
+        #expect(rings.notes == [.ended(try call("c-1"), epoch: 1, .unanswered)])
+
+        let talk = try Talk.answered()
+        state = talk.world.kept.state(crashes: 0)
+        state.calls[0].record.answeredAt = far
+        let talks = World(stored: state, at: talk.world.now)
+        talks.wait(31)
+        #expect(talks.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
+
+        (state.calls[0].record.endedAt, state.calls[0].record.reason) = (far, .hangup)
+        let ended = World(stored: state, at: talk.world.now)
+        ended.wait(601)
+        #expect(try ended.fetched(try who("10"), "c-1").status == 404)
+    }
+
     @Test("an answered call goes on: replayed, with its ids known and its numbers above")
     func answered() throws {
         let talk = try Talk.answered()

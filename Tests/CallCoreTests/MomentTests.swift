@@ -1,0 +1,33 @@
+import CallCore
+import Testing
+
+@Suite("A moment")
+struct MomentTests {
+    private let ends: [Int64] = [.min, .min + 1, -1, 0, 1, .max - 1, .max]
+
+    @Test("never comes round to the other end of time, whatever is added to it")
+    func adding() {
+        for start in ends {
+            for span in ends {
+                let moment = Moment(milliseconds: start)
+                let sum = moment + Moment.Span(milliseconds: span)
+                #expect(span < 0 ? sum <= moment : sum >= moment)
+            }
+        }
+        #expect(Moment(milliseconds: .max) + .seconds(600) == Moment(milliseconds: .max))
+        #expect(Moment(milliseconds: .min) + .milliseconds(-1) == Moment(milliseconds: .min))
+        #expect(Moment(milliseconds: 5) + .milliseconds(-7) == Moment(milliseconds: -2))
+    }
+
+    @Test("is as far from another as there is room for, and on the right side of it")
+    func difference() {
+        for one in ends {
+            for other in ends {
+                let span = (Moment(milliseconds: one) - Moment(milliseconds: other)).milliseconds
+                #expect(span.signum() == (one < other ? -1 : one > other ? 1 : 0))
+            }
+        }
+        #expect((Moment(milliseconds: .max) - Moment(milliseconds: -1)).milliseconds == .max)
+        #expect((Moment(milliseconds: .min) - Moment(milliseconds: 1)).milliseconds == .min)
+    }
+}

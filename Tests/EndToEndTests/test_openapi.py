@@ -149,6 +149,16 @@ def codes_in_sources() -> dict[str, int]:
     return codes
 
 
+def test_the_document_has_every_event_of_a_timeline_and_no_other():
+    text = "".join(path.read_text() for path in sorted((ROOT / "Sources/Switchboard").rglob("*.swift")))
+    written = set(re.findall(r'\b(?:note|write)\(\s*(?:call,\s*)?"([a-z_.]+)"', text))
+    assert {"logged_out", "repeated", "push.sent", "ended"} <= written, "they are found in the sources"
+    event = document()["components"]["schemas"]["Timeline"]["properties"]["events"]["items"]["properties"]["event"]
+    described = {name for name in event["enum"] if not name.startswith("signal.")}
+    assert written <= described
+    assert [name for name in described if f'"{name}"' not in text] == []
+
+
 def test_the_document_has_every_code_of_the_server_with_its_status_and_no_other():
     api = document()
     schemas = api["components"]["schemas"]

@@ -153,14 +153,40 @@ def test_a_failing_disk_loses_nothing_that_was_acked(make_server, make_world, tm
     assert failed_at_all > len(settings()) / 4, "hardly any fault was felt: this proved nothing"
 
 
-def ask_until_taken(phone, mark: str, where: str):
+def ask_until_taken(phone, mark: str, where: str, **signal):
     """Resends under the same id until it is acked, as a client does whom the server tells to come again."""
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
         try:
-            phone.ask(type="ice", callId="c-1", id=mark, candidate=samples.candidate(1))
+            ice = {"type": "ice", "callId": "c-1", "candidate": samples.candidate(1)}
+            phone.ask(id=mark, **(signal or ice))
             return
         except Refused as refused:
             assert refused.code == "store_unavailable", f"{where}: {refused}"
             time.sleep(0.1)
     raise AssertionError(f"{where}: still refused 15 s after the disk was whole again")
+
+
+def test_an_end_by_request_is_answered_at_once_while_the_disk_is_full(make_server, make_world, tmp_path, library):
+    """It waited for the disk: the app's red button stood still, and the other side talked on."""
+    setting = tmp_path / "setting"
+    server = make_server(environment={"LD_PRELOAD": str(library), "DISK_FAULT": str(setting)})
+    world = make_world(server)
+    taro, hanako = world.call("c-1")
+    app = world.rest("11", device="phone-11", allow_5xx=True)
+    setting.write_text(f"pwrite {errno.ENOSPC} 1 1000000")
+    began = time.monotonic()
+    answer = app.delete("/api/calls/signal/c-1")
+    assert time.monotonic() - began < 1, f"it waited {time.monotonic() - began:.2f} s"
+    assert answer.status_code == 503 and answer.json()["code"] == "store_unavailable", answer.text
+    assert "retry-after" in answer.headers
+    # The other side is told though nothing can be written, and whoever tries again hears that it is over.
+    hanako.expect(type="end", callId="c-1")
+    began = time.monotonic()
+    assert app.delete("/api/calls/signal/c-1").json()["code"] in ("call_ended", "store_unavailable")
+    assert time.monotonic() - began < 1
+    setting.unlink()
+    ask_until_taken(world.phone("21", "phone-21"), "later", "the disk is whole again", type="offer", to="20", sdp=samples.OFFER)
+    server.kill()
+    server.start()
+    assert world.rest("10", device="phone-10").log("c-1")["state"] == "ended"

@@ -54,7 +54,7 @@ final class Board {
             switch output {
             case .commit(_, let ticket): self.ticket = ticket
             case .push: pushes += 1
-            case .send, .ping, .close, .reply, .verify, .ask, .cancelPush, .revoked, .done, .note: break
+            case .send, .ping, .close, .reply, .verify, .ask, .cancelPush, .revoked, .done, .audit, .note: break
             }
         }
         batch.removeAll(keepingCapacity: true)

@@ -50,6 +50,19 @@ extension StoreContract {
             try expect(try bench.history(Sample.alice, before: .min), [], "before all")
             try expect(try bench.history(Sample.alice, before: .max).count, 45, "before the highest number")
         },
+        Case("a user's peers are those of their newest calls in each role, the newest first") { bench in
+            try bench.open()
+            let people = [Sample.user("x"), Sample.user("y"), Sample.user("z")]
+            for (number, pair) in [
+                (people[0], Sample.alice), (Sample.alice, people[1]), (Sample.alice, Sample.alice),
+                (people[2], Sample.alice), (Sample.alice, people[1]), (Sample.bob, people[0]),
+            ].enumerated() { bench.commit([.call(Sample.call(Int64(number) + 1, from: pair.0, to: pair.1))]) }
+            let all = try bench.ask(.peers(Sample.alice, limit: 10))
+            try expect(all, .peers([people[1], people[2], people[0]]), "the peers")
+            let newest = try bench.ask(.peers(Sample.alice, limit: 1))
+            try expect(newest, .peers([people[1], people[2]]), "the newest in each role")
+            try expect(try bench.ask(.peers(Sample.user("nobody"), limit: 10)), .peers([]), "the peers of nobody")
+        },
         Case("a history's calls have all their fields") { bench in
             try bench.open()
             bench.commit([.call(Sample.fullCall(Sample.lastNumber))])

@@ -7,6 +7,7 @@ extension Tables {
         switch question {
         case .history(let user, let limit, let before): .history(history(of: user, limit: limit, before: before))
         case .timeline(let choice): timeline(of: choice)
+        case .peers(let user, let limit): .peers(peers(of: user, limit: limit))
         }
     }
 
@@ -16,6 +17,20 @@ extension Tables {
         return numbers.drop { number in before.map { number.rawValue >= $0.rawValue } ?? false }
             .prefix(limit)
             .compactMap { rows[$0]?.call }
+    }
+
+    private func peers(of user: UserID, limit: Int) -> [UserID] {
+        var found: [UserID] = []
+        var left = (begun: limit, received: limit)
+        for call in (numbersByUser[user] ?? []).reversed().lazy.compactMap({ rows[$0]?.call })
+        where call.caller != call.callee {
+            let isBegun = call.caller == user
+            guard (isBegun ? left.begun : left.received) > 0 else { continue }
+            if isBegun { left.begun -= 1 } else { left.received -= 1 }
+            let peer = isBegun ? call.callee : call.caller
+            if !found.contains(peer) { found.append(peer) }
+        }
+        return found
     }
 
     private func timeline(of choice: CallChoice) -> Answer {

@@ -21,6 +21,7 @@ struct Questions {
             case .timeline(let choice):
                 guard let call = try calls(choice, limit: 1).first else { return .timeline(nil, []) }
                 return .timeline(call, try events(of: call.number))
+            case .peers(let user, let limit): return .peers(try peers(of: user, limit: limit))
             }
         } catch { return .failed(error) }
     }
@@ -38,6 +39,19 @@ struct Questions {
             var calls: [CallRecord] = []
             while try rows.step() { if let call = reader.call(rows) { calls.append(call) } }
             return calls
+        }
+    }
+
+    /// The users with whom a user has had a call, the newest first.
+    func peers(of user: UserID, limit: Int) throws(StoreFailure) -> [UserID] {
+        try reading { () throws -> [UserID] in
+            let rows = try connection.statement(Self.peers)
+            defer { rows.reset() }
+            try rows.bind(user.text, at: 1)
+            try rows.bind(Int64(limit), at: 2)
+            var users: [UserID] = []
+            while try rows.step() { if let peer = UserID(rows.text(0)) { users.append(peer) } }
+            return users
         }
     }
 
@@ -121,6 +135,21 @@ struct Questions {
             SELECT \(RowReader.callColumns) FROM call
             WHERE callee = ?1 AND caller <> ?1 AND number <= ?2 AND \(isNotForgotten) ORDER BY number DESC LIMIT ?3)
         ORDER BY number DESC LIMIT ?3
+        """
+    )
+
+    private static let peers = SQL(
+        "peers",
+        """
+        SELECT peer, max(number) AS newest FROM (
+            SELECT * FROM (
+                SELECT callee AS peer, number FROM call
+                WHERE caller = ?1 AND callee <> ?1 AND \(isNotForgotten) ORDER BY number DESC LIMIT ?2)
+            UNION ALL
+            SELECT * FROM (
+                SELECT caller AS peer, number FROM call
+                WHERE callee = ?1 AND caller <> ?1 AND \(isNotForgotten) ORDER BY number DESC LIMIT ?2))
+        GROUP BY peer ORDER BY newest DESC
         """
     )
 

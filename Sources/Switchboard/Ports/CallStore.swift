@@ -102,6 +102,8 @@ public enum Question: Equatable, Sendable {
     case history(UserID, limit: Int, before: CallNumber?)
     /// A call and its timeline.
     case timeline(CallChoice)
+    /// The users with whom a user has had a call, the newest first, among at most `limit` newest calls in each role.
+    case peers(UserID, limit: Int)
 }
 
 /// Which call is meant, where a name may be in use with several people and is used again: the newest one that fits.
@@ -133,6 +135,8 @@ public enum Answer: Equatable, Sendable {
     case history([CallRecord])
     /// To ``Question/timeline(_:)``; `nil` when there is no such call.
     case timeline(CallRecord?, [TimelineRecord])
+    /// To ``Question/peers(_:limit:)``.
+    case peers([UserID])
     /// The question failed.
     case failed(StoreFailure)
 }

@@ -70,6 +70,13 @@ struct Kept {
         case .history(let user, let limit, let before):
             let own = all.filter { ($0.caller == user || $0.callee == user) && before.map($0.number.isBelow) ?? true }
             return .history(Array(own.prefix(limit)))
+        case .peers(let user, let limit):
+            let own = all.filter { $0.caller == user || $0.callee == user }.prefix(limit)
+            var found: [UserID] = []
+            for peer in own.map({ $0.caller == user ? $0.callee : $0.caller }) where !found.contains(peer) {
+                found.append(peer)
+            }
+            return .peers(found)
         case .timeline(let choice):
             let call = all.first(where: choice.fits)
             return .timeline(call, call.flatMap { events[$0.number] } ?? [])

@@ -128,6 +128,11 @@ struct MetricsPage {
         for reason in EndReason.allCases {
             line("ringline_calls_ended_total", "{reason=\"\(reason.rawValue)\"}", "\(metrics.callsEnded[reason] ?? 0)")
         }
+        begin("ringline_calls_hidden_total", "counter", "Calls kept from their callee.")
+        for reason in CallRecord.Hidden.allCases {
+            let count = metrics.callsHidden[reason] ?? 0
+            line("ringline_calls_hidden_total", "{reason=\"\(reason.rawValue)\"}", "\(count)")
+        }
         begin("ringline_signals_total", "counter", "Signals taken.")
         for kind in SignalKind.allCases {
             line("ringline_signals_total", "{kind=\"\(kind.rawValue)\"}", "\(metrics.signals[kind])")

@@ -16,6 +16,8 @@ public struct Metrics: Sendable {
     public var callsBegun: UInt64 = 0
     /// Calls ended, by reason.
     public var callsEnded: [EndReason: UInt64] = [:]
+    /// Calls kept from their callee, by cause.
+    public var callsHidden: [CallRecord.Hidden: UInt64] = [:]
     /// Signals taken, by kind.
     public var signals = Signals()
     /// Frames and requests refused, by code.

@@ -160,13 +160,12 @@ struct PollTests {
     @Test("means the call with that user, where one name is in use with several")
     func peer() throws {
         let world = World()
-        for caller in ["11", "12"] {
-            world.send(try world.open(caller, "a"), World.offer("call", to: "10", id: "o" + caller))
-        }
-        for caller in ["11", "12"] {
-            let fetch = Switchboard.Fetch(peer: try user(caller), device: try device("b1"))
+        let caller = try world.open("10", "b1")
+        for callee in ["11", "12"] { world.send(caller, World.offer("call", to: callee, id: "o" + callee)) }
+        for callee in ["11", "12"] {
+            let fetch = Switchboard.Fetch(peer: try user(callee), device: try device("b1"))
             let reply = try world.reply(try who("10"), .fetch(try call("call"), fetch))
-            #expect(reply["room"] == "p2p:\(caller)-10")
+            #expect(reply["room"] == "p2p:10-\(callee)")
         }
         let fetch = Switchboard.Fetch(peer: try user("13"), device: try device("b1"))
         #expect(try world.reply(try who("10"), .fetch(try call("call"), fetch)).status == 404)

@@ -88,6 +88,7 @@ extension Call {
             isWaiting: state.isWaiting
         )
         pushes = state.pushes
+        ends = TakenEnds(state.ends)
         let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
         frames = stored.entries.map { headroom + $0.object }
         countedEntries = frames.count
@@ -177,6 +178,30 @@ extension Phone {
     }
 }
 
+extension TakenEnds.End {
+    /// Seven words; the name that its device gave it may hold anything, and comes last.
+    fileprivate var kept: String {
+        "\(epoch) \(seq) \(at.milliseconds) \(reason?.rawValue ?? "-") \(user.text) \(phone.kept) \(id.text)"
+    }
+
+    fileprivate init?(kept text: Substring) {
+        let words = text.split(separator: " ", maxSplits: 7, omittingEmptySubsequences: false)
+        guard words.count == 8, let epoch = UInt32(words[0]), let seq = UInt64(words[1]), let at = Int64(words[2]),
+            let user = UserID(String(words[4])), let phone = Phone(kept: "\(words[5]) \(words[6])"),
+            let id = SignalID(String(words[7]))
+        else { return nil }
+        self.init(
+            user: user,
+            phone: phone,
+            id: id,
+            epoch: epoch,
+            seq: seq,
+            reason: EndReason(rawValue: String(words[3])),
+            at: Moment(milliseconds: at)
+        )
+    }
+}
+
 extension LogEntry {
     /// A kept entry; `nil` when it makes no sense.
     init?(_ record: EntryRecord) {
@@ -227,6 +252,8 @@ private struct KeptState {
     var caller = MediaUpdate()
     var callee = MediaUpdate()
     var isWaiting = false
+    /// The ends that were taken under its name.
+    var ends: [TakenEnds.End] = []
     /// What became of the pushes that were sent; of one that was under way it is not known.
     var pushes: [DeviceID: DevicePush] = [:]
 
@@ -237,6 +264,8 @@ private struct KeptState {
         callee = call.session.calleeMedia
         isWaiting = call.isWaiting
         pushes = call.pushes
+        // What tells them apart when they are kept is not of the form of any name worth keeping.
+        ends = call.ends.all.filter { !$0.id.text.contains("\n") }
     }
 
     var text: String {
@@ -272,6 +301,10 @@ private struct KeptState {
             json.name("pushes")
             json.plain(settled.joined(separator: " "))
         }
+        if !ends.isEmpty {
+            json.name("ends")
+            json.value(ends.map(\.kept).joined(separator: "\n"))
+        }
         json.endObject()
         return String(decoding: json.bytes, as: UTF8.self)
     }
@@ -286,6 +319,8 @@ private struct KeptState {
             case "caller": caller = Self.media(value)
             case "callee": callee = Self.media(value)
             case "waiting": isWaiting = true
+            case "ends":
+                ends = (value ?? "").split(separator: "\n").compactMap { TakenEnds.End(kept: $0) }
             case "pushes":
                 for push in (value ?? "").split(separator: " ") {
                     let parts = push.split(separator: "=")

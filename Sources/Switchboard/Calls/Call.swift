@@ -34,6 +34,8 @@ final class Call {
     var offerWays: Set<Source.Way> = []
     /// The newest answer to the call before under this name: it may come once more, by a slower way.
     var earlierAnswer: UInt64?
+    /// The ends that were taken under its name.
+    var ends = TakenEnds()
     /// For when the heap holds a timer for it.
     var scheduledAt: Moment?
     /// Whether its record must be kept anew.

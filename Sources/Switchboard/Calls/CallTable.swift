@@ -32,22 +32,34 @@ struct CallTable {
     subscript(number: CallNumber) -> Call? { byNumber[number] }
     subscript(key: CallKey) -> Call? { byKey[key] }
 
-    /// The call that a user means by a callId: the live one, else the newest; one that is hidden from them is none.
-    func find(_ id: CallID, for user: UserID, with peer: UserID? = nil) -> Call? {
+    /// The call that a user means by a callId; one that is hidden from them is none.
+    ///
+    /// `peer`: With whom, if they say so.
+    /// `phone`: The user's device that means it.
+    /// `said`: The signal that means it, when it does not say with whom, and when it came.
+    func find(
+        _ id: CallID,
+        for user: UserID,
+        with peer: UserID? = nil,
+        on phone: Phone? = nil,
+        said: (name: SignalID?, at: Moment)? = nil
+    ) -> Call? {
         if let peer { return byKey[CallKey(id: id, pair: Pair(user, peer))].flatMap { visible($0, to: user) } }
         guard let named = named[Name(user: user, id: id)] else { return nil }
-        var best: Call?
-        for call in named where visible(call, to: user) != nil {
-            guard let other = best else {
-                best = call
-                continue
-            }
-            let isBetter =
-                call.session.isLive == other.session.isLive ? other.number < call.number : call.session.isLive
-            if isBetter { best = call }
-        }
-        return best
+        // All but always there is one of the name.
+        guard named.count > 1 else { return named.first.flatMap { visible($0, to: user) } }
+        let known = calls(named: id, of: user)
+        if let phone, let said { return Claims.meant(by: user, phone, signal: said.name, among: known, at: said.at) }
+        return Claims.meant(by: user, phone, among: known)
     }
+
+    /// The newest call that a user knows under a callId with each of their peers.
+    func calls(named id: CallID, of user: UserID) -> [Call] {
+        everything(named: id, of: user).filter { visible($0, to: user) != nil }
+    }
+
+    /// As ``calls(named:of:)``, with those that are hidden from the user.
+    func everything(named id: CallID, of user: UserID) -> [Call] { named[Name(user: user, id: id)] ?? [] }
 
     /// The call that a device began by an offer of this name: the offer comes again, and may not know the callId.
     func begun(by user: UserID, _ phone: Phone, offer id: SignalID) -> Call? {

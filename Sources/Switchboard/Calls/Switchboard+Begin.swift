@@ -19,8 +19,10 @@ extension Switchboard {
         if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older, at: now) }
         replaceRinging(from: source.user, to: callee, by: id, at: now)
         lastCallNumber += 1
-        let hidden = directory.hides(source.user, from: callee, at: now)
-        let isBusy = hidden == nil && isInCall(callee)
+        let hidden = hides(id, of: source.user, from: callee, at: now)
+        // One that is kept from its callee because of its name looks to its caller as any other would.
+        let looksShown = hidden == nil || hidden == .nameTaken
+        let isBusy = looksShown && isInCall(callee)
         let session = CallSession(
             number: CallNumber(rawValue: lastCallNumber),
             key: key,
@@ -42,24 +44,28 @@ extension Switchboard {
         )
         call.offerWays = [source.way]
         call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
+        call.ends = TakenEnds(
+            before: older?.ends,
+            since: Moment(milliseconds: now.milliseconds - policy.fetchableFor.milliseconds)
+        )
         calls.insert(call)
         metrics.callsBegun += 1
         out.append(.note(.began(id, epoch: epoch)))
 
-        let rivals = hidden == nil ? rivals(of: call) : []
+        let rivals = looksShown ? rivals(of: call) : []
         let winner = rivals.first { Glare.winner($0.key.id, id) != id }
-        let isCrowded = hidden == nil && rivals.isEmpty && isCrowded(callee, at: call)
+        let isCrowded = looksShown && rivals.isEmpty && isCrowded(callee, at: call)
         let isRefused = isCrowded || isBusy && policy.whenBusy == .busy
         let reaches = hidden == nil && winner == nil && !isRefused
         let receipt = start(call, message, from: source, reachesCallee: reaches, at: now)
-        if let hidden { note(call, hidden == .block ? "blocked" : "dnd", at: now) }
+        noteHidden(call, at: now)
         rings.began(call.number, keys, rings: reaches, at: now)
         if isRefused {
             if isCrowded { noteCrowd(at: call, at: now) }
             drive(call, .foundBusy, at: now)
         } else if let winner {
             drive(call, .lostGlare(to: winner.key.id), at: now)
-        } else {
+        } else if hidden == nil {
             for rival in rivals { drive(rival, .lostGlare(to: id), at: now) }
         }
         if reaches { ring(call, at: now) }

@@ -18,9 +18,9 @@ extension Switchboard {
     /// Whether an end is of a call that goes on for its sender.
     private func endsCall(_ message: SignalMessage, by user: UserID, _ phone: Phone) -> Bool {
         guard let id = message.callID else { return false }
-        guard let call = calls.find(id, for: user, with: message.to), let side = call.session.side(of: user) else {
-            return false
-        }
+        guard let call = calls.find(id, for: user, with: message.to, on: phone),
+            let side = call.session.side(of: user)
+        else { return false }
         let standing = call.session.standing(side: side, phone: call.session.standIn(for: phone, on: side))
         return standing.state != .ended
     }

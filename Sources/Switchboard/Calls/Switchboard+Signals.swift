@@ -21,9 +21,14 @@ struct Receipt {
     let seq: UInt64
     /// Whether the server made the callId.
     var madeCallID = false
+    /// The end that was sent again, where its call is over and its name perhaps in use again.
+    var end: TakenEnds.End?
+    /// The epoch of the log that the entry is in.
+    var epoch: UInt32 { end?.epoch ?? call.session.epoch }
 
     /// How the call stands when a client must know at once: an offer may have lost a glare.
     var outcome: StateChange? {
+        if let end { return end.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
         guard case .ended(let ending, _) = call.session.phase, ending.reason == .glare || ending.reason == .busy else {
             return nil
         }
@@ -83,10 +88,13 @@ extension Switchboard {
         _ peer: UserID?,
         at now: Moment
     ) -> Result<Receipt, WireError> {
+        if case .end = message.content, let receipt = receipt(ofEnd: message, from: source, peer) {
+            return .success(receipt)
+        }
         let call: Call?
         if let id = message.callID {
             // Whoever names the peer means the call with that peer, and not another one under the same name.
-            call = calls.find(id, for: source.user, with: peer)
+            call = calls.find(id, for: source.user, with: peer, on: source.phone, said: (message.id, now))
         } else if let peer {
             call = calls.live(of: source.user).last {
                 $0.key.pair.holds(peer) && $0.session.side(of: source.user) != nil
@@ -95,20 +103,21 @@ extension Switchboard {
             return .failure(.invalid(.callId, "is missing"))
         }
         guard let call, let side = call.session.side(of: source.user) else {
-            return .failure(isOver(message, for: source.user, peer) ? .callEnded : Self.unknownCall)
+            return refusal(of: message, from: source, peer)
         }
         return deliverSignal(message, to: call, side, from: source, at: now)
     }
 
-    /// Whether a signal names an epoch before that of a call which is hidden from its sender.
+    /// What is said to a signal of a call that its sender cannot see.
     ///
-    /// It is over, as it would be if the later call were shown: a device that was pushed the earlier one is to give up, and
-    /// learns nothing of the later one.
-    private func isOver(_ message: SignalMessage, for user: UserID, _ peer: UserID?) -> Bool {
-        guard let id = message.callID, let peer, let epoch = message.epoch,
-            let hidden = calls[CallKey(id: id, pair: Pair(user, peer))]
-        else { return false }
-        return epoch < hidden.session.epoch
+    /// If it names an epoch before that of a call which is hidden from its sender, it is over, as it would be if the later
+    /// call were shown: a device that was pushed the earlier one is to give up, and learns nothing of the later one.
+    private func refusal(of message: SignalMessage, from source: Source, _ peer: UserID?) -> Result<Receipt, WireError>
+    {
+        guard let id = message.callID, let peer, let hidden = calls[CallKey(id: id, pair: Pair(source.user, peer))]
+        else { return .failure(Self.unknownCall) }
+        guard let epoch = message.epoch, epoch < hidden.session.epoch else { return .failure(Self.unknownCall) }
+        return .failure(.callEnded)
     }
 
     /// For how long after a call's end its offer may still come by another way.
@@ -149,6 +158,7 @@ extension Switchboard {
                 call.offerWays = isNew ? [source.way] : call.offerWays.union([source.way])
             }
             if isNew { metrics.signals[signal.kind] += 1 }
+            if case .end = message.content { remember(message, seq, by: phone, on: side, in: call, at: now) }
             return .success(Receipt(call: call, seq: seq))
         case .refused(let refusal): return .failure(WireError(refusal))
         case .nothing: return .success(Receipt(call: call, seq: 0))
@@ -170,7 +180,7 @@ extension Switchboard {
         }
         let found =
             message.callID.map { id in
-                named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? calls.find(id, for: source.user)
+                named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
         if let call = found, let side = call.session.side(of: source.user) {
             let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone, on: side) } ?? false

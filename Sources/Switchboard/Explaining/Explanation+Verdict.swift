@@ -38,6 +38,10 @@ extension Explanation {
             return
                 "\(callee) does not want to be disturbed: nothing rang and nothing was pushed. The history says missed."
         }
+        if record.hidden == .nameTaken {
+            return
+                "\(callee) was in a call of this name with somebody else, so that nothing rang and nothing was pushed: its answer could have gone to either. The caller saw an ordinary ring."
+        }
         if let answeredAt = record.answeredAt {
             let by = events.first { $0.signal == "answer" }?.device.map { " on \($0)" } ?? ""
             return "\(callee) answered\(by) at \(offset(answeredAt)); \(ending)."

@@ -40,11 +40,13 @@ public struct CallRecord: Equatable, Sendable {
     public var state: String
 
     /// Why a call is kept from its callee.
-    public enum Hidden: String, Sendable {
+    public enum Hidden: String, Sendable, CaseIterable {
         /// The callee has blocked the caller.
         case block
         /// The callee does not want to be disturbed.
         case doNotDisturb = "dnd"
+        /// The callee is in a call of that name with somebody else.
+        case nameTaken = "name_taken"
     }
 
     /// A call of all its parts.

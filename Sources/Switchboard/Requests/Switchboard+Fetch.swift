@@ -20,14 +20,13 @@ extension Switchboard {
     private func polls(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.who.user == user } }
 
     func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
-        // A push's capability is good for the one call.
-        let peer = who.scope?.peer ?? fetch.peer
-        guard let call = calls.find(callID, for: who.user, with: peer), let side = call.session.side(of: who.user)
+        let phone = phone(asking: who, named: fetch.device)
+        guard let call = calls.find(callID, for: who.user, with: fetch.peer, on: phone),
+            let side = call.session.side(of: who.user)
         else {
             refuse(id, Self.unknownCall)
             return
         }
-        let phone = phone(asking: who, named: fetch.device)
         // A phone that asks for a ringing call rings. One without a name may only be looking on for its user.
         if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
             drive(call, .notified(phone), at: now)

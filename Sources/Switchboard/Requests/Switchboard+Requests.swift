@@ -11,10 +11,15 @@ extension Switchboard {
         case timeline(RequestID, Who)
     }
 
-    func requested(_ request: Request, by who: Who, as id: RequestID, at now: Moment) {
+    func requested(_ asked: Request, by who: Who, as id: RequestID, at now: Moment) {
         if isRevoked(who) {
             out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
             refuse(id, Self.revokedToken)
+            return
+        }
+        let request: Request
+        do throws(WireError) { request = try narrowed(asked, to: who.scope, of: who.user) } catch {
+            refuse(id, error)
             return
         }
         if let error = refusal(of: request, by: who, at: now) {
@@ -25,12 +30,12 @@ extension Switchboard {
         switch request {
         case .signal(let message): signal(message, by: who, as: id, at: now)
         case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: who, as: id, at: now)
-        case .end(let callID, let device): end(callID, device: device, by: who, as: id, at: now)
+        case .end(let callID, let device): end(end(of: callID, by: who), device: device, by: who, as: id, at: now)
         case .history(let limit, let before):
             ask(.history(who.user, limit: limit, before: before), for: .history(id, who), at: now)
         case .record(let peer): record(with: peer, by: who, as: id, at: now)
         case .call(let callID, let peer, let epoch):
-            let call = calls.find(callID, for: who.user, with: peer)
+            let call = calls.find(callID, for: who.user, with: peer, on: phone(asking: who, named: nil))
             if let call, epoch ?? call.session.epoch == call.session.epoch {
                 say(.reply(id, Reply(body: CallView.details(call.record, for: who))), at: now)
             } else {
@@ -38,7 +43,9 @@ extension Switchboard {
                 ask(.timeline(choice), for: .call(id, who), at: now)
             }
         case .timeline(let callID, let peer, let epoch):
-            let users = (who.isService ? [] : [who.user]) + [peer].compactMap(\.self)
+            // A stranger who called under the name of a call must not keep its timeline from its users.
+            let found = peer ?? calls.find(callID, for: who.user)?.key.pair.other(than: who.user)
+            let users = who.isService ? [peer].compactMap(\.self) : [who.user] + [found].compactMap(\.self)
             ask(.timeline(CallChoice(callID, of: users, epoch: epoch)), for: .timeline(id, who), at: now)
         case .register(let registration): register(registration, by: who, as: id, at: now)
         case .devices: out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
@@ -56,10 +63,9 @@ extension Switchboard {
     ///
     /// A hang-up must always get through.
     private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
-        if let scope = who.scope, let error = refusal(of: request, within: scope, by: who) { return error }
         switch request {
         case .end(let callID, let device):
-            return endRefusal(SignalMessage(endOf: callID), by: who.user, device, who, at: now)
+            return endRefusal(end(of: callID, by: who), by: who.user, device, who, at: now)
         case .signal(let message):
             if message.signal.kind == .end {
                 return endRefusal(message, by: message.from ?? who.user, message.device, who, at: now)
@@ -103,27 +109,6 @@ extension Switchboard {
         showsLife(phone, of: who.user, isNamed: !phone.isUnnamed, at: now)
     }
 
-    /// Why a push's capability is not good for a request: it lets its device learn of the one call, alert and end it.
-    private func refusal(of request: Request, within scope: CallScope, by who: Who) -> WireError? {
-        let named: CallID?
-        switch request {
-        case .fetch(let id, _), .end(let id, _): named = id
-        case .signal(let message) where message.signal.kind == .ringing || message.signal.kind == .end:
-            named = message.callID
-        case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential,
-            .blocks, .block,
-            .unblock,
-            .doNotDisturb, .logOutEverywhere:
-            return WireError(.forbidden, "a push's capability is good for GET, ringing and end of its call alone")
-        }
-        guard named == scope.call else { return Self.unknownCall }
-        guard let call = calls[CallKey(id: scope.call, pair: Pair(who.user, scope.peer))] else {
-            return Self.unknownCall
-        }
-        return call.session.epoch == scope.epoch
-            ? nil : WireError(.callEnded, "that call is over; its name is used again")
-    }
-
     func refuse(_ id: RequestID, _ error: WireError) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
         let retry: Int? =
@@ -156,9 +141,9 @@ extension Switchboard {
         }
     }
 
-    private func end(_ callID: CallID, device: DeviceID?, by who: Who, as id: RequestID, at now: Moment) {
+    private func end(_ message: SignalMessage, device: DeviceID?, by who: Who, as id: RequestID, at now: Moment) {
         let source = Source(user: who.user, phone: phone(asking: who, named: device), name: who.name, way: .request)
-        switch take(SignalMessage(endOf: callID), from: source, at: now) {
+        switch take(message, from: source, at: now) {
         case .failure(let error): refuse(id, error)
         case .success(let receipt): reply(receipt, to: source, as: id, at: now)
         }
@@ -166,9 +151,11 @@ extension Switchboard {
 
     private func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
         let session = receipt.call.session
-        let standing = session.side(of: source.user).map {
-            session.standing(side: $0, phone: session.standIn(for: source.phone, on: $0))
-        }
+        let standing =
+            receipt.end.map { (CallState.ended, $0.reason) }
+            ?? session.side(of: source.user).map {
+                session.standing(side: $0, phone: session.standIn(for: source.phone, on: $0))
+            }
         var json = JSONWriter()
         json.beginObject()
         json.name("ok")
@@ -176,13 +163,13 @@ extension Switchboard {
         json.name("callId")
         json.plain(session.key.id.text)
         json.name("epoch")
-        json.value(session.epoch)
+        json.value(receipt.epoch)
         json.name("seq")
         json.value(receipt.seq)
         json.write(
             StateChange(
-                standing?.state ?? session.state,
-                reason: standing?.reason,
+                standing?.0 ?? session.state,
+                reason: standing?.1,
                 replacedBy: receipt.outcome?.replacedBy
             )
         )
@@ -231,6 +218,8 @@ extension Switchboard {
 
     /// Whether a user may know of a kept call: one that is hidden from its callee is in their history, as missed.
     static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
-        who.isService || record.caller == who.user || record.callee == who.user && record.hidden != .block
+        who.isService || record.caller == who.user
+            || record.callee == who.user && record.hidden != .block
+                && record.hidden != .nameTaken
     }
 }

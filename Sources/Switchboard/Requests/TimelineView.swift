@@ -5,11 +5,12 @@ import CallWire
 enum TimelineView {
     /// Events that the caller must not see: they would tell of blocks, do-not-disturb and the callee's devices.
     private static let hiddenFromCaller: Set<String> = [
-        "blocked", "dnd", "no_device", "fetched", "delivered.socket", "probe", "probe.failed", "push.sent",
+        "blocked", "dnd", "name_taken", "no_device", "fetched", "delivered.socket", "probe", "probe.failed",
+        "push.sent",
         "push.result",
         "push.cancelled", "logged_out", "repeated", "omitted", "crowded", "ring.refused",
     ]
-    private static let hiddenFromCallee: Set<String> = ["blocked", "logged_out"]
+    private static let hiddenFromCallee: Set<String> = ["blocked", "name_taken", "logged_out"]
 
     static func body(_ record: CallRecord, _ events: [TimelineRecord], for who: Who) -> [UInt8] {
         let hidden: Set<String> =

@@ -96,7 +96,7 @@ extension Switchboard {
         let frame = ServerFrame.ack(
             id: id,
             callID: receipt.call.key.id,
-            epoch: receipt.call.session.epoch,
+            epoch: receipt.epoch,
             seq: receipt.seq,
             outcome: receipt.outcome
         )

@@ -46,7 +46,7 @@ extension Switchboard {
 
     func sync(_ cursors: [CallID: ClientMessage.Cursor], _ session: Session, id: SignalID?, at now: Moment) {
         for callID in cursors.keys.sorted() {
-            guard let cursor = cursors[callID], let call = calls.find(callID, for: session.user),
+            guard let cursor = cursors[callID], let call = calls.find(callID, for: session.user, on: session.phone),
                 let side = call.session.side(of: session.user)
             else { continue }
             // A place in another epoch's log says nothing about this one.

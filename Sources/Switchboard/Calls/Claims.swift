@@ -1,0 +1,114 @@
+import CallCore
+
+/// Which of several calls of one callId a user means who does not say with whom.
+///
+/// A stranger may offer under the callId of somebody else's call. What a device says without naming the peer must not go
+/// to the stranger: an answer's SDP would tell where the device is, and the true caller would hear it ring.
+enum Claims {
+    /// Whether a callId names its two users, as apps write it that have one for all calls between two: `11-10`.
+    static func names(_ id: CallID, _ a: UserID, _ b: UserID) -> Bool {
+        let text = id.text
+        guard text.utf8.count == a.text.utf8.count + b.text.utf8.count + 1 else { return false }
+        return isName(text, a, b) || isName(text, b, a)
+    }
+
+    private static func isName(_ text: String, _ a: UserID, _ b: UserID) -> Bool {
+        // Some characters of user ids are not of callIds: Socket.IO's `@` and `+` are written as `.`.
+        zip(text.utf8, "\(a.text)-\(b.text)".utf8).allSatisfy { written, meant in
+            written == meant
+                || (written == UInt8(ascii: ".") && (meant == UInt8(ascii: "@") || meant == UInt8(ascii: "+")))
+        }
+    }
+
+    /// Whether an offer under a callId is kept from its callee, because the callee is in a call of that name with
+    /// somebody else.
+    ///
+    /// A callId that names caller and callee is theirs, whoever used it first.
+    static func isTaken(_ id: CallID, for caller: UserID, of callee: UserID, in calls: CallTable) -> Bool {
+        guard !names(id, caller, callee) else { return false }
+        return calls.calls(named: id, of: callee).contains { $0.session.isLive && !$0.key.pair.holds(caller) }
+    }
+
+    /// The call that is meant among those of one callId: the one with the peer whom the callId names; else the first that
+    /// goes on, of the device's own or of the user's; else the newest.
+    static func meant(by user: UserID, _ phone: Phone?, among calls: [Call]) -> Call? {
+        if let named = calls.first(where: { names($0.key.id, $0.session.caller, $0.session.callee) }) { return named }
+        let live = calls.filter { $0.session.isLive }.sorted { $0.number < $1.number }
+        if live.count > 1, let phone, let own = live.first(where: { isIn($0, user, phone) }) { return own }
+        return live.first ?? calls.max { $0.number < $1.number }
+    }
+
+    /// Whether a device is in a call: makes it, or has answered it.
+    static func isIn(_ call: Call, _ user: UserID, _ phone: Phone) -> Bool {
+        switch call.session.side(of: user) {
+        case .caller: call.session.isCaller(phone)
+        case .callee: call.session.winner?.isSame(as: phone) ?? false
+        case nil: false
+        }
+    }
+
+    /// For how long after a call's end what names no peer may still be of it.
+    private static let lateFor = Moment.Span.seconds(10)
+    /// And from a device that has not been told of the end: for as long as a phone may ring.
+    private static let untoldFor = Moment.Span.seconds(120)
+
+    /// The call that a signal means which names no peer.
+    ///
+    /// One that a peer began after a call of the same name with somebody else has ended does not get what is late of that
+    /// one: for ten seconds, and for two minutes from a device that is not known to have been told of the end.
+    static func meant(
+        by user: UserID,
+        _ phone: Phone,
+        signal name: SignalID?,
+        among calls: [Call],
+        at now: Moment
+    ) -> Call? {
+        guard calls.count > 1 else { return calls.first }
+        if let name, let taker = calls.first(where: { hasTaken(name, from: phone, of: user, in: $0) }) { return taker }
+        guard let meant = meant(by: user, phone, among: calls), meant.session.isLive,
+            meant.session.side(of: user) == .callee, !isIn(meant, user, phone),
+            !names(meant.key.id, meant.session.caller, meant.session.callee)
+        else { return Self.meant(by: user, phone, among: calls) }
+        let earlier = calls.filter { $0.number < meant.number }.max { $0.number < $1.number }
+        guard let earlier, let endedAt = earlier.endedAt, let side = earlier.session.side(of: user) else {
+            return meant
+        }
+        if now < endedAt + lateFor { return earlier }
+        return now < endedAt + untoldFor && earlier.session.owesNews(to: phone, side: side) ? earlier : meant
+    }
+
+    private static func hasTaken(_ name: SignalID, from phone: Phone, of user: UserID, in call: Call) -> Bool {
+        guard let side = call.session.side(of: user) else { return false }
+        return call.session.hasTaken(name, from: phone, on: side)
+    }
+}
+
+extension Switchboard {
+    /// Why a call that begins is kept from its callee, if it is.
+    func hides(_ id: CallID, of caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
+        directory.hides(caller, from: callee, at: now)
+            ?? (Claims.isTaken(id, for: caller, of: callee, in: calls) ? .nameTaken : nil)
+    }
+
+    /// Takes note that a call is kept from its callee, and why.
+    func noteHidden(_ call: Call, at now: Moment) {
+        guard let hidden = call.hidden else { return }
+        metrics.callsHidden[hidden, default: 0] += 1
+        switch hidden {
+        case .block: note(call, "blocked", at: now)
+        case .doNotDisturb: note(call, "dnd", at: now)
+        case .nameTaken: note(call, "name_taken", at: now)
+        }
+    }
+
+    /// The call that an offer which names no peer belongs to.
+    ///
+    /// A callId `<me>-<peer>` names the callee: somebody else who rings under it does not keep the user from calling.
+    func call(ofOffer id: CallID, from source: Source) -> Call? {
+        guard let call = calls.find(id, for: source.user, on: source.phone) else { return nil }
+        guard let peer = Room.peer(inCallID: id, for: source.user), !call.key.pair.holds(peer),
+            !Claims.isIn(call, source.user, source.phone)
+        else { return call }
+        return calls[CallKey(id: id, pair: Pair(source.user, peer))]
+    }
+}

@@ -1,0 +1,50 @@
+import CallCore
+import CallWire
+
+/// A push's capability: it lets its device learn of the one call that was pushed, alert for it and end it.
+extension Switchboard {
+    /// A request as a scope allows it: of the pushed call alone, whatever other call has that callId.
+    func narrowed(_ request: Request, to scope: CallScope?, of user: UserID) throws(WireError) -> Request {
+        guard let scope else { return request }
+        switch request {
+        case .fetch(let id, var fetch):
+            try check(id, with: fetch.peer, against: scope, of: user)
+            fetch.peer = scope.peer
+            return .fetch(id, fetch)
+        case .end(let id, _):
+            try check(id, with: nil, against: scope, of: user)
+            return request
+        case .signal(var message) where message.signal.kind == .ringing || message.signal.kind == .end:
+            guard let id = message.callID else { throw Self.unknownCall }
+            try check(id, with: message.to, against: scope, of: user)
+            if let room = message.room {
+                // Why it is not the room of the two makes no difference.
+                guard case .pair(scope.peer)? = try? Room(room, for: user) else { throw Self.unknownCall }
+            }
+            guard message.epoch == nil || message.epoch == scope.epoch else { throw Self.callOver }
+            message.to = scope.peer
+            message.epoch = scope.epoch
+            return .signal(message)
+        case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential,
+            .blocks, .block, .unblock, .doNotDisturb, .logOutEverywhere:
+            throw WireError(.forbidden, "a push's capability is good for GET, ringing and end of its call alone")
+        }
+    }
+
+    private static let callOver = WireError(.callEnded, "that call is over; its name is used again")
+
+    private func check(_ id: CallID, with peer: UserID?, against scope: CallScope, of user: UserID) throws(WireError) {
+        guard id == scope.call, peer == nil || peer == scope.peer,
+            let call = calls[CallKey(id: scope.call, pair: Pair(user, scope.peer))]
+        else { throw Self.unknownCall }
+        guard call.session.epoch == scope.epoch else { throw Self.callOver }
+    }
+
+    /// The end that `DELETE` means.
+    func end(of callID: CallID, by who: Who) -> SignalMessage {
+        var message = SignalMessage(endOf: callID)
+        message.to = who.scope?.peer
+        message.epoch = who.scope?.epoch
+        return message
+    }
+}

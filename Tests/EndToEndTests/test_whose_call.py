@@ -1,0 +1,118 @@
+"""A callId in the hands of several: whose answer, whose end, whose push (issue 12, B1 to B3)."""
+
+import subprocess
+
+import pytest
+import samples
+from ringline_server import binary, clean_environment
+from test_explain import wait_for
+from test_push import pushed, register
+
+
+def ring_of_a_stranger(world, call_id="c-1", to="10"):
+    stranger = world.phone("66", "iphone-x")
+    assert stranger.ring(to, call_id, sdp=samples.FIREFOX_OFFER)["seq"]
+    assert stranger.expect(type="call", callId=call_id)["state"] == "ringing"
+    return stranger
+
+
+@pytest.mark.parametrize("way", ["socket", "rest"])
+def test_an_answer_that_names_nobody_goes_to_the_true_caller(world, way):
+    taro, hanako = world.call(answer=False)
+    stranger = ring_of_a_stranger(world)
+    assert hanako.fence() == []
+    rest = world.rest("10")
+    log = rest.log("c-1")
+    assert (log["room"], log["offer"]["from"]) == ("p2p:11-10", "11")
+    if way == "socket":
+        hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    else:
+        assert rest.signal("answer", "c-1", sdp=samples.ANSWER, top={"deviceId": "phone-10"}).status_code == 200
+    assert taro.expect(type="answer", callId="c-1")["from"] == "10"
+    assert stranger.fence() == []
+    assert world.rest("66").log("c-1")["answer"] is None
+    stranger.ask(type="end", callId="c-1")
+    assert rest.get("/api/calls/c-1").json()["state"] == "answered"
+
+
+def test_a_stranger_hears_an_ordinary_ring_that_nobody_answers(make_server, make_world):
+    world = make_world(make_server("--ring-timeout", 1))
+    taro, hanako = world.call()
+    stranger = ring_of_a_stranger(world)
+    assert stranger.expect(type="call", state="ended")["reason"] == "unanswered"
+    assert hanako.fence() == [] and taro.fence() == []
+    events = world.rest("66").get("/api/calls/c-1/timeline").json()["events"]
+    assert {each["event"] for each in events} == {"offer", "ended"}
+    assert 'ringline_calls_hidden_total{reason="name_taken"} 1\n' in world.server.metrics_text()
+    wait_for(world, "c-1", "ended: unanswered")
+    command = [binary(), "explain", "c-1", "--data", world.server.data, "--user", "66"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment()).stdout
+    assert "was in a call of this name with somebody else" in said
+
+
+def test_nobody_keeps_two_apart_by_using_their_name_first(world):
+    hanako = world.phone("10", "phone-10")
+    stranger = ring_of_a_stranger(world, "11-10")
+    hanako.expect(type="offer")
+    taro = world.phone("11", "phone-11")
+    taro.ask(type="offer", callId="11-10", sdp=samples.OFFER)
+    assert hanako.expect(type="offer")["from"] == "11"
+    hanako.ask(type="answer", callId="11-10", sdp=samples.ANSWER)
+    taro.expect(type="answer", callId="11-10")
+    assert stranger.fence() == []
+
+
+def test_what_is_late_of_a_call_does_not_reach_a_stranger_who_has_its_name(world):
+    taro, hanako = world.call(answer=False)
+    taro.ask(type="end", callId="c-1")
+    stranger = ring_of_a_stranger(world)
+    assert hanako.expect(type="offer")["from"] == "66"
+    assert hanako.refused(type="answer", callId="c-1", sdp=samples.ANSWER)["code"] == "call_ended"
+    assert stranger.fence() == []
+    hanako.ask(type="answer", callId="c-1", to="66", sdp=samples.ANSWER)
+    stranger.expect(type="answer", callId="c-1")
+
+
+def test_a_pushes_word_is_good_for_no_other_call_of_that_name(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    taro = world.phone("11", "iphone-t")
+    taro.ring("10", "c-1")
+    act = pushed(fake, device)["payload"]["act"]
+    # She calls Jiro under the same name: her own doing.
+    hanako, jiro = world.phone("10", "ipad-h"), world.phone("12", "pixel-j")
+    hanako.expect(type="offer", callId="c-1")
+    hanako.ring("12", "c-1", sdp=samples.VIDEO_OFFER)
+    jiro.expect(type="offer")
+    jiro.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
+    jiro.fence(), jiro.inbox.clear(), taro.fence(), taro.inbox.clear()
+    rest = world.rest("10")
+    rest.http.headers["Authorization"] = f"Ring {act}"
+    for top in ({"to": "12"}, {"room": "p2p:10-12"}):
+        for action in ("end", "ringing"):
+            assert rest.signal(action, "c-1", top=top).status_code == 404, (action, top)
+    assert rest.get("/api/calls/signal/c-1", peer="12").status_code == 404
+    assert rest.signal("end", "c-1", top={"epoch": 2}).status_code == 409
+    assert rest.log("c-1")["room"] == "p2p:11-10"
+    assert rest.delete("/api/calls/signal/c-1").status_code == 200
+    assert taro.expect(type="call", state="ended")["reason"] == "declined"
+    assert jiro.fence() == []
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_an_end_that_comes_again_does_not_end_the_next_call(world, restart):
+    taro, hanako = world.call("11-10")
+    first = hanako.ask(type="end", callId="11-10", id="e")
+    taro.expect(type="call", state="ended")
+    taro.ring("10", "11-10", sdp=samples.FIREFOX_OFFER)
+    hanako.expect(type="offer", epoch=2)
+    if restart:
+        world.server.kill()
+        world.server.start()
+        taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
+    again = hanako.ask(type="end", callId="11-10", id="e")
+    assert again == first
+    by_rest = world.rest("10").signal("end", "11-10", top={"id": "e", "deviceId": "phone-10"}).json()
+    assert by_rest == by_rest | {"epoch": 1, "seq": first["seq"], "state": "ended", "reason": "hangup"}
+    hanako.ask(type="answer", callId="11-10", sdp=samples.VIDEO_ANSWER)
+    assert taro.expect(type="answer")["epoch"] == 2

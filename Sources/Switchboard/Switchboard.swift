@@ -35,6 +35,8 @@ public final class Switchboard {
     var overQuota: Set<UserID> = [] { didSet { noteRestraints() } }
     /// Whether any signal may have to be refused for the state that the server is in: asked once for each of them.
     private(set) var isRestrained = false
+    /// Who may know when whom comes or goes.
+    var acquaintances = Acquaintances()
     /// The sessions that want to know when a user comes or goes.
     var watchers: [UserID: [Session]] = [:]
     var polls: [RequestID: Poll] = [:]

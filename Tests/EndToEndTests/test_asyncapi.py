@@ -269,7 +269,7 @@ PLACES = {
     "clientAuth": {"renew": alone},
     "clientSync": {"seq": called, "epoch": talking, "fence": alone},
     "clientMessage": {"text": alone},
-    "clientPresence": {"watch": alone},
+    "clientPresence": {"watch": talking},
 }
 
 

@@ -320,6 +320,7 @@ def test_texts_of_somebody_blocked_go_nowhere(push_world):
 @pytest.mark.parametrize("way", WAYS)
 def test_presence_is_told_to_who_asked_and_to_who_is_in_a_call_and_to_nobody_else(world, way):
     curious, taro, stranger = App(world, 12, way), App(world, 11, way), App(world, 13, way)
+    curious.ask("message", {"to": 10, "body": "hello"})
     assert curious.ask("is-online", {"userId": 10}) == {"ok": True, "online": False}
     assert curious.expect("user-offline") == {"userId": 10}
     taro.emit("offer", {"to": 10, "sdp": samples.OFFER})

@@ -39,6 +39,7 @@ def answer(raw: Raw, number: int) -> str:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_client_that_is_killed_is_missed_at_once(world, way):
     curious, hanako = App(world, 12), App(world, 10, way)
+    curious.ask("message", {"to": 10, "body": "hello"})
     curious.ask("is-online", {"userId": 10})
     curious.expect("user-online")
     hanako.kill()
@@ -48,6 +49,7 @@ def test_a_client_that_is_killed_is_missed_at_once(world, way):
 def test_a_client_whose_waiting_poll_is_cut_is_missed_at_once(world):
     """One that dies between two polls leaves nothing to be cut: it is missed after Engine.IO's 45 s."""
     curious, sid = App(world, 12), joined(world, 10)
+    curious.ask("message", {"to": 10, "body": "hello"})
     curious.ask("is-online", {"userId": 10})
     curious.expect("user-online")
     with socket.create_connection(("127.0.0.1", world.server.port)) as poll:

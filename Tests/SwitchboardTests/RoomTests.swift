@@ -81,6 +81,49 @@ struct RoomPresenceTests {
         #expect(world.taken(a).isEmpty)
     }
 
+    @Test("of a group is left when a new token does not carry it")
+    func lost() throws {
+        let world = World()
+        var member = try who("11")
+        member.rooms = ["room:x", "room:y"]
+        let a = world.session(member, device: "a1")
+        var other = try who("10")
+        other.rooms = ["room:x", "room:y"]
+        let b = world.session(other, device: "b1")
+        for session in [a, b] { for room in ["room:x", "room:y", "p2p:11-10"] { enter(world, session, room) } }
+        _ = (world.taken(a), world.taken(b))
+        member.rooms = ["room:y"]
+        world.give(.verified(a, id: SignalID("t"), .success(member)))
+        let told = world.taken(a)
+        #expect(told.types == ["peer", "ack"])
+        #expect(
+            told.first.map { [$0["room"], $0["user"], $0["device"], $0["present"]] } == ["room:x", "11", "a1", "false"]
+        )
+        #expect(world.taken(b).map { [$0["room"], $0["user"], $0["present"]] } == [["room:x", "11", "false"]])
+        #expect(world.board.rooms[.group("room:x")]?.count == 1)
+        enter(world, a, "room:x")
+        #expect(world.taken(a).code == "forbidden")
+    }
+
+    @Test("does not show the one who blocks to the blocked one")
+    func blocked() throws {
+        let world = World()
+        let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        enter(world, a, "p2p:11-10")
+        _ = world.taken(a)
+        enter(world, b, "p2p:11-10")
+        #expect(world.taken(a).isEmpty)
+        #expect(world.taken(b).of("peer").map { $0["user"] } == ["11"])
+        enter(world, b, "p2p:11-10", type: "leave")
+        #expect(world.taken(a).isEmpty)
+        enter(world, b, "p2p:11-10")
+        _ = try world.reply(try who("10"), .unblock(try user("11")))
+        #expect(world.taken(a).of("peer").map { $0["present"] } == ["true"])
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        #expect(world.taken(a).of("peer").map { $0["present"] } == ["false"])
+    }
+
     @Test("that is none of a user's is forbidden; that has no such form is a wrong field")
     func wrong() throws {
         let world = World()

@@ -156,71 +156,6 @@ struct TextTests {
     }
 }
 
-@Suite("Who is online")
-struct PresenceTests {
-    private func states(_ frames: [Frame]) -> [String] {
-        frames.of("presence").map { "\($0["userId"] ?? "") \($0["online"] ?? "")" }
-    }
-
-    @Test("is told to who asks, at once and whenever it changes, once for all sessions of that user")
-    func asked() throws {
-        let world = World()
-        let asker = try world.open("11", "a1")
-        let stranger = try world.open("12", "c1")
-        world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
-        #expect(states(world.taken(asker)) == ["10 false"])
-        let one = try world.open("10", "b1")
-        let two = try world.open("10", "b2")
-        #expect(states(world.taken(asker)) == ["10 true"])
-        world.give(.closed(one))
-        #expect(states(world.taken(asker)).isEmpty)
-        world.give(.closed(two))
-        #expect(states(world.taken(asker)) == ["10 false"])
-        #expect(states(world.taken(stranger)).isEmpty)
-        world.give(.closed(asker))
-        _ = try world.open("10", "b1")
-        #expect(world.board.watchers.isEmpty)
-    }
-
-    @Test("does not flicker when a device replaces its own session")
-    func replaced() throws {
-        let world = World()
-        let asker = try world.open("11", "a1")
-        _ = try world.open("10", "b1")
-        world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
-        _ = world.taken(asker)
-        _ = try world.open("10", "b1")
-        #expect(states(world.taken(asker)).isEmpty)
-    }
-
-    @Test("is told unasked to the peer of a live call who keeps no place, and never to somebody blocked")
-    func calls() throws {
-        let world = World()
-        let caller = try world.join("11", as: 1 << 40)
-        world.send(caller, World.offer("11-10", to: "10"))
-        _ = world.taken(caller)
-        let callee = try world.open("10", "b1")
-        #expect(states(world.taken(caller)) == ["10 true"])
-        _ = try world.reply(try who("10"), .block(try user("11")))
-        world.give(.closed(callee))
-        #expect(states(world.taken(caller)).isEmpty)
-        world.send(caller, #"{"type":"presence","id":"p","userId":"10"}"#)
-        _ = try world.open("10", "b1")
-        #expect(states(world.taken(caller)) == ["10 false"])
-    }
-
-    @Test("can be asked of 256 users at a time")
-    func limit() throws {
-        let world = World()
-        let asker = try world.open("11", "a1")
-        for index in 0...256 {
-            world.send(asker, #"{"type":"presence","id":"p","userId":"u\#(index)"}"#)
-            world.wait(.milliseconds(100))
-        }
-        #expect(world.taken(asker).code == "rate_limited")
-    }
-}
-
 @Suite("A client that keeps no place in a log")
 struct PlaceTests {
     private func log(_ epoch: UInt32 = 1) throws -> LogName {
@@ -234,7 +169,7 @@ struct PlaceTests {
         world.send(caller, World.offer("11-10", to: "10"))
         world.send(caller, World.ice("11-10", id: "i1"))
         let callee = try world.join("10", seen: [try log(): 99], as: 1 << 40)
-        #expect(world.taken(callee).types == ["welcome", "offer", "ice"])
+        #expect(world.taken(callee).types == ["welcome", "offer", "ice", "presence"])
     }
 
     @Test("gets of an answered call what its device has not got, and no offer that it has answered")
@@ -249,12 +184,12 @@ struct PlaceTests {
         )
         let first = try world.join("10", as: 1 << 40)
         let frames = world.taken(first)
-        #expect(frames.types == ["welcome", "ice", "call"])
-        let last = try #require(frames.last).seq
+        #expect(frames.types == ["welcome", "ice", "call", "presence"])
+        let last = try #require(frames.of("call").last).seq
         world.give(.closed(first))
         world.send(caller, World.ice("11-10", id: "i2"))
         let second = try world.join("10", seen: [try log(): last], as: 2 << 40)
-        #expect(world.taken(second).types == ["welcome", "ice"])
+        #expect(world.taken(second).types == ["welcome", "ice", "presence"])
         world.give(.closed(second))
         let third = try world.join("10", seen: [try log(2): 999], as: 3 << 40)
         #expect(world.taken(third).of("ice").count == 2, "another epoch's place says nothing")

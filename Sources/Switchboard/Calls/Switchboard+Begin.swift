@@ -49,6 +49,7 @@ extension Switchboard {
             since: Moment(milliseconds: now.milliseconds - policy.fetchableFor.milliseconds)
         )
         calls.insert(call)
+        getInTouch(source.user, callee)
         metrics.callsBegun += 1
         out.append(.note(.began(id, epoch: epoch)))
 

@@ -117,6 +117,7 @@ extension Switchboard {
             directory.block(user, by: who.user, at: now)
             changes.append(.blocked(user, by: who.user, at: now))
             out.append(.audit(.blocked(user, by: who.user)))
+            hide(who.user, from: user, true)
         }
         say(
             .reply(id, Reply(body: BlockView.one(BlockRecord(by: who.user, blocked: user, at: now), for: who))),
@@ -128,6 +129,7 @@ extension Switchboard {
         if directory.unblock(user, by: who.user) {
             changes.append(.unblocked(user, by: who.user))
             out.append(.audit(.unblocked(user, by: who.user)))
+            hide(who.user, from: user, false)
         }
         say(.reply(id, Reply(body: Self.ok)), at: now)
     }

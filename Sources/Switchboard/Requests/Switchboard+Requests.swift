@@ -9,6 +9,7 @@ extension Switchboard {
         case record(RequestID, Who, with: UserID)
         case call(RequestID, Who)
         case timeline(RequestID, Who)
+        case peers(UserID)
     }
 
     func requested(_ asked: Request, by who: Who, as id: RequestID, at now: Moment) {
@@ -203,6 +204,8 @@ extension Switchboard {
             out.append(.reply(id, Reply(body: CallView.details(record, for: who))))
         case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
             out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
+        case (.peers(let user), .peers(let peers)): learned(peers, of: user)
+        case (.peers(let user), _): learned(nil, of: user)
         case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
         case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _):
             out.append(.reply(id, Self.storeUnavailable))

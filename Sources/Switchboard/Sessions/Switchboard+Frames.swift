@@ -36,7 +36,7 @@ extension Switchboard {
         case .auth(let token): out.append(.verify(id, id: message.id, token: token))
         case .sync(let cursors): sync(cursors, session, id: message.id, at: now)
         case .message(let text): relay(text, from: session, id: message.id, at: now)
-        case .presence(let user): watch(user, session, id: message.id)
+        case .presence(let user): watch(user, session, id: message.id, at: now)
         }
     }
 
@@ -109,6 +109,7 @@ extension Switchboard {
         case .success(let who) where isRevoked(who): tell(Self.revokedToken, id: name, to: session)
         case .success(let who) where who.user == session.user:
             session.who = who
+            leaveLostGroups(session)
             scheduleCheckUp(of: session)
             if let name { out.append(.send(id, ServerFrame.ack(id: name))) }
         case .success: tell(WireError(.forbidden, "token: is another user's", field: "token"), id: name, to: session)

@@ -1,32 +1,92 @@
 import CallCore
 import CallWire
 
-/// Who is online: told to those who asked, and to those who share a live call; never to everybody.
+/// Who is online: told to those who asked, and to those who share a live call; never to strangers.
+///
+/// Two users are no strangers once there is a call or a text between them. To anybody else a user looks offline.
 extension Switchboard {
     /// Users that one session may watch.
     private static let watchedPerSession = 256
+    /// Of those, how many are watched for an app that does not ask.
+    private static let contactsPerSession = 128
+    /// Among how many of a user's newest calls, begun and received, their peers are looked for.
+    private static let callsSearched = 1_000
 
-    func watch(_ user: UserID, _ session: Session, id: SignalID?) {
-        if !session.watched.contains(user) {
-            guard session.watched.count < Self.watchedPerSession else {
-                tell(
-                    WireError(.rateLimited, "userId: at most \(Self.watchedPerSession) at a time"),
-                    id: id,
-                    to: session
-                )
-                return
-            }
-            session.watched.insert(user)
-            watchers[user, default: []].append(session)
+    func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
+        guard addWatch(of: user, by: session) else {
+            tell(WireError(.rateLimited, "userId: at most \(Self.watchedPerSession) at a time"), id: id, to: session)
+            return
         }
+        guard acquaintances.are(session.user, user) == nil else {
+            answerWatch(of: user, session, id: id)
+            return
+        }
+        askForPeers(.presence(session.id, user, id), of: session.user, at: now)
+    }
+
+    /// An app that keeps a list of contacts wants to know of those that it has had to do with, and does not ask.
+    func watchContacts(_ session: Session, at now: Moment) {
+        guard session.keepsNoPlace else { return }
+        if let peers = acquaintances.peers(of: session.user) {
+            watch(peers.sorted(), by: session)
+        } else {
+            askForPeers(.everybody(session.id), of: session.user, at: now)
+        }
+    }
+
+    private func askForPeers(_ wish: Acquaintances.Wish, of user: UserID, at now: Moment) {
+        guard acquaintances.wait(wish, of: user) else { return }
+        ask(.peers(user, limit: Self.callsSearched), for: .peers(user), at: now)
+    }
+
+    /// The store has said with whom a user has had calls; `nil` = it could not.
+    func learned(_ peers: [UserID]?, of user: UserID) {
+        guard sessionsByUser[user] != nil else {
+            acquaintances.forget(user)
+            return
+        }
+        for wish in acquaintances.learn(peers, of: user) {
+            switch wish {
+            case .presence(let id, let peer, let name):
+                if let session = sessions[id] { answerWatch(of: peer, session, id: name) }
+            case .everybody(let id):
+                guard let session = sessions[id] else { continue }
+                let known = peers ?? []
+                watch(known + acquaintances.texted(with: user).filter { !known.contains($0) }, by: session)
+            }
+        }
+    }
+
+    private func watch(_ peers: [UserID], by session: Session) {
+        for peer in peers.prefix(Self.contactsPerSession) where peer != session.user && addWatch(of: peer, by: session)
+        {
+            guard isOnline(peer, for: session.user) else { continue }
+            out.append(.send(session.id, ServerFrame.presence(of: peer, isOnline: true)))
+        }
+    }
+
+    /// Whether a session may watch a user, and does from now on.
+    private func addWatch(of user: UserID, by session: Session) -> Bool {
+        if session.watched.contains(user) { return true }
+        guard session.watched.count < Self.watchedPerSession else { return false }
+        session.watched.insert(user)
+        watchers[user, default: []].append(session)
+        return true
+    }
+
+    private func answerWatch(of user: UserID, _ session: Session, id: SignalID?) {
         let isOnline = isOnline(user, for: session.user)
         out.append(.send(session.id, ServerFrame.presence(of: user, isOnline: isOnline)))
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id, isOnline: isOnline))) }
     }
 
-    /// Whoever is blocked sees nobody come or go.
+    /// Strangers, and whoever is blocked, see nobody come or go.
     private func isOnline(_ user: UserID, for asker: UserID) -> Bool {
-        sessionsByUser[user] != nil && !directory.blocks(asker, user)
+        sessionsByUser[user] != nil && mayKnow(of: user, asker)
+    }
+
+    private func mayKnow(of user: UserID, _ asker: UserID) -> Bool {
+        acquaintances.are(asker, user) == true && !directory.blocks(asker, user)
     }
 
     func watchNobody(_ session: Session) {
@@ -37,9 +97,27 @@ extension Switchboard {
         session.watched = []
     }
 
+    /// Two users get in touch: whoever of them watches the other one may know of it from now on.
+    func getInTouch(_ user: UserID, _ peer: UserID, byText: Bool = false) {
+        if acquaintances.are(user, peer) == true, acquaintances.are(peer, user) == true { return }
+        let strangers = [(user, peer), (peer, user)].filter { acquaintances.are($0.0, $0.1) != true }
+        if byText { acquaintances.texted(user, peer) } else { acquaintances.met(user, peer) }
+        for (watcher, watched) in strangers where acquaintances.are(watcher, watched) == true {
+            if isOnline(watched, for: watcher) {
+                let frame = ServerFrame.presence(of: watched, isOnline: true)
+                for session in watchers[watched] ?? [] where session.user == watcher {
+                    out.append(.send(session.id, frame))
+                }
+            }
+            for session in sessionsByUser[watcher] ?? [] where session.keepsNoPlace {
+                _ = addWatch(of: watched, by: session)
+            }
+        }
+    }
+
     /// A user's first session came, or the last one went.
     func tellPresence(of user: UserID, isOnline: Bool) {
-        var told = watchers[user] ?? []
+        var told = (watchers[user] ?? []).filter { mayKnow(of: user, $0.user) }
         for call in calls.live(of: user) {
             let peer = call.key.pair.other(than: user)
             guard peer != user, call.session.side(of: peer) != nil else { continue }
@@ -51,5 +129,17 @@ extension Switchboard {
         guard !told.isEmpty else { return }
         let frame = ServerFrame.presence(of: user, isOnline: isOnline)
         for session in told where !directory.blocks(session.user, user) { out.append(.send(session.id, frame)) }
+    }
+
+    /// A user has blocked another one, or does so no longer: to that one they go, or come.
+    func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
+        if sessionsByUser[user] != nil, acquaintances.are(other, user) == true {
+            let frame = ServerFrame.presence(of: user, isOnline: !isHidden)
+            for session in watchers[user] ?? [] where session.user == other { out.append(.send(session.id, frame)) }
+        }
+        let key = RoomKey.pair(Pair(user, other))
+        for session in rooms[key] ?? [] where session.user == user {
+            for member in rooms[key] ?? [] where member.user == other { tell(member, of: session, in: key, !isHidden) }
+        }
     }
 }

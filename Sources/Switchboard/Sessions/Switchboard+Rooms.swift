@@ -63,8 +63,23 @@ extension Switchboard {
         for member in rest { present(session, in: key, false, to: member) }
     }
 
-    /// Tells a member who comes or goes, under the name by which that member knows the room.
+    /// Takes a session out of the groups that its new token does not carry, and tells it so.
+    func leaveLostGroups(_ session: Session) {
+        for (key, _) in session.rooms.sorted(by: { $0.value < $1.value }) {
+            guard case .group(let group) = key, !session.who.rooms.contains(group) else { continue }
+            tell(session, of: session, in: key, false)
+            remove(session, from: key)
+        }
+    }
+
+    /// Tells a member who comes or goes; whoever is blocked sees nobody come or go in the room of the two.
     private func present(_ session: Session, in key: RoomKey, _ isPresent: Bool, to member: Session) {
+        if case .pair = key, directory.blocks(member.user, session.user) { return }
+        tell(member, of: session, in: key, isPresent)
+    }
+
+    /// Says who comes or goes, under the name by which the member knows the room.
+    func tell(_ member: Session, of session: Session, in key: RoomKey, _ isPresent: Bool) {
         guard let room = member.rooms[key] else { return }
         out.append(
             .send(

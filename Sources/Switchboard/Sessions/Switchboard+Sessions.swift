@@ -75,6 +75,7 @@ extension Switchboard {
         replayEverything(to: session, seen: seen, at: now)
         scheduleCheckUp(of: session)
         if own.isEmpty { tellPresence(of: who.user, isOnline: true) }
+        watchContacts(session, at: now)
     }
 
     /// A name for a device that gave none: that of the connection it had before, if a live call still counts on it.
@@ -201,7 +202,10 @@ extension Switchboard {
         guard let session = sessions.removeValue(forKey: id) else { return }
         metrics.sessions = sessions.count
         sessionsByUser[session.user]?.removeAll { $0 === session }
-        if sessionsByUser[session.user]?.isEmpty == true { sessionsByUser[session.user] = nil }
+        if sessionsByUser[session.user]?.isEmpty == true {
+            sessionsByUser[session.user] = nil
+            acquaintances.forget(session.user)
+        }
         leaveAllRooms(session)
         watchNobody(session)
         isNotBacklogged(session)

@@ -43,6 +43,7 @@ extension Switchboard {
             tell(refusal, id: id, to: session)
             return
         }
+        if !isBlocked { getInTouch(session.user, message.to, byText: true) }
         for addressee in sessions {
             metrics.delivered += 1
             send(frame, to: addressee, at: now)

@@ -15,6 +15,8 @@ extension World {
         -> String
     { #"{"type":"offer","id":"\#(id)","callId":"\#(callID)","to":"\#(to)","sdp":"\#(sdp)"\#(more)}"# }
 
+    static func text(to user: String) -> String { #"{"type":"message","id":"m","to":"\#(user)","body":"x"}"# }
+
     static func plain(_ type: String, _ callID: String, id: String, more: String = "") -> String {
         #"{"type":"\#(type)","id":"\#(id)","callId":"\#(callID)"\#(more)}"#
     }

@@ -1,0 +1,94 @@
+"""Who may know that somebody is there (protocol, section 9; issue 12, B4)."""
+
+import pytest
+from sio_phone import WAYS, App
+from test_socketio import joined
+
+ROOMS = ["room:tea", "room:sake"]
+
+
+def presence(phone, user="10") -> bool:
+    """What the answer says; frame and ack agree."""
+    online = phone.ask(type="presence", userId=user)["online"]
+    assert phone.expect(type="presence", userId=user)["online"] is online
+    return online
+
+
+def test_a_token_that_lacks_a_room_ends_the_presence_in_it(world):
+    taro = world.phone("11", "t", claims={"rooms": ROOMS})
+    hanako = world.phone("10", "h", claims={"rooms": ROOMS})
+    for room in [*ROOMS, "p2p:11-10"]:
+        taro.ask(type="join", room=room)
+        hanako.ask(type="join", room=room)
+    taro.fence(), hanako.fence()
+    taro.inbox.clear(), hanako.inbox.clear()
+    taro.ask(type="auth", token=world.token("11", rooms=["room:sake"]))
+    for phone in (taro, hanako):
+        left = phone.expect(type="peer")
+        assert (left["room"], left["user"], left["device"], left["present"]) == ("room:tea", "11", "t", False)
+        assert phone.fence() == []
+    hanako.ask(type="leave", room="room:tea")
+    assert taro.fence() == []
+    assert taro.refused(type="join", room="room:tea")["code"] == "forbidden"
+
+
+def test_whoever_is_blocked_does_not_see_the_other_one_come_into_their_room(world):
+    taro, hanako = world.phone("11"), world.phone("10")
+    taro.ask(type="join", room="p2p:11-10")
+    world.rest("10").post("/api/blocks", {"userId": "11"})
+    hanako.ask(type="join", room="p2p:11-10")
+    assert hanako.expect(type="peer")["user"] == "11"
+    hanako.ask(type="leave", room="p2p:11-10")
+    assert taro.fence() == []
+
+
+def test_a_stranger_cannot_tell_who_is_there(world):
+    stranger, _ = world.phone("66"), world.phone("10", "h")
+    assert presence(stranger) is False and presence(stranger, "nobody") is False
+    world.phone("10", "h")
+    assert stranger.fence() == []
+    assert stranger.ask(type="message", to="10", body="hello")["online"]
+    assert stranger.expect(type="presence")["online"], "they have had to do with each other"
+
+
+def test_a_call_in_the_history_is_enough_also_after_a_restart(world):
+    taro, _ = world.call(answer=False)
+    taro.ask(type="end", callId="c-1")
+    world.server.kill()
+    world.server.start()
+    taro, jiro, _ = world.phone("11"), world.phone("12"), world.phone("10")
+    assert presence(taro) is True and presence(jiro) is False
+
+
+def test_a_block_takes_somebody_away_and_gives_them_back(world):
+    taro, _ = world.call(answer=False)
+    assert presence(taro) is True
+    rest = world.rest("10")
+    rest.post("/api/blocks", {"userId": "11"})
+    assert taro.expect(type="presence")["online"] is False
+    rest.delete("/api/blocks/11")
+    assert taro.expect(type="presence")["online"] is True
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_contacts_have_their_dots_without_asking(world, way):
+    taro, hanako = App(world, 11, way), App(world, 10, way)
+    taro.ask("message", {"to": 10, "body": "hello"})
+    hanako.expect("message")
+    hanako.leave()
+    assert taro.expect("user-offline") == {"userId": 10}
+    again, stranger = App(world, 10, way), App(world, 12, way)
+    assert again.expect("user-online") == {"userId": 11}
+    assert taro.expect("user-online") == {"userId": 10}
+    assert stranger.events("user-online") == [{"userId": 12}] * 2, "of itself alone, as it has asked"
+
+
+def test_somebody_who_asks_for_many_is_answered_each(world):
+    """The store is asked once; what is asked meanwhile waits for it."""
+    taro, _ = world.call(answer=False)
+    world.server.kill()
+    world.server.start()
+    taro, _, app = world.phone("11"), world.phone("10"), joined(world, 12)
+    marks = [taro.send(type="presence", userId=user) for user in ["10", "11", "12", "13"] * 5]
+    assert app
+    assert [taro.answer_to(mark)["online"] for mark in marks] == [True, True, False, False] * 5

@@ -1,0 +1,164 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("Who is online")
+struct PresenceTests {
+    private func states(_ frames: [Frame]) -> [String] {
+        frames.of("presence").map { "\($0["userId"] ?? "") \($0["online"] ?? "")" }
+    }
+
+    @Test("is told to who asks, at once and whenever it changes, once for all sessions of that user")
+    func asked() throws {
+        let world = World()
+        let asker = try world.open("11", "a1")
+        let stranger = try world.open("12", "c1")
+        world.send(asker, World.text(to: "10"))
+        _ = world.taken(asker)
+        world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
+        #expect(states(world.taken(asker)) == ["10 false"])
+        let one = try world.open("10", "b1")
+        let two = try world.open("10", "b2")
+        #expect(states(world.taken(asker)) == ["10 true"])
+        world.give(.closed(one))
+        #expect(states(world.taken(asker)).isEmpty)
+        world.give(.closed(two))
+        #expect(states(world.taken(asker)) == ["10 false"])
+        #expect(states(world.taken(stranger)).isEmpty)
+        world.give(.closed(asker))
+        _ = try world.open("10", "b1")
+        #expect(world.board.watchers.isEmpty)
+    }
+
+    @Test("does not flicker when a device replaces its own session")
+    func replaced() throws {
+        let world = World()
+        let asker = try world.open("11", "a1")
+        _ = try world.open("10", "b1")
+        world.send(asker, World.text(to: "10"))
+        world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
+        #expect(states(world.taken(asker)) == ["10 true"])
+        _ = try world.open("10", "b1")
+        #expect(states(world.taken(asker)).isEmpty)
+    }
+
+    @Test("is told unasked to the peer of a live call who keeps no place, and never to somebody blocked")
+    func calls() throws {
+        let world = World()
+        let caller = try world.join("11", as: 1 << 40)
+        world.send(caller, World.offer("11-10", to: "10"))
+        _ = world.taken(caller)
+        let callee = try world.open("10", "b1")
+        #expect(states(world.taken(caller)) == ["10 true"])
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        #expect(states(world.taken(caller)) == ["10 false"])
+        world.give(.closed(callee))
+        #expect(states(world.taken(caller)).isEmpty)
+        world.send(caller, #"{"type":"presence","id":"p","userId":"10"}"#)
+        _ = try world.open("10", "b1")
+        #expect(states(world.taken(caller)) == ["10 false"])
+    }
+
+    @Test("can be asked of 256 users at a time")
+    func limit() throws {
+        let world = World()
+        let asker = try world.open("11", "a1")
+        for index in 0...256 {
+            world.send(asker, #"{"type":"presence","id":"p","userId":"u\#(index)"}"#)
+            world.wait(.milliseconds(100))
+        }
+        #expect(world.taken(asker).code == "rate_limited")
+    }
+
+    private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
+
+    @Test("is not told to a stranger, who hears what holds for somebody offline, until the two are in touch")
+    func strangers() throws {
+        let world = World()
+        let (asker, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        _ = world.taken(asker)
+        world.send(asker, Self.ask("10"))
+        let stranger = world.taken(asker).map(\.description)
+        world.send(asker, Self.ask("nobody"))
+        #expect(world.taken(asker).map { $0.description.replacing("nobody", with: "10") } == stranger)
+        #expect(
+            stranger == [
+                #"{"type":"presence","userId":"10","online":false}"#, #"{"type":"ack","id":"p","online":false}"#,
+            ]
+        )
+        world.give(.closed(other))
+        _ = try world.open("10", "b1")
+        #expect(world.taken(asker).isEmpty)
+        world.send(asker, World.offer("c-1", to: "10"))
+        #expect(states(world.taken(asker)) == ["10 true"])
+        #expect(world.questions.count == 1, "the store is asked once")
+    }
+
+    @Test("is known of those with whom there is a call in the history, after a restart too")
+    func history() throws {
+        let talk = try Talk()
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        let world = talk.world.restarted()
+        let (asker, third) = (try world.open("10", "b1"), try world.open("12", "d1"))
+        _ = try world.open("11", "a1")
+        for session in [asker, third] { world.send(session, Self.ask("11")) }
+        #expect(states(world.taken(asker)) == ["11 true"])
+        #expect(states(world.taken(third)) == ["11 false"])
+    }
+
+    @Test("is told unasked to a client that keeps no place, of its newest contacts")
+    func contacts() throws {
+        let talk = try Talk()
+        let world = talk.world.restarted()
+        let other = try world.join("11", as: 1 << 40)
+        #expect(states(world.taken(other)).isEmpty)
+        let callee = try world.open("10", "b1")
+        #expect(states(world.taken(other)) == ["10 true"])
+        world.give(.closed(callee))
+        #expect(states(world.taken(other)) == ["10 false"])
+        _ = try world.open("10", "b1")
+        let again = try world.join("11", token: 2, as: 2 << 40)
+        #expect(states(world.taken(again)) == ["10 true"])
+        let third = try world.join("12", as: 3 << 40)
+        #expect(states(world.taken(third)).isEmpty)
+        world.send(third, World.text(to: "10"))
+        world.give(.closed(third))
+        #expect(states(world.taken(try world.join("12", as: 4 << 40))) == ["10 true"])
+    }
+
+    @Test("goes with a block, and comes back without it")
+    func block() throws {
+        let world = World()
+        let (asker, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        world.send(other, World.text(to: "11"))
+        world.send(asker, Self.ask("10"))
+        _ = world.taken(asker)
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        #expect(states(world.taken(asker)) == ["10 false"])
+        _ = try world.reply(try who("10"), .unblock(try user("11")))
+        #expect(states(world.taken(asker)) == ["10 true"])
+    }
+
+    @Test("looks as if offline while the store cannot say")
+    func failing() throws {
+        var acquaintances = Acquaintances()
+        let (a, b) = (try user("11"), try user("10"))
+        let wish = Acquaintances.Wish.presence(SessionID(rawValue: 1), b, nil)
+        #expect(acquaintances.are(a, b) == nil)
+        let (first, second) = (acquaintances.wait(wish, of: a), acquaintances.wait(wish, of: a))
+        #expect(first && !second)
+        #expect(acquaintances.learn(nil, of: a).count == 2)
+        #expect(acquaintances.are(a, b) == nil, "it is asked again")
+    }
+
+    @Test("remembers so many texts")
+    func texts() throws {
+        var acquaintances = Acquaintances()
+        let a = try user("11")
+        for number in 0...Acquaintances.mostTexts { acquaintances.texted(a, try user("u\(number)")) }
+        #expect(acquaintances.are(a, try user("u0")) == nil)
+        #expect(acquaintances.are(try user("u1"), a) == true)
+    }
+}

@@ -32,24 +32,25 @@ public struct Faults: OptionSet, Hashable, Sendable {
     public static let settings = Faults(rawValue: 1 << 11)
     /// The server is stopped in good order and started again.
     public static let restarts = Faults(rawValue: 1 << 12)
-
+    /// Strangers call under the callIds of others' calls, ends come again when their name is in use again.
+    public static let strangers = Faults(rawValue: 1 << 13)
     /// Several calls have one callId, and other peers.
-    public static let sharedNames = Faults(rawValue: 1 << 13)
+    public static let sharedNames = Faults(rawValue: 1 << 14)
     /// Phones say very much at once, and connections take it slowly.
-    public static let bursts = Faults(rawValue: 1 << 14)
+    public static let bursts = Faults(rawValue: 1 << 15)
     /// The server's clock is another one after a restart.
-    public static let leaps = Faults(rawValue: 1 << 15)
+    public static let leaps = Faults(rawValue: 1 << 16)
 
     /// All of them, each with its name.
     public static let named: [(fault: Faults, name: String)] = [
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
         (.requests, "requests"), (.pushes, "pushes"), (.crashes, "crashes"), (.store, "store"), (.delays, "delays"),
         (.hostile, "hostile"), (.skew, "skew"), (.settings, "settings"), (.restarts, "restarts"),
-        (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
+        (.strangers, "strangers"), (.sharedNames, "shared-names"), (.bursts, "bursts"), (.leaps, "leaps"),
     ]
 
     /// Every fault.
-    public static let all = Faults(rawValue: (1 << 16) - 1)
+    public static let all = Faults(rawValue: (1 << 17) - 1)
 
     /// The faults' names, comma between them.
     public var names: String { Self.named.filter { contains($0.fault) }.map(\.name).joined(separator: ", ") }

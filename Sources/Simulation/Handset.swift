@@ -41,6 +41,8 @@ final class Handset {
     var returnsAt: Int64 = 0
     /// The turn of the poll that goes on for each call.
     var pollTurns: [CallKey: Int] = [:]
+    /// The entry of each call that it was shown last, and when.
+    var lastShown: [CallName: (seq: UInt64, at: Int64)] = [:]
     /// What its app was handed, by call, since the app started.
     var delivered: [CallName: Deliveries] = [:]
 

@@ -94,6 +94,9 @@ struct Watch {
     var unknownBody: [String: [UInt8]] = [:]
     /// When each user last asked not to be disturbed.
     var silencedAt: [UserID: Moment] = [:]
+    /// Which call each end has ended, by device and name; and those of them that were acknowledged.
+    var ends: [String: CallName] = [:]
+    var settledEnds: Set<String> = []
     /// The winners that each call had, over all the server's lives.
     var winners: [CallNumber: DeviceID] = [:]
 
@@ -144,6 +147,7 @@ struct Watch {
             if let older = newest[key].flatMap({ calls[$0] }), older.record.epoch >= record.epoch {
                 fail("I4", "\(record.id.text) begins in epoch \(record.epoch) after epoch \(older.record.epoch)")
             }
+            checkName(record)
             calls[record.number] = mirror
             newest[key] = record.number
             recent.append(record.number)
@@ -229,6 +233,7 @@ struct Watch {
         if let sender = entry.sender, let id = entry.signalID, entry.kind != "call" {
             let name = "\(sender.id.text) \(id)"
             mirror.held[entry.seq] = name
+            if entry.kind == "end" { checkEnd(name, of: mirror.name) }
             if !mirror.taken.insert(name).inserted {
                 fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
             }

@@ -82,6 +82,8 @@ extension World {
             if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
             // What waits for its user, or for its description, is checked where it waits.
             if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
+            // A long log is replayed as the connection takes it: it is checked once that has come so far, or to a halt.
+            if let last = handset.lastShown[call.name], last.seq < one.seq, now < last.at + 4_000 { continue }
             // The same description, or ring, under another name is the same signal: by its number now, or by the name under
             // which the log holds it, where a crash gave that name another number.
             if let first = call.held[one.seq], log?.names.contains(first) == true { continue }

@@ -102,7 +102,7 @@ extension World {
 
     /// An outsider asks about a call between others, and about one that is not there.
     private func probe(_ name: CallName) {
-        guard let outsider = handsets.last, outsider.user.text == "99",
+        guard let outsider = handsets.last, outsider.user.text == "99", !outsidersNames.contains(name.id),
             let unknown = CallID("nobody\(foreignCount)")
         else { return }
         foreignCount += 1

@@ -156,6 +156,9 @@ extension World {
         log("server → \(handset.device.text): \(Ladder.text(frame.bytes, from: WireLimits.headroom))")
         watch.shown(frame, to: handset)
         if let pause = Reading.pause(in: frame) { handset.returnsAt = now + pause }
+        if let seq = frame.seq, frame.type != "ack", case .call(let name) = frame.place(for: handset.user) {
+            handset.lastShown[name] = (seq, now)
+        }
         if handset.isConnecting {
             // The first word is the welcome.
             handset.isConnecting = false

@@ -60,19 +60,22 @@ extension World {
         let isOnSocket = handset.link != nil && !handset.isConnecting
         // The first try goes by socket when there is one; a repeat may try the other way. No order between the two.
         let bySocket = isOnSocket && (signal.tries <= 1 ? network.percent(92) : network.percent(70))
-        let epoch = signal.epoch > 0 ? ",\"epoch\":\(signal.epoch)" : ""
+        let isTerse = leavesOutPeer(signal, of: handset)
+        if isTerse { watch.meant["\(handset.device.text) \(signal.id)"] = signal.peer }
+        let epoch = signal.epoch > 0 && !isTerse ? ",\"epoch\":\(signal.epoch)" : ""
+        let to = isTerse ? "" : ",\"to\":\"\(signal.peer.text)\""
         let fields = signal.fields.isEmpty ? "" : "," + signal.fields
         if bySocket, let link = handset.link {
             let text =
                 "{\"type\":\"\(signal.kind.rawValue)\",\"id\":\"\(signal.id)\",\"callId\":\"\(signal.callID.text)\"\(epoch)\(fields)"
-                + ",\"to\":\"\(signal.peer.text)\"}"
+                + "\(to)}"
             writes([UInt8](repeating: 0, count: 0) + Array(text.utf8), on: link)
             return
         }
         let inner = signal.fields.isEmpty ? "{}" : "{\(signal.fields)}"
         let body =
-            "{\"action\":\"\(signal.kind.rawValue)\",\"id\":\"\(signal.id)\",\"deviceId\":\"\(handset.device.text)\"\(epoch),"
-            + "\"to\":\"\(signal.peer.text)\",\"data\":\(inner)}"
+            "{\"action\":\"\(signal.kind.rawValue)\",\"id\":\"\(signal.id)\",\"deviceId\":\"\(handset.device.text)\"\(epoch)\(to)"
+            + ",\"data\":\(inner)}"
         requests(.signal(id: signal.id, Array(body.utf8), signal.callID), from: handset)
     }
 
@@ -182,8 +185,10 @@ extension World {
             handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) ?? false
         else { return }
         let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
+        // Who does not say with whom is shown a stranger's call of that name once its own is over.
+        let peer = faults.contains(.strangers) ? name.pair.other(than: handset.user) : nil
         requests(
-            .fetch(name.id, .init(since: cursor, wait: .seconds(8), device: handset.device), number: 0),
+            .fetch(name.id, .init(peer: peer, since: cursor, wait: .seconds(8), device: handset.device), number: 0),
             from: handset
         )
         // In case the request or its response is lost.

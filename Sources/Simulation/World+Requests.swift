@@ -115,7 +115,7 @@ extension World {
         requests[index].isAtServer = false
         mix(reply.body)
         if case .probe(_, let name) = requests[index].what {
-            watch.probed(reply, name)
+            if !outsidersNames.contains(name) { watch.probed(reply, name) }
             return
         }
         if case .fetch(let name, _, _) = requests[index].what {

@@ -10,6 +10,8 @@ enum Step {
     case disturb(handset: Int, for: Int64?)
     case token(handset: Int)
     case launch(handset: Int)
+    case stranger
+    case oldEnd
 }
 
 /// Users: who they are, whom they call, and what they do when it rings.
@@ -62,6 +64,7 @@ extension World {
         var chance = Chance(seed: seed, stream: 11)
         let span = Int64(callCount) * 5_000 + 10_000
         var ids: [CallID] = []
+        var apart = Chance(seed: seed, stream: 12)
         for number in 0..<callCount {
             let phones = handsets.filter { $0.user.text != "99" }
             guard let caller = chance.pick(phones) else { continue }
@@ -100,6 +103,7 @@ extension World {
                     after(at + chance.within(0...25_000), .script(plan(.hostile(chance.below(10)))))
                 }
             }
+            if faults.contains(.strangers) { planStrangers(at: at, &apart) }
             if faults.contains(.settings), chance.percent(8) {
                 let isBlocked = chance.percent(50)
                 after(
@@ -210,6 +214,8 @@ extension World {
         case .token(let index): register(handsets[index], replacing: true)
         case .launch(let index): launch(handsets[index])
         case .burst(let index, let id): burst(handsets[index], id)
+        case .stranger: stranger()
+        case .oldEnd: oldEnd()
         }
     }
 
@@ -269,6 +275,7 @@ extension World {
         case .broken(let invariant, let message): fail(invariant, message)
         case .acknowledged(let name, let seq, let id, let kind):
             statistics.acknowledged += 1
+            if kind == .end { acknowledgedEnd(name, id, by: handset) }
             watch.acknowledged(name, seq: seq, id: id, kind: kind, by: handset, at: now)
         case .refused(let name, let kind, let code): log("\(handset.device.text): \(kind) of \(name) refused, \(code)")
         case .answered(let name):

@@ -18,6 +18,7 @@ final class World {
     var users: Chance
     var chaos: Chance
     var apple: Chance
+    var strangers: Chance
     let serverSeed: UInt64
 
     // The server.
@@ -46,6 +47,10 @@ final class World {
     var isHealed = false
     var hasHungUp = false
     var suspects: [String] = []
+    /// The names under which the outsider has called: it knows of calls of that name.
+    var outsidersNames: Set<CallID> = []
+    /// The last ends that were acknowledged.
+    var oldEnds: [OldEnd] = []
 
     var watch: Watch
     var statistics = Statistics()
@@ -64,6 +69,7 @@ final class World {
         users = Chance(seed: seed, stream: 2)
         chaos = Chance(seed: seed, stream: 3)
         apple = Chance(seed: seed, stream: 4)
+        strangers = Chance(seed: seed, stream: 6)
         serverSeed = Chance(seed: seed, stream: 5).seedOfItsOwn
         watch = Watch()
     }

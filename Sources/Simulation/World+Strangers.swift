@@ -1,0 +1,110 @@
+import CallCore
+import Switchboard
+
+/// Strangers who know the callId of somebody else's call, and ends that come again when their name is in use again.
+extension World {
+    /// What strangers and old ends do besides the calls of the plan; drawn apart, so that worlds without them stay as they are.
+    func planStrangers(at: Int64, _ chance: inout Chance) {
+        if chance.percent(40) { after(at + chance.within(50...15_000), .script(plan(.stranger))) }
+        if chance.percent(40) { after(at + chance.within(500...25_000), .script(plan(.oldEnd))) }
+    }
+
+    /// Somebody who is not in a call offers to one of its two users under its callId.
+    func stranger() {
+        let known = watch.recent.suffix(6).compactMap { watch.calls[$0] }.filter { $0.record.hidden == nil }
+        guard let call = strangers.pick(known),
+            let handset = strangers.pick(handsets.filter { !call.name.pair.holds($0.user) && !$0.isPoller })
+        else { return }
+        let victim = strangers.percent(70) ? call.record.callee : call.record.caller
+        if handset.user.text == "99" || victim.text == "99" { outsidersNames.insert(call.name.id) }
+        log("\(handset.device.text), a stranger, offers to \(victim.text) under the name of \(call.name)")
+        let ring = ",\"ringTimeout\":\(strangers.within(5...10))"
+        foreign(
+            handset,
+            .offer,
+            CallName(id: call.name.id, pair: Pair(handset.user, victim), epoch: 0),
+            fields: fields(of: .offer) + ring
+        )
+    }
+
+    /// An end that was acknowledged comes again, as the one that its ack crossed.
+    func oldEnd() {
+        // Of most interest are those whose name is in use again.
+        let again = oldEnds.filter { old in
+            watch.newest[old.name.key].flatMap { watch.calls[$0] }.map { $0.isLive } ?? false
+        }
+        guard let old = strangers.pick(again.isEmpty ? oldEnds : again) else { return }
+        let handset = handsets[old.handset]
+        let peer = old.name.pair.other(than: handset.user)
+        log("\(handset.device.text) sends its end \(old.id) of \(old.name) again")
+        let to = strangers.percent(50) ? ",\"to\":\"\(peer.text)\"" : ""
+        watch.meant["\(handset.device.text) \(old.id)"] = peer
+        if let link = handset.link, !handset.isConnecting, strangers.percent(50) {
+            let text = "{\"type\":\"end\",\"id\":\"\(old.id)\",\"callId\":\"\(old.name.id.text)\"\(to)}"
+            writes(Array(text.utf8), on: link)
+        } else {
+            let text =
+                "{\"action\":\"end\",\"id\":\"\(old.id)\",\"deviceId\":\"\(handset.device.text)\"\(to),\"data\":{}}"
+            requests(.signal(id: "old", Array(text.utf8), old.name.id), from: handset)
+        }
+    }
+
+    /// An end of a phone that was acknowledged.
+    struct OldEnd {
+        let handset: Int
+        let name: CallName
+        let id: String
+    }
+
+    func acknowledgedEnd(_ name: CallName, _ id: String, by handset: Handset) {
+        guard faults.contains(.strangers) else { return }
+        watch.acknowledgedEnd(id, by: handset)
+        oldEnds.append(OldEnd(handset: handset.index, name: name, id: id))
+        if oldEnds.count > 8 { oldEnds.removeFirst() }
+    }
+
+    /// Whether a phone leaves out whom a signal is for: an older app does, as long as nothing must be said again.
+    ///
+    /// Only a callee: whoever calls somebody else under the name of a call, by whichever hand, must say whom it means.
+    func leavesOutPeer(_ signal: Outgoing, of handset: Handset) -> Bool {
+        guard faults.contains(.strangers), !handset.isRealApp, signal.tries <= 1, signal.kind != .offer,
+            signal.kind != .end, UUIDv5.isUUID(signal.callID.text),
+            let call = handset.core?.calls.last(where: {
+                $0.name.id == signal.callID && $0.name.pair == Pair(handset.user, signal.peer)
+            }),
+            !call.isCaller,
+            !watch.calls.values.contains(where: {
+                $0.record.id == signal.callID && $0.record.caller == handset.user
+            })
+        else { return false }
+        return strangers.percent(50)
+    }
+}
+
+extension Watch {
+    /// A call begins: none may be shown to who is in a call of its name with somebody else.
+    mutating func checkName(_ record: CallRecord) {
+        guard record.hidden == nil, record.endedAt == nil else { return }
+        let own = ["\(record.caller.text)-\(record.callee.text)", "\(record.callee.text)-\(record.caller.text)"]
+        guard !own.contains(record.id.text) else { return }
+        for number in live {
+            guard let other = calls[number], other.record.id == record.id, other.record.number != record.number,
+                other.name.pair.holds(record.callee), !other.name.pair.holds(record.caller),
+                other.record.hidden == nil || other.record.caller == record.callee
+            else { continue }
+            fail("I10", "\(record.caller.text) may ring \(record.callee.text) under the name of \(other.name)")
+        }
+    }
+
+    /// An end was acknowledged: it means the call that it ended, and no other one for ever.
+    mutating func acknowledgedEnd(_ id: String, by handset: Handset) {
+        settledEnds.insert("\(handset.device.text) \(id)")
+    }
+
+    mutating func checkEnd(_ name: String, of call: CallName) {
+        if settledEnds.contains(name), let ended = ends[name], ended != call {
+            fail("I7", "\(name), which had ended \(ended), came again and ended \(call)")
+        }
+        ends[name] = call
+    }
+}

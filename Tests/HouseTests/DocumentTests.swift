@@ -18,6 +18,18 @@ struct DocumentTests {
         expectNone(missing(EndReason.allCases.map(\.rawValue)), "an end reason that no document explains")
     }
 
+    @Test("name every line of the audit log, and every cause of a refused token")
+    func audit() {
+        expectNone(missing(AuditLog.causes), "a cause that no document explains")
+        let events = Repository.sources.filter { $0.target == "ringline" }.flatMap { file in
+            // The event may stand on a line of its own.
+            file.lines.joined(separator: " ")
+                .matches(of: /\b(?:write|line)\( *"([a-z_]+)"/.wordBoundaryKind(.simple)).map { String($0.1) }
+        }
+        expectNone(missing(Set(events).sorted()), "an event that no document explains")
+        #expect(Set(events).count >= 11, "they are found in the sources")
+    }
+
     @Test("have every setting of the server in a table, with its variable and its default")
     func settings() {
         let rows = Self.text.split(separator: "\n").filter { $0.hasPrefix("|") }

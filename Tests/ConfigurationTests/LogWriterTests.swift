@@ -109,4 +109,42 @@ struct LogWriterTests {
         _ = fcntl(pipe.reading, F_SETFL, O_NONBLOCK)
         #expect(pipe.lines { _ in false }.count == 30)
     }
+
+    @Test("after one that a full disk cut off begin on a line of their own")
+    func torn() throws {
+        signal(SIGXFSZ, SIG_IGN)
+        let path = "/tmp/ringline-log-\(UInt64.random(in: 0...UInt64.max))"
+        let file = open(path, O_RDWR | O_CREAT | O_APPEND, 0o600)
+        defer {
+            close(file)
+            unlink(path)
+        }
+        // A limit for files of this process stands in for the disk; nobody else's are near it.
+        let start = 1 << 36
+        ftruncate(file, start)
+        var before = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &before)
+        func limit(_ bytes: rlim_t) {
+            var limit = before
+            limit.rlim_cur = bytes
+            setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit)
+        }
+        defer { limit(before.rlim_cur) }
+        limit(rlim_t(start + 130))
+        let writer = LogWriter(to: file, notice: Self.notice)
+        for number in 0..<2 { writer.write(Self.line(number)) }
+        for _ in 0..<5_000 where writer.dropped == 0 { usleep(1_000) }
+        #expect(writer.dropped > 0)
+        limit(before.rlim_cur)
+        writer.write(Self.line(2))
+        var text = ""
+        for _ in 0..<5_000 where !text.contains("line 2 ") {
+            var bytes = [UInt8](repeating: 0, count: 1_000)
+            let count = pread(file, &bytes, bytes.count, start)
+            text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+            usleep(1_000)
+        }
+        let lines = text.split(separator: "\n")
+        #expect(lines.first?.hasPrefix("line 0 ") == true && lines.contains { $0.hasPrefix("line 2 ") }, "\(lines)")
+    }
 }

@@ -38,13 +38,14 @@ final class LogWriter: Sendable {
         (self.inbox, self.lost, self.descriptor) = (inbox, lost, descriptor)
         // Without a thread logging is as slow as its reader, which is better than no log.
         thread = try? WorkThread(named: "log") {
+            var sink = Sink(descriptor)
             while let taken = inbox.takeAll() {
                 var dropped = taken.refused
-                dropped += Self.write(taken.elements, to: descriptor)
+                dropped += sink.write(taken.elements)
                 Self.pending.wrappingSubtract(taken.elements.reduce(0) { $0 + $1.count }, ordering: .relaxed)
                 guard dropped > 0 else { continue }
                 lost.value.wrappingAdd(dropped - taken.refused, ordering: .relaxed)
-                _ = Self.write([notice(dropped)], to: descriptor)
+                _ = sink.write([notice(dropped)])
             }
         }
     }
@@ -57,7 +58,7 @@ final class LogWriter: Sendable {
     /// Has a whole line written, its end included; returns at once.
     func write(_ line: [UInt8]) {
         guard thread != nil else {
-            _ = Self.write([line], to: descriptor)
+            _ = Self.write(line, to: descriptor)
             return
         }
         // First, or the thread could be done with it before it is counted.
@@ -76,26 +77,42 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Writes lines, several at a time; how many could not be written.
-    private static func write(_ lines: [[UInt8]], to descriptor: Int32) -> UInt64 {
-        var failed: UInt64 = 0
-        var group: [UInt8] = []
-        var count: UInt64 = 0
-        func flush() {
-            if !group.isEmpty, !write(group, to: descriptor) { failed += count }
-            group.removeAll(keepingCapacity: true)
-            count = 0
+    /// Where lines go, and whether the last one was cut off there.
+    private struct Sink {
+        let descriptor: Int32
+        /// Part of a line is there and the rest could not be written: the next line must not be taken for its end.
+        private var isTorn = false
+
+        init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+        /// Writes lines, several at a time; how many could not be written.
+        mutating func write(_ lines: [[UInt8]]) -> UInt64 {
+            var failed: UInt64 = 0
+            var group: [UInt8] = []
+            var count: UInt64 = 0
+            for line in lines {
+                if group.count + line.count > LogWriter.atomicBytes {
+                    if !group.isEmpty, !write(group) { failed += count }
+                    group.removeAll(keepingCapacity: true)
+                    count = 0
+                }
+                group += line
+                count += 1
+            }
+            if !group.isEmpty, !write(group) { failed += count }
+            return failed
         }
-        for line in lines {
-            if group.count + line.count > atomicBytes { flush() }
-            group += line
-            count += 1
+
+        private mutating func write(_ group: [UInt8]) -> Bool {
+            let bytes = isTorn ? [0x0A] + group : group
+            let written = LogWriter.write(bytes, to: descriptor)
+            if written > 0 { isTorn = bytes[written - 1] != 0x0A }
+            return written == bytes.count
         }
-        flush()
-        return failed
     }
 
-    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    /// Writes bytes as far as that goes; how many.
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int {
         bytes.withUnsafeBytes { bytes in
             var written = 0
             while written < bytes.count {
@@ -107,10 +124,10 @@ final class LogWriter: Sendable {
                     var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&room, 1, -1)
                 } else if errno != EINTR {
-                    return false
+                    break
                 }
             }
-            return true
+            return written
         }
     }
 }

@@ -49,7 +49,8 @@ def test_a_client_that_is_killed_is_missed_at_once(world, way):
 def test_a_client_whose_waiting_poll_is_cut_is_missed_at_once(world):
     """One that dies between two polls leaves nothing to be cut: it is missed after Engine.IO's 45 s."""
     curious, sid = App(world, 12), joined(world, 10)
-    curious.ask("message", {"to": 10, "body": "hello"})
+    assert post(world, sid, '42["message",{"to":12,"body":"hello"}]').text == "ok"
+    curious.expect("message")
     curious.ask("is-online", {"userId": 10})
     curious.expect("user-online")
     with socket.create_connection(("127.0.0.1", world.server.port)) as poll:

@@ -97,6 +97,8 @@ struct Connection {
     var isLastRequest = false
     /// Whether nobody has vouched for it yet, so that it may have to make room for another.
     var isNewcomer = false
+    /// When it was first found to have said something while nobody had vouched for it.
+    var spokeAt = UInt64.max
     /// Whether it had to make room, and is not quite gone.
     var isLeaving = false
     /// Whether its peer is a proxy that says in `X-Forwarded-For` for whom it asks.

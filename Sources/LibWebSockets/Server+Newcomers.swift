@@ -1,3 +1,5 @@
+internal import CLibwebsockets
+internal import Glibc
 internal import Threads
 
 /// Connections of whom nobody knows yet who they are: anybody can make many of them.
@@ -37,7 +39,7 @@ extension Server {
         let isProxy = configuration.trustedProxies.contains { $0.contains(peer) }
         table[slot].isProxy = isProxy
         table[slot].isNewcomer = true
-        newcomers.insert(id, of: isProxy ? AddressShare(alone: id) : AddressShare(peer), at: loopMilliseconds)
+        wait(slot, id)
         if newcomers.count > mostNewcomers { dropNewcomer(for: .handshakes) }
         if areNewcomersMany { startDeadlines() }
     }
@@ -49,24 +51,65 @@ extension Server {
         newcomers.remove(table.id(of: slot))
     }
 
-    func dropNewcomer(for reason: DroppedNewcomers.Reason) {
-        if let id = newcomers.first { drop(id, for: reason) }
+    private func wait(_ slot: Int, _ id: ConnectionID) {
+        let share = table[slot].isProxy ? AddressShare(alone: id) : AddressShare(table[slot].peer)
+        newcomers.insert(id, of: share, at: loopMilliseconds)
     }
 
-    func dropLateNewcomers(at now: UInt64) {
-        while areNewcomersMany, let id = newcomers.oldest(since: now - min(now, newcomersLife)) {
-            drop(id, for: .slow)
+    func dropNewcomer(for reason: DroppedNewcomers.Reason) {
+        for _ in 0..<4 {
+            guard let id = newcomers.first else { return }
+            if drop(id, for: reason) { return }
         }
     }
 
-    private func drop(_ id: ConnectionID, for reason: DroppedNewcomers.Reason) {
+    func dropLateNewcomers(at now: UInt64) {
+        // Each costs a walk through the library's lists: the rest goes the next time.
+        for _ in 0..<500 where areNewcomersMany {
+            // Those that were silent when they came may have begun to speak.
+            if newcomers.count > mostNewcomers, let id = newcomers.first {
+                drop(id, for: .handshakes)
+            } else if let id = newcomers.oldest(since: now - min(now, newcomersLife)) {
+                drop(id, for: .slow)
+            }
+        }
+    }
+
+    /// How many bytes have come from a peer (`tcpi_bytes_received`, which the C library's structure does not have yet).
+    private static func bytesReceived(from socket: Int32) -> UInt64 {
+        withUnsafeTemporaryAllocation(byteCount: 136, alignment: 8) { info in
+            var length = socklen_t(info.count)
+            guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, info.baseAddress, &length) == 0,
+                Int(length) == info.count
+            else { return 1 }
+            return info.load(fromByteOffset: 128, as: UInt64.self)
+        }
+    }
+
+    /// Ends one, unless it takes nothing but its socket: one that has said nothing yet has no place for a handshake.
+    ///
+    /// When thousands come at once, after a restart, most of them are connected for a while before they get to say something. They
+    /// are asked about again later, and have the library's deadline.
+    @discardableResult
+    private func drop(_ id: ConnectionID, for reason: DroppedNewcomers.Reason) -> Bool {
         newcomers.remove(id)
-        guard let slot = table.slot(of: id) else { return }
+        guard let slot = table.slot(of: id), let wsi = table[slot].wsi else { return false }
+        if reason != .connections {
+            let hasSpoken = Self.bytesReceived(from: lws_get_socket_fd(wsi)) > 0
+            // What it has just said may be all, and has not been read yet: it has until the next turn.
+            let isHalf = hasSpoken && (reason == .slow || table[slot].spokeAt < loopMilliseconds)
+            if hasSpoken { table[slot].spokeAt = min(table[slot].spokeAt, loopMilliseconds) }
+            guard isHalf else {
+                wait(slot, id)
+                return false
+            }
+        }
         table[slot].isNewcomer = false
         table[slot].isLeaving = true
         leaving += 1
         dropped.count(reason)
         cut(slot)
+        return true
     }
 }
 

@@ -30,7 +30,7 @@ extension Server {
     func startDeadlines() {
         guard uv_is_active(UnsafeRawPointer(handles.deadlineTimer).assumingMemoryBound(to: uv_handle_t.self)) == 0
         else { return }
-        uv_timer_start(handles.deadlineTimer, clwsDeadlineTimer, 250, 250)
+        uv_timer_start(handles.deadlineTimer, clwsDeadlineTimer, 100, 100)
     }
 
     func checkDeadlines() {

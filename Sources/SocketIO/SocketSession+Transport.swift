@@ -36,13 +36,10 @@ extension SocketSession {
 
     /// Sends a Socket.IO packet by whichever transport there is.
     mutating func push(_ packet: SocketPacket) {
-        let text = packet.text(headroom: WireLimits.headroom)
-        guard maySend(text.count - WireLimits.headroom) else { return }
-        if transport == .socket {
-            outputs.append(.send(text))
-        } else {
-            enqueue(Array(text.dropFirst(WireLimits.headroom)))
-        }
+        let headroom = transport == .socket ? WireLimits.headroom : 0
+        let text = packet.text(headroom: headroom)
+        guard maySend(text.count - headroom) else { return }
+        if transport == .socket { outputs.append(.send(text)) } else { enqueue(text) }
     }
 
     /// Whether a client that has not joined may be sent this too: it might read nothing, and there may be many of them.

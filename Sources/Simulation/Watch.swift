@@ -294,7 +294,7 @@ struct Watch {
     mutating func durable(upTo ticket: Ticket) {}
 
     /// The server comes back with what was kept: all that was acknowledged must be in it.
-    mutating func restarted(with stored: StoredState, at now: Int64) {
+    mutating func restarted(with stored: StoredState, at now: Int64, saying moment: Moment) {
         serverSince = now
         lifetimes += 1
         calls = [:]
@@ -306,7 +306,11 @@ struct Watch {
         for device in stored.devices { devices[device.user, default: []].append(device) }
         var kept: Set<CallName> = []
         for call in stored.calls {
-            let mirror = Mirror(record: call.record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
+            // What a clock that was set back calls the future is now.
+            var record = call.record
+            record.answeredAt = record.answeredAt.map { min($0, moment) }
+            record.endedAt = record.endedAt.map { min($0, moment) }
+            let mirror = Mirror(record: record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
             mirror.wasEnded = !mirror.isLive
             mirror.wasAnswered = mirror.record.answeredAt != nil && mirror.isLive
             for entry in call.entries {

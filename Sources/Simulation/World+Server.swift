@@ -33,7 +33,7 @@ extension World {
         if faults.contains(.leaps), chaos.percent(50) { serverAhead = chaos.within(-20_000...20_000) }
         let stored = store.open()
         log("server starts, \(stored.calls.count) calls kept, \(stored.crashes) crashes")
-        watch.restarted(with: stored, at: now)
+        watch.restarted(with: stored, at: now, saying: moment)
         storeIsStalled = false
         timerAt = nil
         flushIsPlanned = false

@@ -118,6 +118,22 @@ extension StoreContract {
             let (_, events) = try bench.timeline(CallChoice(id, of: [Sample.bob], epoch: 1))
             try expect(events, [Sample.event("of 1")], "its events")
         },
+        Case("a call's log is found by its number, until it is forgotten") { bench in
+            try bench.open()
+            bench.commit([
+                .call(Sample.fullCall(3)), .entry(Sample.number(3), Sample.entry(1)),
+                .entry(Sample.number(3), Sample.entry(7)),
+            ])
+            bench.commit([.call(Sample.call(4)), .entry(Sample.number(4), Sample.entry(1))])
+            try expect(
+                try bench.ask(.log(Sample.number(3))),
+                .log(StoredCall(record: Sample.fullCall(3), entries: [Sample.entry(1), Sample.entry(7)])),
+                "the call and its log"
+            )
+            try expect(try bench.ask(.log(Sample.number(5))), .log(nil), "an unknown call")
+            bench.commit([.logForgotten(Sample.number(3))])
+            try expect(try bench.ask(.log(Sample.number(3))), .log(nil), "a forgotten log")
+        },
         Case("a call without events has an empty timeline") { bench in
             try bench.open()
             bench.commit([.call(Sample.call(1))])

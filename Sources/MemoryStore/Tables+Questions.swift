@@ -8,6 +8,7 @@ extension Tables {
         case .history(let user, let limit, let before): .history(history(of: user, limit: limit, before: before))
         case .timeline(let choice): timeline(of: choice)
         case .peers(let user, let limit): .peers(peers(of: user, limit: limit))
+        case .log(let number): .log(stored(number))
         }
     }
 
@@ -31,6 +32,11 @@ extension Tables {
             if !found.contains(peer) { found.append(peer) }
         }
         return found
+    }
+
+    private func stored(_ number: CallNumber) -> StoredCall? {
+        guard let row = rows[number], row.keepsLog, let call = row.call else { return nil }
+        return StoredCall(record: call, entries: row.entries)
     }
 
     private func timeline(of choice: CallChoice) -> Answer {

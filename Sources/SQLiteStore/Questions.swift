@@ -22,6 +22,7 @@ struct Questions {
                 guard let call = try calls(choice, limit: 1).first else { return .timeline(nil, []) }
                 return .timeline(call, try events(of: call.number))
             case .peers(let user, let limit): return .peers(try peers(of: user, limit: limit))
+            case .log(let number): return .log(try stored(number))
             }
         } catch { return .failed(error) }
     }
@@ -69,6 +70,18 @@ struct Questions {
             while try rows.step() { if let call = reader.call(rows) { calls.append(call) } }
             return calls
         }
+    }
+
+    /// A call with its log, while that is kept.
+    private func stored(_ number: CallNumber) throws(StoreFailure) -> StoredCall? {
+        let record = try reading { () throws -> CallRecord? in
+            let rows = try connection.statement(Self.call)
+            defer { rows.reset() }
+            try rows.bind(number.rawValue, at: 1)
+            return try rows.step() ? try RowReader.call(rows) : nil
+        }
+        guard let record else { return nil }
+        return StoredCall(record: record, entries: try log(of: number))
     }
 
     /// What happened in a call.
@@ -166,6 +179,11 @@ struct Questions {
     private static let events = SQL(
         "events",
         "SELECT \(RowReader.eventColumns) FROM event WHERE call = ?1 ORDER BY position"
+    )
+
+    private static let call = SQL(
+        "call with log",
+        "SELECT \(RowReader.callColumns) FROM call WHERE number = ?1 AND log_kept = 1 AND \(isNotForgotten)"
     )
 
     /// Calls whose deletion has begun are not read.

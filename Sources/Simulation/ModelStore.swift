@@ -37,6 +37,13 @@ struct ModelStore {
         return state
     }
 
+    /// A call with its log, as it is with all that waits to be written.
+    func log(of number: CallNumber) -> StoredCall? {
+        var all = self
+        for batch in queue { for change in batch.changes { all.keep(change) } }
+        return all.forgotten.contains(number) ? nil : all.calls[number]
+    }
+
     mutating func commit(_ changes: [Change], as ticket: Ticket) { queue.append((changes, ticket)) }
 
     /// Begins to write all that waits; how many changes that are.

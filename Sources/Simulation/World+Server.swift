@@ -154,6 +154,12 @@ extension World {
                 store.commit(changes, as: ticket)
                 for change in changes { taken(change) }
                 if store.writing == 0 { beginWriting() }
+            case .ask(.log(let number), let id):
+                // Its queue is applied to what is kept.
+                let answer: Answer =
+                    faults.contains(.store) && network.percent(3)
+                    ? .failed(StoreFailure("cannot be read")) : .log(store.log(of: number))
+                after(network.within(1...20), .storeReport(run: run, .answered(id, answer)))
             case .ask(_, let id):
                 after(2, .storeReport(run: run, .answered(id, .failed(StoreFailure("not simulated")))))
             case .push(let order): ordered(order)

@@ -104,6 +104,8 @@ public enum Question: Equatable, Sendable {
     case timeline(CallChoice)
     /// The users with whom a user has had a call, the newest first, among at most `limit` newest calls in each role.
     case peers(UserID, limit: Int)
+    /// A call whose log is still kept, with it.
+    case log(CallNumber)
 }
 
 /// Which call is meant, where a name may be in use with several people and is used again: the newest one that fits.
@@ -137,6 +139,8 @@ public enum Answer: Equatable, Sendable {
     case timeline(CallRecord?, [TimelineRecord])
     /// To ``Question/peers(_:limit:)``.
     case peers([UserID])
+    /// To ``Question/log(_:)``; `nil` when there is no such call, or its log is forgotten.
+    indirect case log(StoredCall?)
     /// The question failed.
     case failed(StoreFailure)
 }

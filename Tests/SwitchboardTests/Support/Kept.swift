@@ -80,6 +80,7 @@ struct Kept {
         case .timeline(let choice):
             let call = all.first(where: choice.fits)
             return .timeline(call, call.flatMap { events[$0.number] } ?? [])
+        case .log(let number): return .log(forgotten.contains(number) ? nil : calls[number])
         }
     }
 }

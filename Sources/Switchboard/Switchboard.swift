@@ -90,7 +90,7 @@ public final class Switchboard {
         self.capabilities = capabilities
         self.relay = relay
         self.random = random
-        directory = Directory(stored)
+        directory = Directory(stored, historyFor: policy.historyFor, at: now)
         lastCallNumber = stored.lastCallNumber
         crashes = stored.crashes
         startedAt = now

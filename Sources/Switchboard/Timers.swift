@@ -91,6 +91,7 @@ extension Switchboard {
                 .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
             )
         }
+        if historyHold.allowsDeletion(at: now) { directory.forgetEpochs(at: now) }
         forgetCrashes(at: now)
         for buckets in [
             \Switchboard.callBuckets, \.requestBuckets, \.noticeBuckets, \.endBuckets, \.keptBuckets,

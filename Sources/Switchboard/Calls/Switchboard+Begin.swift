@@ -14,7 +14,7 @@ extension Switchboard {
         let id = message.callID ?? makeCallID()
         let key = CallKey(id: id, pair: Pair(source.user, callee))
         let older = calls[key]
-        let epoch = directory.nextEpoch(of: key, after: older?.session.epoch)
+        let epoch = directory.nextEpoch(of: key, after: older?.session.epoch, at: now)
         // Whoever has not heard of its end yet is still to be told: then it only loses its name, and goes in its time.
         if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older, at: now) }
         replaceRinging(from: source.user, to: callee, by: id, at: now)

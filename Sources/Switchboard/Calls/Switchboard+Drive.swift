@@ -141,6 +141,7 @@ extension Switchboard {
     private func settle(_ call: Call, at now: Moment) {
         guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
         calls.ended(call)
+        directory.ended(call.key, epoch: call.session.epoch, at: now)
         metrics.callsEnded[ending.reason, default: 0] += 1
         note(call, "ended", reason: ending.reason, at: now)
         out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))

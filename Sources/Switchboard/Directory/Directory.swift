@@ -9,19 +9,19 @@ struct Directory {
     private var undisturbed: [UserID: Moment]
     /// Up to which moment of issue whose tokens are refused: one row a user, for ever, for a token need not end.
     private var revocations: [UserID: Moment]
-    private var epochs: [CallKey: UInt32] = [:]
+    private var epochs: Epochs
 
     private struct Owner: Hashable {
         let user: UserID
         let device: DeviceID
     }
 
-    init(_ stored: StoredState) {
+    init(_ stored: StoredState, historyFor: Moment.Span, at now: Moment) {
         undisturbed = stored.doNotDisturb
         revocations = stored.revocations
+        epochs = Epochs(stored.epochs, keptFor: historyFor, at: now)
         for device in stored.devices { put(device) }
         for block in stored.blocks { blocked[block.by, default: [:]][block.blocked] = block.at }
-        for (key, epoch) in stored.epochs { epochs[key] = epoch }
     }
 
     // MARK: Devices
@@ -110,9 +110,20 @@ struct Directory {
     /// The epoch of the next use of a name, and takes note of it.
     ///
     /// A UUID is not used again once it is forgotten, so only other names are remembered for longer than their calls.
-    mutating func nextEpoch(of key: CallKey, after current: UInt32?) -> UInt32 {
+    mutating func nextEpoch(of key: CallKey, after current: UInt32?, at now: Moment) -> UInt32 {
         let epoch = max(current ?? 0, epochs[key] ?? 0) + 1
-        if !UUIDv5.isUUID(key.id.text) { epochs[key] = epoch }
+        if !UUIDv5.isUUID(key.id.text) { epochs.use(epoch, of: key, at: now) }
         return epoch
     }
+
+    /// A call has ended: its name is remembered as long as the history has it.
+    mutating func ended(_ key: CallKey, epoch: UInt32, at now: Moment) {
+        if !UUIDv5.isUUID(key.id.text) { epochs.use(max(epoch, epochs[key] ?? 0), of: key, at: now) }
+    }
+
+    /// Forgets the epochs of names that the history does not have any more.
+    mutating func forgetEpochs(at now: Moment) { epochs.forgetOld(at: now) }
+
+    /// How many epochs are remembered.
+    var epochCount: Int { epochs.count }
 }

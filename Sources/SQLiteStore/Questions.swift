@@ -78,7 +78,7 @@ struct Questions {
             let rows = try connection.statement(Self.call)
             defer { rows.reset() }
             try rows.bind(number.rawValue, at: 1)
-            return try rows.step() ? try RowReader.call(rows) : nil
+            return try rows.step() ? reader.call(rows) : nil
         }
         guard let record else { return nil }
         return StoredCall(record: record, entries: try log(of: number))

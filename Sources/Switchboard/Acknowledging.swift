@@ -80,6 +80,8 @@ extension Switchboard {
         waiting.removeAll { if case .reply = $0.word { true } else { false } }
     }
 
+    static let storeUnavailableError = WireError(.storeUnavailable, "the database cannot be read just now: try again")
+
     static let storeUnavailable = Reply(
         WireError(.storeUnavailable, "the database cannot be written just now; nothing was lost, try again"),
         retryAfterSeconds: 2

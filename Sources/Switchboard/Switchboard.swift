@@ -43,6 +43,11 @@ public final class Switchboard {
     /// The bodies that were built for fetches at a moment: those who wait for one signal get one array.
     var bodies: (at: Moment, built: [FetchKey: [UInt8]])
     var questions: [QuestionID: Inquiry] = [:]
+    /// What waits for calls that are being taken up from rest, oldest first.
+    var parked: [Parked] = []
+    var beingTakenUp: Set<CallNumber> = []
+    /// The calls at rest that the signal at hand concerns: it is to come again when they are taken up.
+    var awaited: [CallNumber] = []
     var pushes: [PushID: Wake] = [:]
     var breaker = DeletionBreaker()
     /// Calls that a device was in and that ended without its knowing, by user.
@@ -171,8 +176,10 @@ public final class Switchboard {
     /// Counts of live calls by state, for the metrics page.
     public func countCalls() -> [CallState: Int] { calls.countByState() }
 
+    /// The longest that a call may have been given to ring.
+    var longestRing: Moment.Span { max(policy.ringFor, .seconds(Int64(WireLimits.ringSeconds.upperBound))) }
+
     private func restore(_ kept: StoredCall, at now: Moment) {
-        let longestRing = max(policy.ringFor, .seconds(Int64(WireLimits.ringSeconds.upperBound)))
         guard
             let call = Call(kept, grace: policy.grace, longestRing: longestRing, crashes: crashes, at: now)
         else {

@@ -34,7 +34,12 @@ extension Switchboard {
                 session.scheduledAt = nil
                 checkUp(on: session, at: now)
             case .probe(let id): if let session = sessions[id] { checkProbe(of: session, at: now) }
-            case .call(let number): if let call = calls[number] { callDue(call, timerAt: timer.at, at: now) }
+            case .call(let number):
+                if let call = calls[number] {
+                    callDue(call, timerAt: timer.at, at: now)
+                } else {
+                    restIsOver(number, at: now)
+                }
             case .poll(let id): pollTimedOut(id, at: now)
             case .sweep: sweep(at: now)
             }
@@ -59,6 +64,7 @@ extension Switchboard {
                 forget(call, at: now)
                 return
             }
+            if rests(call, endedAt: endedAt, at: now) { return }
         } else {
             retryPushes(of: call, at: now)
             if let deadline = call.session.deadline, now >= deadline { drive(call, .deadlineReached, at: now) }
@@ -103,7 +109,7 @@ extension Switchboard {
         }
         rings.forgetFull(at: now)
         for user in news.keys.sorted() {
-            news[user]?.removeAll { calls[$0] == nil }
+            news[user]?.removeAll { !isKept($0) }
             if news[user]?.isEmpty == true { news[user] = nil }
         }
         schedule(.sweep, at: now + Self.sweepEvery)

@@ -36,6 +36,10 @@ final class Call {
     var earlierAnswer: UInt64?
     /// The ends that were taken under its name.
     var ends = TakenEnds()
+    /// Pushes of it that are under way.
+    var openPushes = 0
+    /// When it was last taken up from rest, or kept from it.
+    var takenUpAt: Moment?
     /// For when the heap holds a timer for it.
     var scheduledAt: Moment?
     /// Whether its record must be kept anew.
@@ -73,7 +77,9 @@ final class Call {
 
     /// When the switchboard must look at it again.
     func deadline(fetchableFor: Moment.Span) -> Moment? {
-        var next = endedAt.map { $0 + fetchableFor } ?? session.deadline
+        var next =
+            endedAt.map { min(max($0, takenUpAt ?? $0) + Switchboard.restsAfter, $0 + fetchableFor) }
+            ?? session.deadline
         for push in pushes.values {
             guard let retry = push.retryAt else { continue }
             next = next.map { min($0, retry) } ?? retry

@@ -24,9 +24,12 @@ struct CallTable {
         let id: CallID
     }
 
+    /// The calls that have ended and are read from the store when they are asked for.
+    var resting = RestingCalls()
+
     /// How many calls are live.
     private(set) var liveCount = 0
-    /// How many calls are kept.
+    /// How many calls are kept in memory.
     var count: Int { byNumber.count }
 
     subscript(number: CallNumber) -> Call? { byNumber[number] }
@@ -128,6 +131,34 @@ struct CallTable {
             named[name]?.removeAll { $0 === call }
             if named[name]?.isEmpty == true { named[name] = nil }
         }
+    }
+
+    /// Keeps of a call only where to find it.
+    mutating func rest(_ call: Call, expiresAt: Moment) {
+        let name = offerName(of: call)
+        let ended = EndedCall(
+            call,
+            expiresAt: expiresAt,
+            isNewest: byKey[call.key] === call,
+            offer: name.flatMap { offers[$0] == call.key ? $0.hashValue : nil }
+        )
+        remove(call)
+        resting.insert(call.number, ended)
+    }
+
+    /// Keeps all of a call again.
+    mutating func takeUp(_ call: Call, isNewest: Bool) {
+        guard isNewest, byKey[call.key] == nil else {
+            byNumber[call.number] = call
+            return
+        }
+        insert(call)
+        began(call)
+    }
+
+    /// The calls at rest that a device may have begun by an offer of this name.
+    func asleep(begunBy user: UserID, _ phone: Phone, offer id: SignalID) -> [CallNumber] {
+        resting.isEmpty ? [] : resting.named(OfferName(user: user, device: phone.id, id: id).hashValue)
     }
 
     private func visible(_ call: Call, to user: UserID) -> Call? { call.session.side(of: user) == nil ? nil : call }

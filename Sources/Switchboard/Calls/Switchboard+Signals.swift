@@ -95,6 +95,7 @@ extension Switchboard {
         if let id = message.callID {
             // Whoever names the peer means the call with that peer, and not another one under the same name.
             call = calls.find(id, for: source.user, with: peer, on: source.phone, said: (message.id, now))
+            if awaits(asleep(id, message, from: source, peer, unless: call)) { return .failure(Self.unknownCall) }
         } else if let peer {
             call = calls.live(of: source.user).last {
                 $0.key.pair.holds(peer) && $0.session.side(of: source.user) != nil
@@ -182,6 +183,9 @@ extension Switchboard {
             message.callID.map { id in
                 named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? call(ofOffer: id, from: source)
             } ?? begun(by: message, from: source, named)
+        if found?.session.isLive != true, awaits(asleep(message, from: source, named, unless: found)) {
+            return .failure(Self.unknownCall)
+        }
         if let call = found, let side = call.session.side(of: source.user) {
             let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone, on: side) } ?? false
             if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
@@ -216,6 +220,32 @@ extension Switchboard {
         }
         if let found, found.session.isLive { drive(found, .replaced, at: now) }
         return .success(begin(offer, message, from: source, to: callee, keys, at: now))
+    }
+
+    /// The calls at rest that an offer may concern.
+    private func asleep(
+        _ message: SignalMessage,
+        from source: Source,
+        _ named: UserID?,
+        unless found: Call?
+    ) -> [CallNumber] {
+        if let id = message.callID { return asleep(id, for: source.user, with: named, unless: found) }
+        guard found == nil, let id = message.id else { return [] }
+        return calls.asleep(begunBy: source.user, source.phone, offer: id)
+    }
+
+    /// Takes note that a signal must wait for calls to be taken up; whether it must.
+    private func awaits(_ numbers: [CallNumber]) -> Bool {
+        guard !numbers.isEmpty else { return false }
+        awaited = numbers
+        return true
+    }
+
+    /// Takes the calls that the signal at hand has to wait for.
+    func takeAwaited() -> [CallNumber]? {
+        guard !awaited.isEmpty else { return nil }
+        defer { awaited = [] }
+        return awaited
     }
 
     /// The call that an offer without a callId has begun, when it comes again under its `id`.

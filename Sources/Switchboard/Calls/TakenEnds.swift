@@ -35,10 +35,12 @@ struct TakenEnds {
         all.first { $0.id == id && $0.user == user && $0.phone.isSame(as: phone) }
     }
 
-    mutating func add(_ end: End) {
-        guard of(end.id, from: end.phone, end.user) == nil else { return }
+    /// Adds an end; whether it was not there.
+    mutating func add(_ end: End) -> Bool {
+        guard of(end.id, from: end.phone, end.user) == nil else { return false }
         all.append(end)
         if all.count > Self.most { all.removeFirst() }
+        return true
     }
 }
 
@@ -69,7 +71,7 @@ extension Switchboard {
         at now: Moment
     ) {
         guard let id = message.id else { return }
-        call.ends.add(
+        let isNew = call.ends.add(
             TakenEnds.End(
                 user: call.user(on: side),
                 phone: phone,
@@ -80,5 +82,7 @@ extension Switchboard {
                 at: now
             )
         )
+        // The end of a device that had lost the call changes nothing else, and must be known when the call is taken up from rest.
+        if isNew { markDirty(call) }
     }
 }

@@ -38,6 +38,14 @@ struct TimelineBound {
         let count: Int
     }
 
+    init() {}
+
+    /// That of an ended call which holds so many events.
+    init(holding count: Int) {
+        phase = .ended
+        self.count = count
+    }
+
     private var phase = CallState.ringing
     private var wave = 0
     /// Whether a device got the offer since the last wave of pushes.

@@ -21,9 +21,15 @@ extension Switchboard {
 
     func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
         let phone = phone(asking: who, named: fetch.device)
-        guard let call = calls.find(callID, for: who.user, with: fetch.peer, on: phone),
-            let side = call.session.side(of: who.user)
-        else {
+        let found = calls.find(callID, for: who.user, with: fetch.peer, on: phone)
+        if found?.session.isLive != true {
+            let asleep = asleep(callID, for: who.user, with: fetch.peer, unless: found)
+            if !asleep.isEmpty {
+                park(.request(id, who, .fetch(callID, fetch)), until: asleep, at: now)
+                return
+            }
+        }
+        guard let call = found, let side = call.session.side(of: who.user) else {
             refuse(id, Self.unknownCall)
             return
         }
@@ -91,7 +97,11 @@ extension Switchboard {
     }
 
     func abandoned(_ id: RequestID, at now: Moment) {
-        guard let poll = polls.removeValue(forKey: id) else { return }
+        guard let poll = polls.removeValue(forKey: id) else {
+            // It must not become a poll when its call has been taken up.
+            parked.removeAll { if case .request(id, _, _) = $0.work { true } else { false } }
+            return
+        }
         leavePoll(poll, id, at: now)
     }
 

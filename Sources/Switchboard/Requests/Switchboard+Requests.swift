@@ -10,6 +10,8 @@ extension Switchboard {
         case call(RequestID, Who)
         case timeline(RequestID, Who)
         case peers(UserID)
+        /// A call at rest is to be taken up.
+        case takeUp(CallNumber)
     }
 
     func requested(_ asked: Request, by who: Who, as id: RequestID, at now: Moment) {
@@ -17,6 +19,13 @@ extension Switchboard {
             out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
             refuse(id, Self.revokedToken)
             return
+        }
+        if let scope = who.scope, calls[CallKey(id: scope.call, pair: Pair(who.user, scope.peer))] == nil {
+            let asleep = asleep(scope.call, for: who.user, with: scope.peer, unless: nil)
+            if !asleep.isEmpty {
+                park(.request(id, who, asked), until: asleep, at: now)
+                return
+            }
         }
         let request: Request
         do throws(WireError) { request = try narrowed(asked, to: who.scope, of: who.user) } catch {
@@ -31,13 +40,17 @@ extension Switchboard {
         switch request {
         case .signal(let message): signal(message, by: who, as: id, at: now)
         case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: who, as: id, at: now)
-        case .end(let callID, let device): end(end(of: callID, by: who), device: device, by: who, as: id, at: now)
+        case .end(let callID, let device):
+            end(end(of: callID, by: who), device: device, asked: request, by: who, as: id, at: now)
         case .history(let limit, let before):
             ask(.history(who.user, limit: limit, before: before), for: .history(id, who), at: now)
         case .record(let peer): record(with: peer, by: who, as: id, at: now)
         case .call(let callID, let peer, let epoch):
             let call = calls.find(callID, for: who.user, with: peer, on: phone(asking: who, named: nil))
-            if let call, epoch ?? call.session.epoch == call.session.epoch {
+            let asleep = asleep(callID, for: who.user, with: peer, unless: call)
+            if !asleep.isEmpty {
+                park(.request(id, who, request), until: asleep, at: now)
+            } else if let call, epoch ?? call.session.epoch == call.session.epoch {
                 say(.reply(id, Reply(body: CallView.details(call.record, for: who))), at: now)
             } else {
                 let choice = CallChoice(callID, of: [who.user] + [peer].compactMap(\.self), epoch: epoch)
@@ -135,17 +148,34 @@ extension Switchboard {
             isService: who.isService
         )
         switch take(message, from: source, at: now) {
-        case .failure(let error): refuse(id, error)
+        case .failure(let error):
+            if let awaited = takeAwaited() {
+                park(.request(id, who, .signal(message)), until: awaited, at: now)
+            } else {
+                refuse(id, error)
+            }
         case .success(let receipt):
             showLife(of: source.phone, of: source.user, in: receipt.call, at: now)
             reply(receipt, to: source, as: id, at: now)
         }
     }
 
-    private func end(_ message: SignalMessage, device: DeviceID?, by who: Who, as id: RequestID, at now: Moment) {
+    private func end(
+        _ message: SignalMessage,
+        device: DeviceID?,
+        asked request: Request,
+        by who: Who,
+        as id: RequestID,
+        at now: Moment
+    ) {
         let source = Source(user: who.user, phone: phone(asking: who, named: device), name: who.name, way: .request)
         switch take(message, from: source, at: now) {
-        case .failure(let error): refuse(id, error)
+        case .failure(let error):
+            if let awaited = takeAwaited() {
+                park(.request(id, who, request), until: awaited, at: now)
+            } else {
+                refuse(id, error)
+            }
         case .success(let receipt): reply(receipt, to: source, as: id, at: now)
         }
     }
@@ -203,13 +233,23 @@ extension Switchboard {
         case (.call(let id, let who), .timeline(let record?, _)) where Self.concerns(record, who):
             out.append(.reply(id, Reply(body: CallView.details(record, for: who))))
         case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
-            out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
+            if calls.resting[record.number] != nil {
+                park(.timeline(id, who, record, events), until: [record.number], at: now)
+            } else {
+                replyTimeline(record, events, by: who, as: id)
+            }
         case (.peers(let user), .peers(let peers)): learned(peers, of: user)
         case (.peers(let user), _): learned(nil, of: user)
+        case (.takeUp(let number), .log(let stored)): tookUp(number, stored, at: now)
+        case (.takeUp(let number), _): couldNotTakeUp(number, at: now)
         case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
         case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _):
             out.append(.reply(id, Self.storeUnavailable))
         }
+    }
+
+    func replyTimeline(_ record: CallRecord, _ events: [TimelineRecord], by who: Who, as id: RequestID) {
+        out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
     }
 
     /// Adds what the log of a call that can still be fetched says; the timeline of an older one holds it already.

@@ -7,6 +7,7 @@ extension Switchboard {
         guard let wake = pushes.removeValue(forKey: id) else { return }
         metrics.pushResults[result.label, default: 0] += 1
         let call = wake.call.flatMap { calls[$0] }
+        call?.openPushes -= 1
         if let call { note(result, of: wake, call, at: now) }
         var verdict = DevicePush.Verdict.ignore
         if let call, !wake.tellsMissed {

@@ -107,6 +107,7 @@ extension Switchboard {
         at now: Moment
     ) {
         pushes[id] = wake
+        call.openPushes += 1
         metrics.pushesSent += 1
         note(
             call,

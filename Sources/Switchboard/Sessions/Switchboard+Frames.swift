@@ -19,24 +19,33 @@ extension Switchboard {
         session.bad = 0
         guard isWithinRate(message, from: session, at: now) else { return }
         switch message.request {
-        case .signal(let signal):
-            let source = Source(
-                user: session.user,
-                phone: session.phone,
-                name: session.who.name,
-                way: .session,
-                isService: session.who.isService
-            )
-            switch take(signal, from: source, at: now) {
-            case .success(let receipt): acknowledge(receipt, id: message.id, to: session, at: now)
-            case .failure(let error): tell(error, id: message.id, callID: signal.callID, to: session)
-            }
+        case .signal(let signal): take(signal, id: message.id, from: session, at: now)
         case .join(let room): enter(room, session, id: message.id, at: now)
         case .leave(let room): leave(room, session, id: message.id, at: now)
         case .auth(let token): out.append(.verify(id, id: message.id, token: token))
         case .sync(let cursors): sync(cursors, session, id: message.id, at: now)
         case .message(let text): relay(text, from: session, id: message.id, at: now)
         case .presence(let user): watch(user, session, id: message.id, at: now)
+        }
+    }
+
+    /// Takes a signal that came on a session.
+    func take(_ signal: SignalMessage, id: SignalID?, from session: Session, at now: Moment) {
+        let source = Source(
+            user: session.user,
+            phone: session.phone,
+            name: session.who.name,
+            way: .session,
+            isService: session.who.isService
+        )
+        switch take(signal, from: source, at: now) {
+        case .success(let receipt): acknowledge(receipt, id: id, to: session, at: now)
+        case .failure(let error):
+            if let awaited = takeAwaited() {
+                park(.signal(signal, id: id, session.id), until: awaited, at: now)
+            } else {
+                tell(error, id: id, callID: signal.callID, to: session)
+            }
         }
     }
 

@@ -35,16 +35,37 @@ extension Switchboard {
             enqueue(call, side, after: place ?? 0, isOpening: true, for: session)
         }
         continueReplays(to: session, at: now)
+        tellNews(to: session, at: now)
+    }
+
+    /// Tells a device of the calls that ended without its knowing.
+    func tellNews(to session: Session, at now: Moment) {
+        var asleep: [CallNumber] = []
         for number in news[session.user] ?? [] {
-            guard let call = calls[number], let side = call.session.side(of: session.user),
-                call.session.owesNews(to: session.phone, side: side)
+            guard let call = calls[number] else {
+                if calls.resting[number] != nil { asleep.append(number) }
+                continue
+            }
+            guard let side = call.session.side(of: session.user),
+                call.session.owesNews(to: session.phone, side: side),
+                !session.news.contains(where: { $0.call == number })
             else { continue }
             tellEnd(of: call, to: session, side, at: now)
             awaitNews(of: call, side, by: session)
         }
+        if !asleep.isEmpty { park(.news(session.id), until: asleep, at: now) }
     }
 
     func sync(_ cursors: [CallID: ClientMessage.Cursor], _ session: Session, id: SignalID?, at now: Moment) {
+        var asleep: Set<CallNumber> = []
+        for callID in cursors.keys {
+            let found = calls.find(callID, for: session.user)
+            asleep.formUnion(self.asleep(callID, for: session.user, with: nil, unless: found))
+        }
+        guard asleep.isEmpty else {
+            park(.sync(cursors, id: id, session.id), until: asleep.sorted(), at: now)
+            return
+        }
         for callID in cursors.keys.sorted() {
             guard let cursor = cursors[callID], let call = calls.find(callID, for: session.user, on: session.phone),
                 let side = call.session.side(of: session.user)

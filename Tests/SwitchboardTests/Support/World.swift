@@ -32,6 +32,10 @@ final class World {
     let policy: Policy
     private(set) var now: Moment
     var holdsCommits = false
+    /// The store cannot be read.
+    var failsQuestions = false
+    /// What the store has to say comes with ``answerQuestions()``.
+    var holdsAnswers = false
 
     private(set) var frames: [SessionID: [Frame]] = [:]
     private(set) var replies: [RequestID: Reply] = [:]
@@ -51,6 +55,7 @@ final class World {
     private(set) var heldTickets: [Ticket] = []
     private(set) var kept = Kept()
 
+    private var answered = 0
     private var lastSession: UInt64 = 0
     private var lastRequest: UInt64 = 0
 
@@ -181,13 +186,23 @@ final class World {
             if !holdsCommits { commit() }
         case .ask(let question, let id):
             questions.append((question, id))
-            give(.stored(.answered(id, kept.answer(question))))
+            if !holdsAnswers { answerQuestions() }
         case .push(let order): pushes.append(order)
         case .cancelPush(let id): cancelled.append(id)
         case .revoked(let user, let moment): revoked[user] = moment
         case .done(let id): done.append(id)
         case .note(let note): notes.append(note)
         case .audit(let event): audited.append(event)
+        }
+    }
+
+    /// The store answers what it was asked.
+    func answerQuestions() {
+        let asked = questions[answered...]
+        answered = questions.count
+        for (question, id) in asked {
+            let answer = failsQuestions ? .failed(StoreFailure("cannot be read")) : kept.answer(question)
+            give(.stored(.answered(id, answer)))
         }
     }
 

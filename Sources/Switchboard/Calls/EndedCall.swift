@@ -1,0 +1,90 @@
+import CallCore
+
+/// What is left in memory of a call at rest: it has ended, nothing is under way in it, and the store has the rest.
+///
+/// Some 40 bytes; see Decision 0012.
+struct EndedCall {
+    /// When it can no longer be fetched.
+    let expiresAt: Moment
+    /// How many events its timeline holds.
+    let events: UInt16
+    /// Under which names it is found: its callId for either user, and the `id` of the offer that began it.
+    fileprivate let names: (caller: Int, callee: Int, offer: Int)?
+
+    /// `isNewest`: Whether it is found by its name; a later call may have taken that.
+    init(_ call: Call, expiresAt: Moment, isNewest: Bool, offer: Int?) {
+        self.expiresAt = expiresAt
+        events = UInt16(clamping: call.timeline.count)
+        let id = call.key.id
+        names =
+            isNewest
+            ? (
+                RestingCalls.name(id, of: call.session.caller), RestingCalls.name(id, of: call.session.callee),
+                offer ?? 0
+            ) : nil
+    }
+
+    /// Whether it is found by its name.
+    var isNewest: Bool { names != nil }
+}
+
+/// The calls at rest.
+///
+/// Names are kept as hashes: a call that is found by one is read from the store and then looked at under its whole name, so
+/// that two names with one hash cost a reading and nothing else.
+struct RestingCalls {
+    private enum Found {
+        case one(CallNumber)
+        indirect case several([CallNumber])
+    }
+
+    private var calls: [CallNumber: EndedCall] = [:]
+    private var found: [Int: Found] = [:]
+
+    static func name(_ id: CallID, of user: UserID) -> Int {
+        var hasher = Hasher()
+        hasher.combine(user)
+        hasher.combine(id)
+        return hasher.finalize()
+    }
+
+    var isEmpty: Bool { calls.isEmpty }
+    var count: Int { calls.count }
+    subscript(number: CallNumber) -> EndedCall? { calls[number] }
+
+    /// The calls that may have a name, oldest first.
+    func named(_ name: Int) -> [CallNumber] {
+        switch found[name] {
+        case nil: []
+        case .one(let number): [number]
+        case .several(let numbers): numbers
+        }
+    }
+
+    mutating func insert(_ number: CallNumber, _ call: EndedCall) {
+        calls[number] = call
+        for name in Self.names(of: call) {
+            let numbers = named(name)
+            if !numbers.contains(number) { list(numbers + [number], under: name) }
+        }
+    }
+
+    mutating func remove(_ number: CallNumber) -> EndedCall? {
+        guard let call = calls.removeValue(forKey: number) else { return nil }
+        for name in Self.names(of: call) { list(named(name).filter { $0 != number }, under: name) }
+        return call
+    }
+
+    private mutating func list(_ numbers: [CallNumber], under name: Int) {
+        switch numbers.count {
+        case 0: found[name] = nil
+        case 1: found[name] = .one(numbers[0])
+        default: found[name] = .several(numbers.sorted())
+        }
+    }
+
+    private static func names(of call: EndedCall) -> [Int] {
+        guard let names = call.names else { return [] }
+        return [names.caller, names.callee] + (names.offer == 0 ? [] : [names.offer])
+    }
+}

@@ -1,0 +1,158 @@
+import CallCore
+import CallWire
+
+/// Calls at rest: an ended call goes out of memory, and is taken up again when somebody asks for it.
+///
+/// What asks is put aside until the store has answered, and then done as if the call had been there all the time: so there is one
+/// way in which an ended call answers (Decision 0012).
+extension Switchboard {
+    /// Something that waits for calls to be taken up.
+    struct Parked {
+        enum Work {
+            case signal(SignalMessage, id: SignalID?, SessionID)
+            case sync([CallID: ClientMessage.Cursor], id: SignalID?, SessionID)
+            case request(RequestID, Who, Request)
+            case timeline(RequestID, Who, CallRecord, [TimelineRecord])
+            /// A device has connected that was not there when the calls ended.
+            case news(SessionID)
+            /// The call can no longer be fetched.
+            case expiry(CallNumber)
+        }
+
+        var awaited: Set<CallNumber>
+        let work: Work
+    }
+
+    /// For how long an ended call stays in memory: apps send twice, and phones that were away come back.
+    static let restsAfter = Moment.Span.seconds(15)
+
+    // MARK: To rest
+
+    /// Lets an ended call rest, if nothing is under way in it; whether it does.
+    func rests(_ call: Call, endedAt: Moment, at now: Moment) -> Bool {
+        guard now >= max(endedAt, call.takenUpAt ?? endedAt) + Self.restsAfter else { return false }
+        guard call.polls.isEmpty, call.openPushes == 0, !isBeingTold(call) else {
+            call.takenUpAt = now
+            return false
+        }
+        let expiresAt = endedAt + policy.fetchableFor
+        calls.rest(call, expiresAt: expiresAt)
+        schedule(.call(call.number), at: expiresAt)
+        return true
+    }
+
+    /// Whether a connection is being sent its log, or has yet to confirm that it was told of its end.
+    private func isBeingTold(_ call: Call) -> Bool {
+        for user in [call.session.caller, call.session.callee] {
+            for session in sessionsByUser[user] ?? []
+            where session.replays(call.number) || session.news.contains(where: { $0.call == call.number }) {
+                return true
+            }
+        }
+        return false
+    }
+
+    // MARK: Up again
+
+    /// The calls at rest that a user may mean by a callId.
+    ///
+    /// `found`: The call that was found in memory. A live one is meant in any case, and with a peer there is one newest call.
+    func asleep(_ id: CallID, for user: UserID, with peer: UserID?, unless found: Call?) -> [CallNumber] {
+        guard !calls.resting.isEmpty, found == nil || (peer == nil && found?.session.isLive == false) else { return [] }
+        return calls.resting.named(RestingCalls.name(id, of: user))
+    }
+
+    /// The calls at rest that a signal which is no offer may mean.
+    ///
+    /// Without a peer it may be late of a call of the same name with somebody else, as long as its device is not in the one that
+    /// goes on; an end in any case, for it may be one that was taken before.
+    func asleep(
+        _ id: CallID,
+        _ message: SignalMessage,
+        from source: Source,
+        _ peer: UserID?,
+        unless found: Call?
+    ) -> [CallNumber] {
+        guard let found, found.session.isLive else { return asleep(id, for: source.user, with: peer, unless: found) }
+        guard peer == nil, !calls.resting.isEmpty else { return [] }
+        if case .end = message.content {} else if Claims.isIn(found, source.user, source.phone) { return [] }
+        return calls.resting.named(RestingCalls.name(id, of: source.user))
+    }
+
+    /// Puts work aside until calls are taken up.
+    func park(_ work: Parked.Work, until numbers: [CallNumber], at now: Moment) {
+        parked.append(Parked(awaited: Set(numbers), work: work))
+        for number in numbers where beingTakenUp.insert(number).inserted {
+            ask(.log(number), for: .takeUp(number), at: now)
+        }
+    }
+
+    /// The store has a call's record and log.
+    func tookUp(_ number: CallNumber, _ stored: StoredCall?, at now: Moment) {
+        beingTakenUp.remove(number)
+        if let ended = calls.resting[number] {
+            _ = calls.resting.remove(number)
+            if let stored, let call = Call(stored, grace: policy.grace, longestRing: longestRing, crashes: 0, at: now) {
+                call.timeline = TimelineBound(holding: Int(ended.events))
+                call.takenUpAt = now
+                calls.takeUp(call, isNewest: ended.isNewest)
+                reschedule(call)
+            } else if stored != nil {
+                metrics.damages[.leftOut, default: 0] += 1
+                out.append(.note(.unreadable(number)))
+            }
+        }
+        for work in unpark(number) { resume(work, at: now) }
+    }
+
+    /// The store could not say what it has of a call: it stays at rest, and whoever asks is to ask again.
+    func couldNotTakeUp(_ number: CallNumber, at now: Moment) {
+        beingTakenUp.remove(number)
+        let failed = parked.filter { $0.awaited.contains(number) }
+        parked.removeAll { $0.awaited.contains(number) }
+        for parked in failed {
+            switch parked.work {
+            case .signal(let message, let id, let session):
+                guard let session = sessions[session] else { continue }
+                tell(Self.storeUnavailableError, id: id, callID: message.callID, to: session)
+            case .sync(_, let id, let session):
+                guard let session = sessions[session] else { continue }
+                tell(Self.storeUnavailableError, id: id, to: session)
+            case .request(let id, _, _), .timeline(let id, _, _, _): out.append(.reply(id, Self.storeUnavailable))
+            case .news: break
+            case .expiry(let number): schedule(.call(number), at: now + Self.sweepEvery)
+            }
+        }
+    }
+
+    /// The work that waited for this call and for nothing else any more, in the order in which it came.
+    private func unpark(_ number: CallNumber) -> [Parked.Work] {
+        for index in parked.indices { parked[index].awaited.remove(number) }
+        let ready = parked.filter(\.awaited.isEmpty)
+        parked.removeAll(where: \.awaited.isEmpty)
+        return ready.map(\.work)
+    }
+
+    private func resume(_ work: Parked.Work, at now: Moment) {
+        switch work {
+        case .signal(let message, let id, let session):
+            if let session = sessions[session] { take(message, id: id, from: session, at: now) }
+        case .sync(let cursors, let id, let session):
+            if let session = sessions[session] { sync(cursors, session, id: id, at: now) }
+        case .request(let id, let who, let request): requested(request, by: who, as: id, at: now)
+        case .timeline(let id, let who, let record, let events):
+            replyTimeline(record, events, by: who, as: id)
+        case .news(let session): if let session = sessions[session] { tellNews(to: session, at: now) }
+        case .expiry(let number): if let call = calls[number] { forget(call, at: now) }
+        }
+    }
+
+    /// A call at rest can no longer be fetched: it is taken up once more, for its log goes into its timeline.
+    func restIsOver(_ number: CallNumber, at now: Moment) {
+        guard let ended = calls.resting[number], now >= ended.expiresAt else { return }
+        park(.expiry(number), until: [number], at: now)
+    }
+
+    /// Whether a call can still be fetched.
+    func isKept(_ number: CallNumber) -> Bool { calls[number] != nil || calls.resting[number] != nil }
+}

@@ -1,0 +1,232 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("An ended call at rest")
+struct RestTests {
+    /// 11 has called 10, they talked, and 11 hung up; it has gone out of memory.
+    private func rested(_ world: World = World(), callID: String = "c-1") throws -> Talk {
+        let talk = try Talk.answered(world, callID: callID)
+        for number in 0..<20 { world.send(talk.caller, World.ice(callID, id: "i\(number)")) }
+        world.send(talk.caller, World.plain("end", callID, id: "e"))
+        world.pong(talk.caller)
+        world.pong(talk.callee)
+        talk.clear()
+        try rest(world)
+        return talk
+    }
+
+    /// Everybody confirms the end with the next ping, and time passes.
+    private func settle(_ world: World) {
+        world.wait(26)
+        for session in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(session) }
+        world.wait(26)
+        for session in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(session) }
+    }
+
+    private func rest(_ world: World, _ count: Int = 1) throws {
+        settle(world)
+        #expect(world.board.calls.count == 0)
+        #expect(world.board.calls.resting.count == count)
+    }
+
+    @Test("is out of memory soon after its end, and in it again when somebody asks, for as long")
+    func inAndOut() throws {
+        let talk = try rested()
+        let world = talk.world
+        let fetched = try world.fetched(try who("10"), "c-1", device: "b1")
+        #expect(fetched["state"] == "ended" && fetched["reason"] == "hangup")
+        #expect(fetched.text.contains(#""id":"i19""#))
+        #expect(world.board.calls.count == 1 && world.board.calls.resting.isEmpty)
+        try rest(world)
+        #expect(try world.fetched(try who("11"), "c-1", device: "a1").text.contains(#""type":"answer""#))
+    }
+
+    @Test("answers as it did before: a fetch, a resend, a late end, a late signal, its details and its timeline")
+    func same() throws {
+        func ask(_ talk: Talk) throws -> [String] {
+            let world = talk.world
+            var said = [
+                try world.fetched(try who("10"), "c-1", device: "b1").text,
+                try world.fetched(try who("11"), "c-1", since: 5, device: "a1").text,
+                try world.reply(try who("11"), .call(try call("c-1"))).text,
+                try world.reply(try who("10"), .timeline(try call("c-1"))).text,
+                try world.post(try who("11"), #"{"callId":"c-1","action":"end"}"#).text,
+                try world.reply(try who("10"), .end(try call("c-1"), device: try device("b1"))).text,
+                "\(try world.fetched(try who("12"), "c-1").status)",
+            ]
+            for (session, frame) in [
+                (talk.caller, World.plain("end", "c-1", id: "e")),
+                (talk.caller, World.plain("end", "c-1", id: "other")),
+                (talk.callee, World.ice("c-1", id: "late")), (talk.caller, World.offer("c-1", to: "10")),
+                (talk.callee, World.answer("c-1")),
+                (talk.callee, #"{"type":"sync","id":"s","calls":{"c-1":0,"x":3}}"#),
+            ] {
+                world.send(session, frame)
+                said += world.taken(session).map(\.description)
+            }
+            return said
+        }
+        let talk = try Talk.answered()
+        for number in 0..<20 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(number)")) }
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        talk.world.pong(talk.caller)
+        talk.world.pong(talk.callee)
+        talk.clear()
+        #expect(try ask(rested()) == ask(talk))
+    }
+
+    @Test("gives its name to a later call, which is the next epoch")
+    func nextEpoch() throws {
+        let talk = try rested(callID: "11-10")
+        let world = talk.world
+        world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        #expect(world.taken(talk.caller).ack?["epoch"] == "2")
+        #expect(world.board.calls.count == 1 && world.board.calls.resting.isEmpty)
+        world.send(talk.caller, World.plain("end", "11-10", id: "e2"))
+        world.pong(talk.caller)
+        world.pong(talk.callee)
+        try rest(world)
+        #expect(try world.fetched(try who("11"), "11-10", device: "a1")["epoch"] == "2")
+    }
+
+    @Test("with a UUID for its name gives the next epoch as long as it can be fetched")
+    func uuid() throws {
+        let id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+        let talk = try rested(callID: id)
+        talk.world.send(talk.caller, World.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        #expect(talk.world.taken(talk.caller).ack?["epoch"] == "2")
+    }
+
+    @Test("knows the offer without a callId that began it")
+    func withoutCallID() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        let offer = #"{"type":"offer","id":"o","to":"10","sdp":"v=0\r\n"}"#
+        world.send(caller, offer)
+        let id = try #require(world.taken(caller).ack?["callId"])
+        world.send(caller, World.plain("end", id, id: "e"))
+        world.pong(caller)
+        _ = world.taken(caller)
+        try rest(world)
+        world.send(caller, offer)
+        #expect(world.taken(caller).of("ack").first?["callId"] == id)
+        #expect(world.board.metrics.callsBegun == 1)
+    }
+
+    @Test("is told to a device that was away when it ended, once, and rests again")
+    func news() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.pong(callee)
+        world.give(.closed(callee))
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.pong(caller)
+        try rest(world)
+        let back = try world.open("10", "b1")
+        #expect(world.taken(back).states == ["ended cancelled"])
+        settle(world)
+        world.give(.closed(back))
+        #expect(world.taken(try world.open("10", "b1")).states.isEmpty)
+        try rest(world)
+    }
+
+    @Test("stays in memory while a push is under way, or a device has not confirmed what it was told")
+    func underWay() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        let push = try #require(world.takenPushes().first)
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        settle(world)
+        #expect(world.board.calls.count == 1)
+        world.answerPush(push, 200)
+        #expect(world.events("push.result").count == 1)
+        try rest(world)
+    }
+
+    @Test("is forgotten in its time: its log goes into its timeline")
+    func forgotten() throws {
+        let talk = try rested()
+        let world = talk.world
+        #expect(world.events("signal.ice").isEmpty)
+        world.wait(600)
+        #expect(world.board.calls.resting.isEmpty && world.board.calls.count == 0)
+        #expect(world.events("signal.ice").count == 20)
+        #expect(world.changes.contains { if case .logForgotten = $0 { true } else { false } })
+        #expect(try world.fetched(try who("10"), "c-1").status == 404)
+        #expect(try world.reply(try who("10"), .timeline(try call("c-1"))).text.contains("signal.ice"))
+    }
+
+    @Test("that the store cannot read just now stays at rest, and whoever asks is to ask again")
+    func unavailable() throws {
+        let talk = try rested()
+        let world = talk.world
+        world.failsQuestions = true
+        #expect(try world.fetched(try who("10"), "c-1").status == 503)
+        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        #expect(world.taken(talk.caller).code == "store_unavailable")
+        world.wait(700)
+        #expect(world.board.calls.resting.count == 1)
+        world.failsQuestions = false
+        world.wait(70)
+        #expect(world.board.calls.resting.isEmpty)
+        #expect(world.events("signal.ice").count == 20)
+    }
+
+    @Test("keeps the order of what a device says about it, and asks the store once")
+    func order() throws {
+        let talk = try rested(callID: "11-10")
+        let world = talk.world
+        world.holdsAnswers = true
+        world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(talk.caller, World.ice("11-10", id: "after"))
+        #expect(world.taken(talk.caller).isEmpty)
+        #expect(world.questions.count == 1)
+        world.answerQuestions()
+        #expect(world.taken(talk.callee).types == ["offer", "ice"])
+        #expect(world.taken(talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
+    }
+
+    @Test("is not taken up for a request that nobody waits for any more")
+    func abandoned() throws {
+        let talk = try rested()
+        let world = talk.world
+        world.holdsAnswers = true
+        let request = try world.fetch(try who("10"), "c-1")
+        world.give(.abandoned(request))
+        world.answerQuestions()
+        #expect(world.replies[request] == nil)
+        #expect(world.board.parked.isEmpty && world.board.beingTakenUp.isEmpty)
+    }
+
+    @Test("is taken up for a push's capability, whose own epoch it is")
+    func capability() throws {
+        let talk = try rested()
+        let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("11"), device: try device("b1"))
+        let reply = try talk.world.reply(Who(user: try user("10"), scope: scope), .fetch(try call("c-1"), .init()))
+        #expect(reply["reason"] == "hangup")
+        var later = scope
+        later.epoch = 2
+        let other = try talk.world.reply(Who(user: try user("10"), scope: later), .fetch(try call("c-1"), .init()))
+        #expect(other.status == 409)
+    }
+
+    @Test("after a restart goes to rest as before it")
+    func restart() throws {
+        let talk = try rested()
+        let world = talk.world.restarted(after: 5)
+        try rest(world)
+        #expect(try world.fetched(try who("10"), "c-1", device: "b1")["reason"] == "hangup")
+    }
+
+    @Test("takes some forty bytes, and three places in a table")
+    func small() {
+        #expect(MemoryLayout<EndedCall>.stride <= 48)
+    }
+}

@@ -71,6 +71,8 @@ struct Watch {
     var recent: [CallNumber] = []
     var devices: [UserID: [DeviceRecord]] = [:]
     var serverSince: Int64 = 0
+    /// And what its own clock said then.
+    private var serverStart = Moment(milliseconds: 0)
     var lifetimes = 0
     private var changed: [CallNumber] = []
 
@@ -166,15 +168,15 @@ struct Watch {
         let old = mirror.record
         if old.endedAt != nil {
             let isSame =
-                record.endedAt == old.endedAt && record.reason == old.reason && record.answeredAt == old.answeredAt
-                && record.activeAt == old.activeAt
+                isSame(record.endedAt, old.endedAt) && record.reason == old.reason
+                && isSame(record.answeredAt, old.answeredAt) && record.activeAt == old.activeAt
             if !isSame { fail("I9", "\(mirror.name) changed after its end") }
         } else if record.endedAt != nil {
             news.ended = record.reason
             ends(record, from: mirror.state)
             live.removeAll { $0 == record.number }
         }
-        if old.answeredAt != nil, record.answeredAt != old.answeredAt {
+        if old.answeredAt != nil, !isSame(record.answeredAt, old.answeredAt) {
             fail("I1", "\(mirror.name) was answered twice")
         }
         if old.legs.first?.phone.id != record.legs.first?.phone.id {
@@ -264,6 +266,12 @@ struct Watch {
         }
     }
 
+    /// Whether a moment of a record is what it was; one of the future, which a clock that was set back has left, is now each
+    /// time that it is read.
+    private func isSame(_ moment: Moment?, _ before: Moment?) -> Bool {
+        moment == before || moment != nil && before == serverStart
+    }
+
     /// The batch is complete: what holds between calls.
     mutating func flushed() {
         guard !changed.isEmpty else { return }
@@ -296,6 +304,7 @@ struct Watch {
     /// The server comes back with what was kept: all that was acknowledged must be in it.
     mutating func restarted(with stored: StoredState, at now: Int64, saying moment: Moment) {
         serverSince = now
+        serverStart = moment
         lifetimes += 1
         calls = [:]
         newest = [:]

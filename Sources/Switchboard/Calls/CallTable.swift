@@ -1,7 +1,7 @@
 import CallCore
 
 /// Every call that can still be fetched, found by name, by user and by number.
-struct CallTable {
+struct CallTable: ~Copyable {
     private var byNumber: [CallNumber: Call] = [:]
     /// The newest epoch under each name.
     private var byKey: [CallKey: Call] = [:]
@@ -40,6 +40,7 @@ struct CallTable {
     /// `peer`: With whom, if they say so.
     /// `phone`: The user's device that means it.
     /// `said`: The signal that means it, when it does not say with whom, and when it came.
+    @inline(__always)
     func find(
         _ id: CallID,
         for user: UserID,
@@ -47,18 +48,29 @@ struct CallTable {
         on phone: Phone? = nil,
         said: (name: SignalID?, at: Moment)? = nil
     ) -> Call? {
-        if let peer { return byKey[CallKey(id: id, pair: Pair(user, peer))].flatMap { visible($0, to: user) } }
+        if let peer { return byKey[CallKey(id: id, pair: Pair(user, peer))].flatMap { Self.visible($0, to: user) } }
         guard let named = named[Name(user: user, id: id)] else { return nil }
         // All but always there is one of the name.
-        guard named.count > 1 else { return named.first.flatMap { visible($0, to: user) } }
-        let known = calls(named: id, of: user)
+        guard named.count > 1 else { return named.first.flatMap { Self.visible($0, to: user) } }
+        return Self.meant(among: named, by: user, phone, said: said)
+    }
+
+    /// Apart, so that the table is not copied for what is all but always the case.
+    @inline(never)
+    private static func meant(
+        among named: [Call],
+        by user: UserID,
+        _ phone: Phone?,
+        said: (name: SignalID?, at: Moment)?
+    ) -> Call? {
+        let known = named.filter { visible($0, to: user) != nil }
         if let phone, let said { return Claims.meant(by: user, phone, signal: said.name, among: known, at: said.at) }
         return Claims.meant(by: user, phone, among: known)
     }
 
     /// The newest call that a user knows under a callId with each of their peers.
     func calls(named id: CallID, of user: UserID) -> [Call] {
-        everything(named: id, of: user).filter { visible($0, to: user) != nil }
+        everything(named: id, of: user).filter { Self.visible($0, to: user) != nil }
     }
 
     /// As ``calls(named:of:)``, with those that are hidden from the user.
@@ -161,5 +173,7 @@ struct CallTable {
         resting.isEmpty ? [] : resting.named(OfferName(user: user, device: phone.id, id: id).hashValue)
     }
 
-    private func visible(_ call: Call, to user: UserID) -> Call? { call.session.side(of: user) == nil ? nil : call }
+    private static func visible(_ call: Call, to user: UserID) -> Call? {
+        call.session.side(of: user) == nil ? nil : call
+    }
 }

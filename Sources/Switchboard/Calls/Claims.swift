@@ -24,7 +24,7 @@ enum Claims {
     /// somebody else.
     ///
     /// A callId that names caller and callee is theirs, whoever used it first.
-    static func isTaken(_ id: CallID, for caller: UserID, of callee: UserID, in calls: CallTable) -> Bool {
+    static func isTaken(_ id: CallID, for caller: UserID, of callee: UserID, in calls: borrowing CallTable) -> Bool {
         guard !names(id, caller, callee) else { return false }
         return calls.calls(named: id, of: callee).contains { $0.session.isLive && !$0.key.pair.holds(caller) }
     }

@@ -95,7 +95,9 @@ extension Switchboard {
         if let id = message.callID {
             // Whoever names the peer means the call with that peer, and not another one under the same name.
             call = calls.find(id, for: source.user, with: peer, on: source.phone, said: (message.id, now))
-            if awaits(asleep(id, message, from: source, peer, unless: call)) { return .failure(Self.unknownCall) }
+            if !calls.resting.isEmpty, awaits(asleep(id, message, from: source, peer, unless: call)) {
+                return .failure(Self.unknownCall)
+            }
         } else if let peer {
             call = calls.live(of: source.user).last {
                 $0.key.pair.holds(peer) && $0.session.side(of: source.user) != nil

@@ -21,7 +21,7 @@ struct RenewedKeyTests {
         }
 
         func write(_ text: String, to name: String) {
-            FileManager.default.createFile(atPath: "\(path)/\(name)", contents: Data(text.utf8))
+            _ = FileManager.default.createFile(atPath: "\(path)/\(name)", contents: Data(text.utf8))
         }
     }
 

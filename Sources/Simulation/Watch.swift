@@ -95,7 +95,7 @@ struct Watch {
     var meant: [String: UserID] = [:]
     var unknownBody: [String: [UInt8]] = [:]
     /// When each user last asked not to be disturbed.
-    var silencedAt: [UserID: Moment] = [:]
+    var silencedAt: [UserID: Int64] = [:]
     /// Which call each end has ended, by device and name; and those of them that were acknowledged.
     var ends: [String: CallName] = [:]
     var settledEnds: Set<String> = []
@@ -131,7 +131,7 @@ struct Watch {
             own.append(device)
             devices[device.user] = own
         case .deviceRemoved(let user, let id): devices[user]?.removeAll { $0.id == id }
-        case .doNotDisturb(let user, let until): if until != nil { silencedAt[user] = Moment(milliseconds: now) }
+        case .doNotDisturb(let user, let until): if until != nil { silencedAt[user] = now }
         case .event, .historyForgotten, .blocked, .unblocked, .revoked, .crashesForgotten: break
         }
         return news

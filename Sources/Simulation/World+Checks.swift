@@ -8,7 +8,7 @@ extension World {
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
         guard switchboard != nil, now >= watch.serverSince + 2_600, let call = watch.calls[number],
             call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
-            !storeIsStalled, watch.silencedAt[call.record.callee].map({ $0 < call.record.startedAt }) ?? true
+            !storeIsStalled, watch.silencedAt[call.record.callee].map({ $0 < now - 32_000 }) ?? true
         else { return }
         for (device, token) in call.targets {
             guard

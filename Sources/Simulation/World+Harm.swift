@@ -14,8 +14,18 @@ extension World {
         case 2: wrongEpoch(call, handset)
         case 3: garbage(handset)
         case 4 where users.percent(1): flood(call)
+        case 5 where users.percent(30): hangUpByRequest(call)
         default: wild(call)
         }
+    }
+
+    /// The app of the device that calls ends the call by a request, as an extension of it may: its core is not told.
+    private func hangUpByRequest(_ call: Watch.Mirror) {
+        guard call.isLive, let caller = handsets.first(where: { $0.device == call.record.legs.first?.phone.id }),
+            caller.isRealApp
+        else { return }
+        foreignCount += 1
+        requests(.end(id: "f\(foreignCount)", call.name.id), from: caller)
     }
 
     /// Any device says anything in any state.

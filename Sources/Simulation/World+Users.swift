@@ -315,7 +315,7 @@ extension World {
 
     private func talk(_ name: CallName, _ handset: Handset) {
         for _ in 0..<users.below(3) { later(0...800, handset, .say(name, .ice, fields: candidate())) }
-        if users.percent(85) { later(100...2_500, handset, .say(name, .connected, fields: "")) }
+        if users.percent(65) { later(100...2_500, handset, .say(name, .connected, fields: "")) }
         if users.percent(25) {
             later(500...20_000, handset, .say(name, .update, fields: "\"hold\":\(users.percent(50))"))
         }

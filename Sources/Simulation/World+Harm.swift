@@ -84,7 +84,7 @@ extension World {
 
     private func wrongEpoch(_ call: Watch.Mirror, _ handset: Handset) {
         guard handset.user == call.record.caller || handset.user == call.record.callee else { return }
-        foreign(handset, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 7, prefix: "w")
+        foreign(handset, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 70_000, prefix: "w")
     }
 
     /// One side talks without end; the log must not grow with it.

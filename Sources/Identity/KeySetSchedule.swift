@@ -77,7 +77,7 @@ public struct KeySetSchedule: Sendable {
                 guard parts.count == 2, !parts[1].isEmpty, parts[1].allSatisfy({ ("0"..."9").contains($0) }) else {
                     return 0
                 }
-                // What is too large to be read is longer than any bound.
+                // A number that does not fit is above the upper bound.
                 guard let seconds = Int64(parts[1]) else { return .max }
                 let (life, isTooLarge) = seconds.multipliedReportingOverflow(by: 1_000)
                 return isTooLarge ? .max : life

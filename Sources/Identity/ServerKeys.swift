@@ -143,7 +143,7 @@ public struct CapabilityRing: Sendable {
     public func verify(_ text: String, nowMs: Int64) -> RingCapability.Fields? {
         if let fields = newest.verify(text, nowMs: nowMs) { return fields }
         for (signer, until) in former {
-            // Whoever has got hold of a former key cannot sign for later.
+            // A stolen former key must not sign a capability that outlives it.
             if let fields = signer.verify(text, nowMs: nowMs), fields.validUntilMs <= until { return fields }
         }
         return nil

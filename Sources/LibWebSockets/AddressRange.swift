@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Whom a connection is counted for while nobody knows who it is: an IPv4 address, or an IPv6 network of 64 bits, which is
-/// what one subscriber has.
+/// The network whose share an unauthenticated connection uses: an IPv4 address, or an IPv6 network of 64 bits, which one
+/// subscriber has.
 public struct AddressShare: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64

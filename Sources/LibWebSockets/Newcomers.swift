@@ -26,7 +26,7 @@ public struct Newcomers<Member: Hashable & Sendable> {
     private var newest: Member?
     private var lastNumber: UInt64 = 0
 
-    /// Nobody.
+    /// An empty table.
     public init() {}
 
     /// How many there are.

@@ -24,7 +24,7 @@ public struct RequestHead: Sendable {
     public var listener: Int
     /// The peer's address in numbers, without the port; an IPv4 peer of a dual-stack listener in IPv4 form.
     public var peerAddress: String
-    /// Whom it counts for before it is known who asks: the peer's address, or what a trusted proxy says of it.
+    /// The address whose share it uses before authentication: the peer's, or the one that a trusted proxy names.
     public var share: AddressShare
     /// The headers kept besides, lower-case names.
     var kept: [(name: String, value: String)]

@@ -96,7 +96,7 @@ extension Server {
         guard let slot = table.slot(of: id), let wsi = table[slot].wsi else { return false }
         if reason != .connections {
             let hasSpoken = Self.bytesReceived(from: lws_get_socket_fd(wsi)) > 0
-            // What it has just said may be all, and has not been read yet: it has until the next turn.
+            // Its request may be whole and not read yet: it has until the next turn.
             let isHalf = hasSpoken && (reason == .slow || table[slot].spokeAt < loopMilliseconds)
             if hasSpoken { table[slot].spokeAt = min(table[slot].spokeAt, loopMilliseconds) }
             guard isHalf else {

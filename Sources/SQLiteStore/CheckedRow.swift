@@ -58,7 +58,7 @@ struct CheckedRow {
     }
 
     private func note(_ column: Int32, _ remedy: DamagedValue.Remedy) {
-        // Of a text that should be an id the beginning is enough.
+        // A key that is no id may be long: its beginning names the row.
         let name = key.map { String(row.text($0).prefix(128)) }.joined(separator: " ")
         damages.note(DamagedValue(table: table, column: row.columnName(column), row: name, remedy: remedy))
     }

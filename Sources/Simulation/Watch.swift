@@ -315,7 +315,7 @@ struct Watch {
         for device in stored.devices { devices[device.user, default: []].append(device) }
         var kept: Set<CallName> = []
         for call in stored.calls {
-            // What a clock that was set back calls the future is now.
+            // The server reads a moment of its future, which a leap has left, as the present.
             var record = call.record
             record.answeredAt = record.answeredAt.map { min($0, moment) }
             record.endedAt = record.endedAt.map { min($0, moment) }

@@ -57,7 +57,7 @@ extension World {
             guard handset.power == .foreground, let index = handset.link, let core = handset.core,
                 links[index].isOpenAtServer, !links[index].isHalfOpen, links[index].run == run,
                 now >= links[index].openedAt + 6_000,
-                // What a burst has filled is emptied in its time.
+                // A connection that a burst has filled needs time to deliver.
                 !faults.contains(.bursts) || now >= links[index].downUntil + 6_000
             else { continue }
             for number in watch.live {

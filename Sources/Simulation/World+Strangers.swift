@@ -29,7 +29,7 @@ extension World {
 
     /// An end that was acknowledged comes again, as the one that its ack crossed.
     func oldEnd() {
-        // Of most interest are those whose name is in use again.
+        // Ends whose callId is in use again come first: only they can do harm.
         let again = oldEnds.filter { old in
             watch.newest[old.name.key].flatMap { watch.calls[$0] }.map { $0.isLive } ?? false
         }

@@ -17,8 +17,7 @@ public enum SocketIOLimits {
     public static let hurriedConnectMilliseconds = 10_000
     /// Sessions of one user whose token is known, and that have not sent CONNECT: as many as may be joined.
     public static let unjoined = 16
-    /// What a client may be sent before it has joined, in bytes: it has been sent some 150 by then, and has no reason to leave
-    /// answers unread.
+    /// Bytes that may be queued for a client that has not joined; an honest one is sent some 150 by then.
     public static let bytesBeforeJoining = 4_096
     /// What may wait for a client that polls, in bytes: as much as for a slow reader on `/ws`.
     public static let queueBytes = 1 << 20

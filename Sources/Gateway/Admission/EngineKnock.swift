@@ -17,7 +17,7 @@ enum EngineKnock: Sendable {
         let credential: SocketSession.Credential
         let who: Who?
         let device: DeviceID?
-        /// Whom it counts for as long as nobody knows who it is.
+        /// The address whose share it uses until its user is known.
         let share: AddressShare
     }
 }

@@ -74,7 +74,7 @@ extension Switchboard {
         unless found: Call?
     ) -> [CallNumber] {
         guard let found, found.session.isLive else { return asleep(id, for: source.user, with: peer, unless: found) }
-        guard peer == nil, !calls.resting.isEmpty else { return [] }
+        guard peer == nil else { return [] }
         if case .end = message.content {} else if Claims.isIn(found, source.user, source.phone) { return [] }
         return calls.resting.named(RestingCalls.name(id, of: source.user))
     }

@@ -243,6 +243,15 @@ struct RingingTests {
         #expect(outputs.reported.isEmpty)
     }
 
+    @Test("out of an earlier run of the app, that a crash took the end of again, is ended once more")
+    func orphanAfterCrash() throws {
+        var bench = Bench()
+        bench.take(.socketOpened)
+        let end = try #require(bench.event(.init(.ringing)).compactMap(\.sent).first)
+        bench.take(.received(.error(end.id, code: "call_ended")))
+        #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
+    }
+
     @Test("out of an earlier run of the app is not taken for one of the same name that is being prepared")
     func orphanOfTheSameName() {
         var bench = Bench()

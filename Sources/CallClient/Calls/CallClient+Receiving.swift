@@ -246,11 +246,15 @@ extension CallClient {
         at now: Moment
     ) {
         let reason = event.reason ?? .hangup
+        // That a call rings, and which device of the peer's has it, is told to the device that makes it.
+        let answeredHere = event.answeredBy.map { $0 == configuration.device } ?? false
+        let isMade = event.state != .ended && !answeredHere
         let index = append(
             // Two peers may use one name: the UUID can be another call's already.
             unused(CallUUID(call: envelope.callID, epoch: envelope.epoch), at: now),
             envelope.callID,
             peer,
+            side: isMade ? .caller : .callee,
             epoch: envelope.epoch,
             .ended(event.state == .ended ? reason : .failed, at: now),
             Caller(handle: peer.text, name: nil, hasVideo: false)

@@ -194,6 +194,24 @@ struct ClaimTests {
         #expect(talk.world.taken(stranger).of("answer").count == 1)
     }
 
+    @Test("nor where its true caller, who is kept from the callee meanwhile, calls again under the name", arguments: [0, 20])
+    func untoldAndHidden(_ seconds: Int64) throws {
+        let talk = try Talk()
+        talk.world.give(.closed(talk.callee))
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        talk.world.wait(11)
+        let stranger = try stranger(talk.world, "c-1")
+        talk.world.send(talk.caller, World.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        #expect(talk.world.events("name_taken").count == 1)
+        // By then the first call rests.
+        talk.world.wait(seconds)
+        _ = talk.world.taken(stranger)
+        let callee = try talk.world.open("10", "b1")
+        talk.world.send(callee, World.ice("c-1", id: "late"))
+        #expect(talk.world.taken(stranger).isEmpty)
+        #expect(talk.world.taken(callee).code == "call_ended")
+    }
+
     @Test("a signal that was taken before means the call that took it")
     func again() throws {
         let talk = try Talk.answered()

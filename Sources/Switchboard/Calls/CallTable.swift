@@ -106,15 +106,26 @@ struct CallTable: ~Copyable {
         byNumber[call.number] = call
         byKey[call.key] = call
         for user in Set([call.session.caller, call.session.callee]) {
-            let name = Name(user: user, id: call.key.id)
-            if let place = named[name]?.firstIndex(where: { $0.key == call.key }) {
-                named[name]?[place] = call
-            } else {
-                named[name, default: []].append(call)
-            }
+            list(call, for: user)
             if call.session.isLive { live[user, default: []].append(call) }
         }
         if call.session.isLive { liveCount += 1 }
+    }
+
+    /// Lets a user find a call by its callId, in the place of the earlier one of the same two.
+    ///
+    /// One that is kept from its callee takes no place of a call that they know: what is late of that one must not go to
+    /// somebody else who uses the name.
+    private mutating func list(_ call: Call, for user: UserID) {
+        let name = Name(user: user, id: call.key.id)
+        let place = named[name]?.firstIndex { $0.key == call.key && ($0.hidden != nil || call.hidden == nil) }
+        if let place { named[name]?[place] = call } else { named[name, default: []].append(call) }
+        if call.hidden == nil { named[name]?.removeAll { $0.key == call.key && $0 !== call } }
+    }
+
+    /// Whether a call is found by its callId.
+    private func isListed(_ call: Call) -> Bool {
+        named[Name(user: call.session.caller, id: call.key.id)]?.contains { $0 === call } ?? false
     }
 
     /// Whether a call still stands among the live ones of its users.
@@ -136,8 +147,7 @@ struct CallTable: ~Copyable {
         byNumber[call.number] = nil
         if let name = offerName(of: call), offers[name] == call.key { offers[name] = nil }
         // A newer epoch may have taken its name.
-        guard byKey[call.key] === call else { return }
-        byKey[call.key] = nil
+        if byKey[call.key] === call { byKey[call.key] = nil }
         for user in Set([call.session.caller, call.session.callee]) {
             let name = Name(user: user, id: call.key.id)
             named[name]?.removeAll { $0 === call }
@@ -151,7 +161,7 @@ struct CallTable: ~Copyable {
         let ended = EndedCall(
             call,
             expiresAt: expiresAt,
-            isNewest: byKey[call.key] === call,
+            isNamed: isListed(call),
             offer: name.flatMap { offers[$0] == call.key ? $0.hashValue : nil }
         )
         remove(call)
@@ -159,9 +169,14 @@ struct CallTable: ~Copyable {
     }
 
     /// Keeps all of a call again.
-    mutating func takeUp(_ call: Call, isNewest: Bool) {
-        guard isNewest, byKey[call.key] == nil else {
-            byNumber[call.number] = call
+    mutating func takeUp(_ call: Call, isNamed: Bool) {
+        byNumber[call.number] = call
+        guard isNamed else { return }
+        if let newest = byKey[call.key], newest.number > call.number {
+            guard newest.hidden != nil, call.hidden == nil else { return }
+            for user in Set([call.session.caller, call.session.callee]) {
+                named[Name(user: user, id: call.key.id), default: []].append(call)
+            }
             return
         }
         insert(call)

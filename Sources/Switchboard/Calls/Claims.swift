@@ -32,9 +32,10 @@ enum Claims {
     /// The call that is meant among those of one callId: the one with the peer whom the callId names; else the first that
     /// goes on, of the device's own or of the user's; else the newest.
     static func meant(by user: UserID, _ phone: Phone?, among calls: [Call]) -> Call? {
-        if let named = calls.first(where: { names($0.key.id, $0.session.caller, $0.session.callee) }) { return named }
+        let own = calls.filter { names($0.key.id, $0.session.caller, $0.session.callee) }
+        if let named = own.max(by: { $0.number < $1.number }) { return named }
         let live = calls.filter { $0.session.isLive }.sorted { $0.number < $1.number }
-        if live.count > 1, let phone, let own = live.first(where: { isIn($0, user, phone) }) { return own }
+        if live.count > 1, let phone, let part = live.first(where: { isIn($0, user, phone) }) { return part }
         return live.first ?? calls.max { $0.number < $1.number }
     }
 

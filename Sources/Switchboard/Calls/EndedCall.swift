@@ -11,13 +11,13 @@ struct EndedCall {
     /// Under which names it is found: its callId for either user, and the `id` of the offer that began it.
     fileprivate let names: (caller: Int, callee: Int, offer: Int)?
 
-    /// `isNewest`: Whether it is found by its name; a later call may have taken that.
-    init(_ call: Call, expiresAt: Moment, isNewest: Bool, offer: Int?) {
+    /// `isNamed`: Whether it is found by its name; a later call may have taken that.
+    init(_ call: Call, expiresAt: Moment, isNamed: Bool, offer: Int?) {
         self.expiresAt = expiresAt
         events = UInt16(clamping: call.timeline.count)
         let id = call.key.id
         names =
-            isNewest
+            isNamed
             ? (
                 RestingCalls.name(id, of: call.session.caller), RestingCalls.name(id, of: call.session.callee),
                 offer ?? 0
@@ -25,7 +25,7 @@ struct EndedCall {
     }
 
     /// Whether it is found by its name.
-    var isNewest: Bool { names != nil }
+    var isNamed: Bool { names != nil }
 }
 
 /// The calls at rest.

@@ -135,6 +135,25 @@ struct RestTests {
         try rest(world)
     }
 
+    @Test("that the store cannot read when the device comes back is told with one of the next pings")
+    func unreadNews() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.pong(callee)
+        world.give(.closed(callee))
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.pong(caller)
+        try rest(world)
+        world.failsQuestions = true
+        let back = try world.open("10", "b1")
+        #expect(world.taken(back).states.isEmpty)
+        world.failsQuestions = false
+        settle(world)
+        #expect(world.taken(back).states == ["ended cancelled"])
+    }
+
     @Test("stays in memory while a push is under way, or a device has not confirmed what it was told")
     func underWay() throws {
         let world = World()

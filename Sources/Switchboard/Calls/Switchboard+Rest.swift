@@ -108,8 +108,14 @@ extension Switchboard {
     /// The store could not say what it has of a call: it stays at rest, and whoever asks is to ask again.
     func couldNotTakeUp(_ number: CallNumber, at now: Moment) {
         beingTakenUp.remove(number)
-        let failed = parked.filter { $0.awaited.contains(number) }
-        parked.removeAll { $0.awaited.contains(number) }
+        // What it knows of the other calls a device is told all the same.
+        for index in parked.indices {
+            if case .news(let id) = parked[index].work, parked[index].awaited.remove(number) != nil {
+                sessions[id]?.hasUnreadNews = true
+            }
+        }
+        let failed = parked.filter { $0.awaited.contains(number) || $0.awaited.isEmpty }
+        parked.removeAll { $0.awaited.contains(number) || $0.awaited.isEmpty }
         for parked in failed {
             switch parked.work {
             case .signal(let message, let id, let session):
@@ -119,7 +125,7 @@ extension Switchboard {
                 guard let session = sessions[session] else { continue }
                 tell(Self.storeUnavailableError, id: id, to: session)
             case .request(let id, _, _), .timeline(let id, _, _, _): out.append(.reply(id, Self.storeUnavailable))
-            case .news: break
+            case .news(let id): if let session = sessions[id] { tellNews(to: session, takesUp: false, at: now) }
             case .expiry(let number): schedule(.call(number), at: now + Self.sweepEvery)
             }
         }
@@ -142,7 +148,9 @@ extension Switchboard {
         case .request(let id, let who, let request): requested(request, by: who, as: id, at: now)
         case .timeline(let id, let who, let record, let events):
             replyTimeline(record, events, by: who, as: id)
-        case .news(let session): if let session = sessions[session] { tellNews(to: session, at: now) }
+        case .news(let session):
+            guard let session = sessions[session] else { return }
+            tellNews(to: session, takesUp: !session.hasUnreadNews, at: now)
         case .expiry(let number): if let call = calls[number] { forget(call, at: now) }
         }
     }

@@ -39,7 +39,9 @@ extension Switchboard {
     }
 
     /// Tells a device of the calls that ended without its knowing.
-    func tellNews(to session: Session, at now: Moment) {
+    ///
+    /// `takesUp`: Whether calls at rest are taken up for it; else the session's next check-up does so.
+    func tellNews(to session: Session, takesUp: Bool = true, at now: Moment) {
         var asleep: [CallNumber] = []
         for number in news[session.user] ?? [] {
             guard let call = calls[number] else {
@@ -53,7 +55,8 @@ extension Switchboard {
             tellEnd(of: call, to: session, side, at: now)
             awaitNews(of: call, side, by: session)
         }
-        if !asleep.isEmpty { park(.news(session.id), until: asleep, at: now) }
+        guard !asleep.isEmpty else { return }
+        if takesUp { park(.news(session.id), until: asleep, at: now) } else { session.hasUnreadNews = true }
     }
 
     func sync(_ cursors: [CallID: ClientMessage.Cursor], _ session: Session, id: SignalID?, at now: Moment) {

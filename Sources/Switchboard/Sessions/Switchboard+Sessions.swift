@@ -190,6 +190,10 @@ extension Switchboard {
         }
         if now >= session.pingedAt + policy.heartbeat {
             ping(session, at: now)
+            if session.hasUnreadNews {
+                session.hasUnreadNews = false
+                tellNews(to: session, at: now)
+            }
         }
         if session.backlog.giveUp(awaitedSince: Moment(milliseconds: now.milliseconds - policy.silence.milliseconds)) {
             shrank(session, at: now)

@@ -239,7 +239,9 @@ struct Watch {
             if !mirror.taken.insert(name).inserted {
                 fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
             }
-            if let peer = meant["\(sender.id.text) \(id)"], !mirror.name.pair.holds(peer) {
+            // Who calls somebody else under a name that is in use has to say whom it means; what was under way did not.
+            let isOwn = mirror.record.legs.first?.phone.id == sender.id
+            if let peer = meant["\(sender.id.text) \(id)"], !mirror.name.pair.holds(peer), !isOwn {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
             }
             if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(entry.kind) that was said in another epoch") }

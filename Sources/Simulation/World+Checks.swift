@@ -84,6 +84,12 @@ extension World {
             if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
             // A long log is replayed as the connection takes it: it is checked once that has come so far, or to a halt.
             if let last = handset.lastShown[call.name], last.seq < one.seq, now < last.at + 4_000 { continue }
+            // The logs of a device's calls are replayed one behind the other.
+            if now < links[handset.link ?? 0].openedAt + 30_000,
+                handset.lastShown.values.contains(where: { now < $0.at + 4_000 })
+            {
+                continue
+            }
             // The same description, or ring, under another name is the same signal: by its number now, or by the name under
             // which the log holds it, where a crash gave that name another number.
             if let first = call.held[one.seq], log?.names.contains(first) == true { continue }

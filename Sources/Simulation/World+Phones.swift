@@ -205,7 +205,10 @@ extension World {
         guard handset.isPoller, let core = handset.core,
             let call = core.calls.last(where: { $0.name.id == id && $0.phase != .ended })
         else { return }
-        let next = Reading.object(body)?.number(of: Key.next).map { UInt64($0) } ?? 0
+        let object = Reading.object(body)
+        // A place in the log of an earlier use of the name says nothing about this one's.
+        let isOfIt = object?.number(of: .epoch).map { UInt32(truncatingIfNeeded: $0) == call.name.epoch } ?? false
+        let next = isOfIt ? object?.number(of: Key.next).map { UInt64($0) } ?? 0 : 0
         planPoll(handset, call.name, since: next, after: fetch.wait.milliseconds > 0 && status == 200 ? 100 : 1_500)
     }
 

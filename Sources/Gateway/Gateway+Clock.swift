@@ -24,5 +24,7 @@ extension Gateway {
     }
 
     /// Whole seconds are enough for a leap.
-    static func seconds(_ milliseconds: Int64) -> String { "\(milliseconds / 1_000) s" }
+    static func seconds(_ milliseconds: Int64) -> String {
+        "\((milliseconds + (milliseconds < 0 ? -500 : 500)) / 1_000) s"
+    }
 }

@@ -154,6 +154,27 @@ struct RestTests {
         #expect(world.taken(back).states == ["ended cancelled"])
     }
 
+    @Test("does not take its name back from a later one of it that rests as well")
+    func overtaken() throws {
+        let talk = try Talk()
+        let world = talk.world
+        world.give(.closed(talk.callee))
+        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        world.pong(talk.caller)
+        // Somebody else uses the name, so that the next ring of the two is kept from the callee.
+        let other = try world.open("66", "x1")
+        world.send(other, World.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        world.send(talk.caller, World.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        #expect(world.taken(talk.caller).ack?["epoch"] == "2")
+        for session in [other, talk.caller] { world.send(session, World.plain("end", "c-1", id: "e2")) }
+        try rest(world, 3)
+        // The first one is taken up for the news of its end alone.
+        let back = try world.open("10", "b1")
+        #expect(world.taken(back).states.contains("ended cancelled"))
+        world.send(talk.caller, World.offer("c-1", to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
+        #expect(world.taken(talk.caller).of("ack").last?["epoch"] == "3")
+    }
+
     @Test("stays in memory while a push is under way, or a device has not confirmed what it was told")
     func underWay() throws {
         let world = World()

@@ -161,6 +161,7 @@ struct CallTable: ~Copyable {
         let ended = EndedCall(
             call,
             expiresAt: expiresAt,
+            isNewest: byKey[call.key] === call,
             isNamed: isListed(call),
             offer: name.flatMap { offers[$0] == call.key ? $0.hashValue : nil }
         )
@@ -169,18 +170,20 @@ struct CallTable: ~Copyable {
     }
 
     /// Keeps all of a call again.
-    mutating func takeUp(_ call: Call, isNamed: Bool) {
+    ///
+    /// `isNewest`: Whether it was the newest one of its name when it was put to rest.
+    /// `isNamed`: Whether it was found by its name.
+    mutating func takeUp(_ call: Call, isNewest: Bool, isNamed: Bool) {
         byNumber[call.number] = call
-        guard isNamed else { return }
-        if let newest = byKey[call.key], newest.number > call.number {
-            guard newest.hidden != nil, call.hidden == nil else { return }
+        let newest = byKey[call.key]
+        if isNewest, newest == nil {
+            insert(call)
+            began(call)
+        } else if isNamed, call.hidden == nil, newest.map({ $0.hidden != nil }) ?? true {
             for user in Set([call.session.caller, call.session.callee]) {
                 named[Name(user: user, id: call.key.id), default: []].append(call)
             }
-            return
         }
-        insert(call)
-        began(call)
     }
 
     /// The calls at rest that a device may have begun by an offer of this name.

@@ -8,12 +8,15 @@ struct EndedCall {
     let expiresAt: Moment
     /// How many events its timeline holds.
     let events: UInt16
+    /// Whether it is the newest call of its name between its two users.
+    let isNewest: Bool
     /// Under which names it is found: its callId for either user, and the `id` of the offer that began it.
     fileprivate let names: (caller: Int, callee: Int, offer: Int)?
 
     /// `isNamed`: Whether it is found by its name; a later call may have taken that.
-    init(_ call: Call, expiresAt: Moment, isNamed: Bool, offer: Int?) {
+    init(_ call: Call, expiresAt: Moment, isNewest: Bool, isNamed: Bool, offer: Int?) {
         self.expiresAt = expiresAt
+        self.isNewest = isNewest
         events = UInt16(clamping: call.timeline.count)
         let id = call.key.id
         names =

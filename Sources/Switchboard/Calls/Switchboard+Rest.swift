@@ -95,7 +95,7 @@ extension Switchboard {
             if let stored, let call = Call(stored, grace: policy.grace, longestRing: longestRing, crashes: 0, at: now) {
                 call.timeline = TimelineBound(holding: Int(ended.events))
                 call.takenUpAt = now
-                calls.takeUp(call, isNamed: ended.isNamed)
+                calls.takeUp(call, isNewest: ended.isNewest, isNamed: ended.isNamed)
                 reschedule(call)
             } else if stored != nil {
                 metrics.damages[.leftOut, default: 0] += 1

@@ -33,7 +33,7 @@ extension ModelClient {
                 // One that was refused never gets an epoch: this is another use of its name.
                 let isRefused = table[known].view.phase == .ended && table[known].outbox.isEmpty
                 guard isRefused else {
-                    guard table[known].held.count < 64 else { return }
+                    guard table[known].held.count < 2 * Limits.logSignals else { return }
                     table[known].held.append(frame)
                     return
                 }

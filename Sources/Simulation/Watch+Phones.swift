@@ -166,7 +166,7 @@ extension Watch {
     mutating func rang(_ name: CallName, on handset: Handset, at now: Int64) {
         guard let number = newest[name.key], let call = calls[number], call.name == name else { return }
         if call.record.hidden != nil { fail("I10", "\(handset.device.text) rings for \(name), which is kept from it") }
-        if handset.user != call.record.callee { fail("I10", "\(handset.device.text) rings for \(name)") }
+        if handset.user != call.record.callee, handset.user != lostCallees[name] { fail("I10", "\(handset.device.text) rings for \(name)") }
     }
 
     /// An app was handed a signal: once, in order, a candidate after its description.

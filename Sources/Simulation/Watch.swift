@@ -78,6 +78,8 @@ struct Watch {
 
     var acknowledgements: [CallName: [Acknowledged]] = [:]
     var forgotten: Set<CallName> = []
+    /// Whom calls rang that a crash took: a push for one may still come when its name is in use the other way round.
+    var lostCallees: [CallName: UserID] = [:]
     /// What each number was shown as, over crashes.
     var shownAs: [CallName: [UInt64: UInt64]] = [:]
 
@@ -308,6 +310,7 @@ struct Watch {
         serverSince = now
         serverStart = moment
         lifetimes += 1
+        let before = calls
         calls = [:]
         newest = [:]
         live = []
@@ -350,6 +353,7 @@ struct Watch {
             }
         }
         if recent.count > 16 { recent.removeFirst(recent.count - 16) }
+        for call in before.values where !kept.contains(call.name) { lostCallees[call.name] = call.record.callee }
         for name in acknowledgements.keys.sorted() where !kept.contains(name) && !forgotten.contains(name) {
             fail("I4", "\(name) was acknowledged and is lost")
         }

@@ -8,7 +8,7 @@ extension World {
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
         guard switchboard != nil, now >= watch.serverSince + 2_600, let call = watch.calls[number],
             call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
-            !storeIsStalled, watch.silencedAt[call.record.callee].map({ $0 < now - 32_000 }) ?? true
+            !storeIsStalled, watch.silencedAt[call.record.callee].map({ $0 < now - 32_000 - longestLeap }) ?? true
         else { return }
         for (device, token) in call.targets {
             guard
@@ -31,10 +31,11 @@ extension World {
         guard let number = watch.newest[name.key], let call = watch.calls[number], call.name == name else {
             return 127_000
         }
-        // A clock that was set back makes a ring so much longer.
-        let leap: Int64 = faults.contains(.leaps) ? 40_000 : 0
-        return (call.record.ringUntil - call.record.startedAt).milliseconds + 6_500 + leap
+        return (call.record.ringUntil - call.record.startedAt).milliseconds + 6_500 + longestLeap
     }
+
+    /// By how much a clock that was set back may make a ring, or a time without disturbance, longer.
+    private var longestLeap: Int64 { faults.contains(.leaps) ? 40_000 : 0 }
 
     /// A ring ends by itself, whatever is heard (I2).
     func checkRing(_ handset: Handset, _ instance: Int, _ name: CallName) {
@@ -85,11 +86,7 @@ extension World {
             // A long log is replayed as the connection takes it: it is checked once that has come so far, or to a halt.
             if let last = handset.lastShown[call.name], last.seq < one.seq, now < last.at + 4_000 { continue }
             // The logs of a device's calls are replayed one behind the other.
-            if now < links[handset.link ?? 0].openedAt + 30_000,
-                handset.lastShown.values.contains(where: { now < $0.at + 4_000 })
-            {
-                continue
-            }
+            if isReplayed(to: handset) { continue }
             // The same description, or ring, under another name is the same signal: by its number now, or by the name under
             // which the log holds it, where a crash gave that name another number.
             if let first = call.held[one.seq], log?.names.contains(first) == true { continue }
@@ -99,6 +96,16 @@ extension World {
                 "\(one.kind.rawValue) \(one.id) from \(one.device.text) in \(call.name) was acknowledged as \(one.seq) "
                     + "and not handed to \(handset.device.text)"
             )
+        }
+    }
+
+    /// Whether a device is being shown what it missed of any of its calls.
+    private func isReplayed(to handset: Handset) -> Bool {
+        handset.lastShown.contains { name, last in
+            guard now < last.at + 4_000, let number = watch.newest[name.key], let call = watch.calls[number] else {
+                return false
+            }
+            return call.name == name && last.seq < call.lastSeq
         }
     }
 

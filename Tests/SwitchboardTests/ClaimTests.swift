@@ -287,6 +287,32 @@ struct CapabilityTests {
     }
 }
 
+@Suite("An offer that comes again")
+struct ResentOfferTests {
+    @Test("after its callee used its callId for a call back gets its ack, and rings nobody", arguments: [0, 3])
+    func usedByCallee(_ rounds: Int) throws {
+        let offer = World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
+        let world = World()
+        let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        world.send(caller, offer)
+        let first = try #require(world.taken(caller).ack)
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.pong(callee)
+        world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.pong(caller)
+        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        for _ in 0..<rounds {
+            world.wait(26)
+            world.pong(caller)
+            world.pong(callee)
+        }
+        _ = (world.taken(caller), world.taken(callee))
+        world.send(caller, offer)
+        #expect(world.taken(caller).map(\.description) == [first.description])
+        #expect(world.taken(callee).isEmpty)
+    }
+}
+
 @Suite("An end that comes again")
 struct ResentEndTests {
     private let end = World.plain("end", "11-10", id: "e")

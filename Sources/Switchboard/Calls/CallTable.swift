@@ -10,8 +10,8 @@ struct CallTable: ~Copyable {
     /// A user's live calls, oldest first.
     private var live: [UserID: [Call]] = [:]
 
-    /// Which call an offer without a callId began, by the name that its device gave it.
-    private var offers: [OfferName: CallKey] = [:]
+    /// Which call an offer began, by the name that its device gave it.
+    private var offers: [OfferName: CallNumber] = [:]
 
     private struct OfferName: Hashable {
         let user: UserID
@@ -78,7 +78,7 @@ struct CallTable: ~Copyable {
 
     /// The call that a device began by an offer of this name: the offer comes again, and may not know the callId.
     func begun(by user: UserID, _ phone: Phone, offer id: SignalID) -> Call? {
-        offers[OfferName(user: user, device: phone.id, id: id)].flatMap { byKey[$0] }
+        offers[OfferName(user: user, device: phone.id, id: id)].flatMap { byNumber[$0] }
     }
 
     /// A user's live calls, oldest first; those hidden from them included.
@@ -99,7 +99,8 @@ struct CallTable: ~Copyable {
 
     /// Takes note of the offer that began a call, once its log has it.
     mutating func began(_ call: Call) {
-        if let name = offerName(of: call) { offers[name] = call.key }
+        guard let name = offerName(of: call), offers[name].map({ $0 < call.number }) ?? true else { return }
+        offers[name] = call.number
     }
 
     mutating func insert(_ call: Call) {
@@ -145,7 +146,7 @@ struct CallTable: ~Copyable {
     mutating func remove(_ call: Call) {
         ended(call)
         byNumber[call.number] = nil
-        if let name = offerName(of: call), offers[name] == call.key { offers[name] = nil }
+        if let name = offerName(of: call), offers[name] == call.number { offers[name] = nil }
         // A newer epoch may have taken its name.
         if byKey[call.key] === call { byKey[call.key] = nil }
         for user in Set([call.session.caller, call.session.callee]) {
@@ -163,7 +164,7 @@ struct CallTable: ~Copyable {
             expiresAt: expiresAt,
             isNewest: byKey[call.key] === call,
             isNamed: isListed(call),
-            offer: name.flatMap { offers[$0] == call.key ? $0.hashValue : nil }
+            offer: name.flatMap { offers[$0] == call.number ? $0.hashValue : nil }
         )
         remove(call)
         resting.insert(call.number, ended)
@@ -175,10 +176,10 @@ struct CallTable: ~Copyable {
     /// `isNamed`: Whether it was found by its name.
     mutating func takeUp(_ call: Call, isNewest: Bool, isNamed: Bool) {
         byNumber[call.number] = call
+        began(call)
         let newest = byKey[call.key]
         if isNewest, newest == nil {
             insert(call)
-            began(call)
         } else if isNamed, call.hidden == nil, newest.map({ $0.hidden != nil }) ?? true {
             for user in Set([call.session.caller, call.session.callee]) {
                 named[Name(user: user, id: call.key.id), default: []].append(call)

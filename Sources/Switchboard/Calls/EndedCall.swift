@@ -10,25 +10,21 @@ struct EndedCall {
     let events: UInt16
     /// Whether it is the newest call of its name between its two users.
     let isNewest: Bool
-    /// Under which names it is found: its callId for either user, and the `id` of the offer that began it.
-    fileprivate let names: (caller: Int, callee: Int, offer: Int)?
+    /// Whether it is found by its callId; a later call may have taken that.
+    let isNamed: Bool
+    /// Under which names it is found: its callId for either user, and the `id` of the offer that began it, 0 = none.
+    fileprivate let names: (caller: Int, callee: Int, offer: Int)
 
-    /// `isNamed`: Whether it is found by its name; a later call may have taken that.
     init(_ call: Call, expiresAt: Moment, isNewest: Bool, isNamed: Bool, offer: Int?) {
         self.expiresAt = expiresAt
         self.isNewest = isNewest
+        self.isNamed = isNamed
         events = UInt16(clamping: call.timeline.count)
         let id = call.key.id
-        names =
-            isNamed
-            ? (
-                RestingCalls.name(id, of: call.session.caller), RestingCalls.name(id, of: call.session.callee),
-                offer ?? 0
-            ) : nil
+        names = (
+            RestingCalls.name(id, of: call.session.caller), RestingCalls.name(id, of: call.session.callee), offer ?? 0
+        )
     }
-
-    /// Whether it is found by its name.
-    var isNamed: Bool { names != nil }
 }
 
 /// The calls at rest.
@@ -87,7 +83,6 @@ struct RestingCalls {
     }
 
     private static func names(of call: EndedCall) -> [Int] {
-        guard let names = call.names else { return [] }
-        return [names.caller, names.callee] + (names.offer == 0 ? [] : [names.offer])
+        (call.isNamed ? [call.names.caller, call.names.callee] : []) + (call.names.offer == 0 ? [] : [call.names.offer])
     }
 }

@@ -188,6 +188,12 @@ extension Switchboard {
         if found?.session.isLive != true, awaits(asleep(message, from: source, named, unless: found)) {
             return .failure(Self.unknownCall)
         }
+        if let earlier = begun(by: message, from: source, named), earlier !== found,
+            let side = earlier.session.side(of: source.user)
+        {
+            // It comes again, and its name is in use again: it begins nothing anew.
+            return deliverSignal(message, to: earlier, side, from: source, at: now)
+        }
         if let call = found, let side = call.session.side(of: source.user) {
             let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone, on: side) } ?? false
             if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
@@ -231,9 +237,10 @@ extension Switchboard {
         _ named: UserID?,
         unless found: Call?
     ) -> [CallNumber] {
-        if let id = message.callID { return asleep(id, for: source.user, with: named, unless: found) }
-        guard found == nil, let id = message.id else { return [] }
-        return calls.asleep(begunBy: source.user, source.phone, offer: id)
+        let numbers = message.callID.map { asleep($0, for: source.user, with: named, unless: found) } ?? []
+        guard found == nil || message.callID != nil, let id = message.id else { return numbers }
+        let begun = calls.asleep(begunBy: source.user, source.phone, offer: id)
+        return numbers + begun.filter { !numbers.contains($0) }
     }
 
     /// Takes note that a signal must wait for calls to be taken up; whether it must.
@@ -250,10 +257,11 @@ extension Switchboard {
         return awaited
     }
 
-    /// The call that an offer without a callId has begun, when it comes again under its `id`.
+    /// The call that an offer has begun, when it comes again under its `id`, with its callId or without one.
     private func begun(by message: SignalMessage, from source: Source, _ named: UserID?) -> Call? {
         guard let id = message.id, let call = calls.begun(by: source.user, source.phone, offer: id) else { return nil }
-        return named.map { call.key.pair.holds($0) } ?? true ? call : nil
+        let isOfIt = message.callID.map { $0 == call.key.id } ?? true
+        return isOfIt && (named.map { call.key.pair.holds($0) } ?? true) ? call : nil
     }
 
     private func mayBegin(_ user: UserID, at now: Moment) -> Bool {

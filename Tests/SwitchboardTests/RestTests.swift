@@ -154,6 +154,36 @@ struct RestTests {
         #expect(world.taken(back).states == ["ended cancelled"])
     }
 
+    @Test("is what an end means that comes again, though somebody else has its name by now", arguments: [false, true])
+    func resentEnd(_ isRequest: Bool) throws {
+        let talk = try Talk.answered()
+        let world = talk.world
+        let end = World.plain("end", "c-1", id: "e")
+        world.pong(talk.caller)
+        talk.clear()
+        world.send(talk.callee, end)
+        let first = try #require(world.taken(talk.callee).ack)
+        try rest(world)
+        let other = try world.open("66", "x1")
+        world.send(other, World.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        world.pong(talk.callee)
+        talk.clear()
+        _ = world.taken(other)
+        if isRequest {
+            let body = #"{"callId":"c-1","action":"end","id":"e","deviceId":"b1","data":{}}"#
+            let reply = try world.post(try who("10"), body)
+            #expect(reply["seq"] == first["seq"] && reply["state"] == "ended")
+        } else {
+            world.send(talk.callee, end)
+            #expect(world.taken(talk.callee).map(\.description) == [first.description])
+        }
+        #expect(world.board.calls.live(of: try user("66")).count == 1)
+        #expect(world.taken(other).isEmpty)
+        // What is new is of the call that rings.
+        world.send(talk.callee, World.plain("ringing", "c-1", id: "r"))
+        #expect(world.taken(other).of("ringing").count == 1)
+    }
+
     @Test("does not take its name back from a later one of it that rests as well")
     func overtaken() throws {
         let talk = try Talk()

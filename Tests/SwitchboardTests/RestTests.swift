@@ -186,22 +186,24 @@ struct RestTests {
 
     @Test("does not take its name back from a later one of it that rests as well")
     func overtaken() throws {
-        let talk = try Talk()
+        // The epochs of other names are remembered apart.
+        let id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+        let talk = try Talk(callID: id)
         let world = talk.world
         world.give(.closed(talk.callee))
-        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        world.send(talk.caller, World.plain("end", id, id: "e"))
         world.pong(talk.caller)
         // Somebody else uses the name, so that the next ring of the two is kept from the callee.
         let other = try world.open("66", "x1")
-        world.send(other, World.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
-        world.send(talk.caller, World.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(other, World.offer(id, to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        world.send(talk.caller, World.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         #expect(world.taken(talk.caller).ack?["epoch"] == "2")
-        for session in [other, talk.caller] { world.send(session, World.plain("end", "c-1", id: "e2")) }
+        for session in [other, talk.caller] { world.send(session, World.plain("end", id, id: "e2")) }
         try rest(world, 3)
         // The first one is taken up for the news of its end alone.
         let back = try world.open("10", "b1")
         #expect(world.taken(back).states.contains("ended cancelled"))
-        world.send(talk.caller, World.offer("c-1", to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
+        world.send(talk.caller, World.offer(id, to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
         #expect(world.taken(talk.caller).of("ack").last?["epoch"] == "3")
     }
 

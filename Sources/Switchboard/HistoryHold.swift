@@ -8,7 +8,7 @@ struct HistoryHold {
     static let afterStart = Moment.Span.seconds(600)
     /// A start whose clock is far from all that is kept deletes nothing for so long.
     static let afterOddStart = Moment.Span.seconds(3_600)
-    /// A clock is far from what is kept when the newest of it is so old, or so far ahead.
+    /// A clock counts as far from what is kept when the newest record is so old, or so far ahead.
     static let oddDistance = Moment.Span.seconds(86_400)
     /// Nothing is deleted for so long once the wall clock has agreed with the server's again.
     static let afterDoubt = Moment.Span.seconds(600)
@@ -16,7 +16,7 @@ struct HistoryHold {
     private var until: Moment
     private var isDoubted = false
 
-    /// How old the newest of what is kept is, where that makes the clock doubtful.
+    /// The age of the newest record, where that makes the clock doubtful; negative when the record is ahead.
     let oddAge: Moment.Span?
 
     /// At a start; `newest` is the latest moment in what is kept.

@@ -35,11 +35,11 @@ struct CallTable: ~Copyable {
     subscript(number: CallNumber) -> Call? { byNumber[number] }
     subscript(key: CallKey) -> Call? { byKey[key] }
 
-    /// The call that a user means by a callId; one that is hidden from them is none.
+    /// The call that a user means by a callId; a call that is hidden from them is not found.
     ///
     /// `peer`: With whom, if they say so.
     /// `phone`: The user's device that means it.
-    /// `said`: The signal that means it, when it does not say with whom, and when it came.
+    /// `said`: Of a signal that may not name the peer: its `id`, and when it came.
     @inline(__always)
     func find(
         _ id: CallID,
@@ -50,12 +50,12 @@ struct CallTable: ~Copyable {
     ) -> Call? {
         if let peer { return byKey[CallKey(id: id, pair: Pair(user, peer))].flatMap { Self.visible($0, to: user) } }
         guard let named = named[Name(user: user, id: id)] else { return nil }
-        // All but always there is one of the name.
+        // There is nearly always one call of the name.
         guard named.count > 1 else { return named.first.flatMap { Self.visible($0, to: user) } }
         return Self.meant(among: named, by: user, phone, said: said)
     }
 
-    /// Apart, so that the table is not copied for what is all but always the case.
+    /// A function of its own, so that the table is not copied where there is one call of the name.
     @inline(never)
     private static func meant(
         among named: [Call],
@@ -68,7 +68,7 @@ struct CallTable: ~Copyable {
         return Claims.meant(by: user, phone, among: known)
     }
 
-    /// The newest call that a user knows under a callId with each of their peers.
+    /// A user's calls under a callId, the newest with each peer, without those that are hidden from the user.
     func calls(named id: CallID, of user: UserID) -> [Call] {
         everything(named: id, of: user).filter { Self.visible($0, to: user) != nil }
     }
@@ -76,7 +76,7 @@ struct CallTable: ~Copyable {
     /// As ``calls(named:of:)``, with those that are hidden from the user.
     func everything(named id: CallID, of user: UserID) -> [Call] { named[Name(user: user, id: id)] ?? [] }
 
-    /// The call that a device began by an offer of this name: the offer comes again, and may not know the callId.
+    /// The call that a device began by the offer with this `id`. An offer that comes again may not know its callId.
     func begun(by user: UserID, _ phone: Phone, offer id: SignalID) -> Call? {
         offers[OfferName(user: user, device: phone.id, id: id)].flatMap { byNumber[$0] }
     }
@@ -113,10 +113,10 @@ struct CallTable: ~Copyable {
         if call.session.isLive { liveCount += 1 }
     }
 
-    /// Lets a user find a call by its callId, in the place of the earlier one of the same two.
+    /// Lets a user find a call by its callId, in place of the earlier call of the same two users.
     ///
-    /// One that is kept from its callee takes no place of a call that they know: what is late of that one must not go to
-    /// somebody else who uses the name.
+    /// A call that is kept from its callee does not displace one that the callee knows: late signals of that one must
+    /// not go to somebody else who uses the name.
     private mutating func list(_ call: Call, for user: UserID) {
         let name = Name(user: user, id: call.key.id)
         let place = named[name]?.firstIndex { $0.key == call.key && ($0.hidden != nil || call.hidden == nil) }
@@ -156,7 +156,7 @@ struct CallTable: ~Copyable {
         }
     }
 
-    /// Keeps of a call only where to find it.
+    /// Puts a call to rest: keeps only what is needed to find it again.
     mutating func rest(_ call: Call, expiresAt: Moment) {
         let name = offerName(of: call)
         let ended = EndedCall(
@@ -170,10 +170,10 @@ struct CallTable: ~Copyable {
         resting.insert(call.number, ended)
     }
 
-    /// Keeps all of a call again.
+    /// Takes a call up from rest.
     ///
-    /// `isNewest`: Whether it was the newest one of its name when it was put to rest.
-    /// `isNamed`: Whether it was found by its name.
+    /// `isNewest`: Whether it was the newest call of its name between its two users when it was put to rest.
+    /// `isNamed`: Whether it was found by its callId then.
     mutating func takeUp(_ call: Call, isNewest: Bool, isNamed: Bool) {
         byNumber[call.number] = call
         began(call)
@@ -187,7 +187,7 @@ struct CallTable: ~Copyable {
         }
     }
 
-    /// The calls at rest that a device may have begun by an offer of this name.
+    /// The calls at rest that a device may have begun by the offer with this `id`.
     func asleep(begunBy user: UserID, _ phone: Phone, offer id: SignalID) -> [CallNumber] {
         resting.isEmpty ? [] : resting.named(OfferName(user: user, device: phone.id, id: id).hashValue)
     }

@@ -1,11 +1,11 @@
 import CallCore
 
-/// Which of several calls of one callId a user means who does not say with whom.
+/// Which of several calls of one callId a signal or a request means that does not name the peer.
 ///
 /// A stranger may offer under the callId of somebody else's call. What a device says without naming the peer must not go
-/// to the stranger: an answer's SDP would tell where the device is, and the true caller would hear it ring.
+/// to the stranger: an answer's SDP would tell where the device is, and the true caller would go on hearing the ring.
 enum Claims {
-    /// Whether a callId names its two users, as apps write it that have one for all calls between two: `11-10`.
+    /// Whether a callId is made of its two users' ids, as in `11-10`: some apps use one for all calls of two users.
     static func names(_ id: CallID, _ a: UserID, _ b: UserID) -> Bool {
         let text = id.text
         guard text.utf8.count == a.text.utf8.count + b.text.utf8.count + 1 else { return false }
@@ -13,24 +13,24 @@ enum Claims {
     }
 
     private static func isName(_ text: String, _ a: UserID, _ b: UserID) -> Bool {
-        // Some characters of user ids are not of callIds: Socket.IO's `@` and `+` are written as `.`.
+        // User ids may hold characters that callIds may not: for Socket.IO `@` and `+` are written as `.`.
         zip(text.utf8, "\(a.text)-\(b.text)".utf8).allSatisfy { written, meant in
             written == meant
                 || (written == UInt8(ascii: ".") && (meant == UInt8(ascii: "@") || meant == UInt8(ascii: "+")))
         }
     }
 
-    /// Whether an offer under a callId is kept from its callee, because the callee is in a call of that name with
+    /// Whether an offer under a callId is kept from its callee, because the callee has a live call of that name with
     /// somebody else.
     ///
-    /// A callId that names caller and callee is theirs, whoever used it first.
+    /// A callId made of the ids of caller and callee is theirs, whoever used it first.
     static func isTaken(_ id: CallID, for caller: UserID, of callee: UserID, in calls: borrowing CallTable) -> Bool {
         guard !names(id, caller, callee) else { return false }
         return calls.calls(named: id, of: callee).contains { $0.session.isLive && !$0.key.pair.holds(caller) }
     }
 
-    /// The call that is meant among those of one callId: the one with the peer whom the callId names; else the first that
-    /// goes on, of the device's own or of the user's; else the newest.
+    /// The call that is meant among those of one callId. In this order: the call between the two users whom the callId
+    /// names; the oldest live call that the device is in; the user's oldest live call; the newest call.
     static func meant(by user: UserID, _ phone: Phone?, among calls: [Call]) -> Call? {
         let own = calls.filter { names($0.key.id, $0.session.caller, $0.session.callee) }
         if let named = own.max(by: { $0.number < $1.number }) { return named }
@@ -48,15 +48,16 @@ enum Claims {
         }
     }
 
-    /// For how long after a call's end what names no peer may still be of it.
+    /// For how long after a call's end a signal without a peer may still belong to it.
     private static let lateFor = Moment.Span.seconds(10)
-    /// And from a device that has not been told of the end: for as long as a phone may ring.
+    /// The same for a device that is not known to have been told of the end: for as long as a phone may ring.
     private static let untoldFor = Moment.Span.seconds(120)
 
-    /// The call that a signal means which names no peer.
+    /// The call that a signal without a peer means.
     ///
-    /// One that a peer began after a call of the same name with somebody else has ended does not get what is late of that
-    /// one: for ten seconds, and for two minutes from a device that is not known to have been told of the end.
+    /// It may be late: its call has ended, and somebody else calls the user under the same callId. It then belongs to
+    /// the call that has ended, for ten seconds after the end, or for two minutes if the device is not known to have
+    /// been told of it.
     static func meant(
         by user: UserID,
         _ phone: Phone,
@@ -85,7 +86,7 @@ enum Claims {
 }
 
 extension Switchboard {
-    /// Why a call that begins is kept from its callee, if it is.
+    /// Why a call that begins is kept from its callee; `nil` = it is not.
     func hides(_ id: CallID, of caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
         directory.hides(caller, from: callee, at: now)
             ?? (Claims.isTaken(id, for: caller, of: callee, in: calls) ? .nameTaken : nil)
@@ -102,7 +103,7 @@ extension Switchboard {
         }
     }
 
-    /// The call that an offer which names no peer belongs to.
+    /// The call that an offer without a peer belongs to.
     ///
     /// A callId `<me>-<peer>` names the callee: somebody else who rings under it does not keep the user from calling.
     func call(ofOffer id: CallID, from source: Source) -> Call? {

@@ -12,7 +12,7 @@ struct EndedCall {
     let isNewest: Bool
     /// Whether it is found by its callId; a later call may have taken that.
     let isNamed: Bool
-    /// Under which names it is found: its callId for either user, and the `id` of the offer that began it, 0 = none.
+    /// Hashes of what it is found by: its callId with either user, and the offer that began it (0 = none).
     fileprivate let names: (caller: Int, callee: Int, offer: Int)
 
     init(_ call: Call, expiresAt: Moment, isNewest: Bool, isNamed: Bool, offer: Int?) {
@@ -29,8 +29,8 @@ struct EndedCall {
 
 /// The calls at rest.
 ///
-/// Names are kept as hashes: a call that is found by one is read from the store and then looked at under its whole name, so
-/// that two names with one hash cost a reading and nothing else.
+/// Names are kept as hashes. A call that is found by a hash is read from the store and then looked up by its whole
+/// name: two names with one hash cost a reading, and nothing else.
 struct RestingCalls {
     private enum Found {
         case one(CallNumber)
@@ -40,6 +40,7 @@ struct RestingCalls {
     private var calls: [CallNumber: EndedCall] = [:]
     private var found: [Int: Found] = [:]
 
+    /// The hash of a callId and one of its two users.
     static func name(_ id: CallID, of user: UserID) -> Int {
         var hasher = Hasher()
         hasher.combine(user)
@@ -51,7 +52,7 @@ struct RestingCalls {
     var count: Int { calls.count }
     subscript(number: CallNumber) -> EndedCall? { calls[number] }
 
-    /// The calls that may have a name, oldest first.
+    /// The calls that have a name of this hash, oldest first.
     func named(_ name: Int) -> [CallNumber] {
         switch found[name] {
         case nil: []

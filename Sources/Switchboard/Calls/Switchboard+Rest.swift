@@ -3,8 +3,8 @@ import CallWire
 
 /// Calls at rest: an ended call goes out of memory, and is taken up again when somebody asks for it.
 ///
-/// What asks is put aside until the store has answered, and then done as if the call had been there all the time: so there is one
-/// way in which an ended call answers (Decision 0012).
+/// The signal or request that asks is put aside until the store has answered, and is then handled as if the call had
+/// been in memory all the time. So there is one way in which an ended call answers (Decision 0012).
 extension Switchboard {
     /// Something that waits for calls to be taken up.
     struct Parked {
@@ -23,12 +23,13 @@ extension Switchboard {
         let work: Work
     }
 
-    /// For how long an ended call stays in memory: apps send twice, and phones that were away come back.
+    /// For how long an ended call stays in memory after its end, or after it was taken up: apps send twice, and phones
+    /// that were away come back.
     static let restsAfter = Moment.Span.seconds(15)
 
     // MARK: To rest
 
-    /// Lets an ended call rest, if nothing is under way in it; whether it does.
+    /// Puts an ended call to rest if nothing is under way in it; returns whether it did.
     func rests(_ call: Call, endedAt: Moment, at now: Moment) -> Bool {
         guard now >= max(endedAt, call.takenUpAt ?? endedAt) + Self.restsAfter else { return false }
         guard call.polls.isEmpty, call.openPushes == 0, !isBeingTold(call) else {
@@ -41,7 +42,7 @@ extension Switchboard {
         return true
     }
 
-    /// Whether a connection is being sent its log, or has yet to confirm that it was told of its end.
+    /// Whether a connection is still being sent the call's log, or has not confirmed yet that it was told of its end.
     private func isBeingTold(_ call: Call) -> Bool {
         for user in [call.session.caller, call.session.callee] {
             for session in sessionsByUser[user] ?? []
@@ -56,16 +57,16 @@ extension Switchboard {
 
     /// The calls at rest that a user may mean by a callId.
     ///
-    /// `found`: The call that was found in memory. A live one is meant in any case, and with a peer there is one newest call.
+    /// `found`: The call that was found in memory. It is the one that is meant if it is live, or if a peer is named.
     func asleep(_ id: CallID, for user: UserID, with peer: UserID?, unless found: Call?) -> [CallNumber] {
         guard !calls.resting.isEmpty, found == nil || (peer == nil && found?.session.isLive == false) else { return [] }
         return calls.resting.named(RestingCalls.name(id, of: user))
     }
 
-    /// The calls at rest that a signal which is no offer may mean.
+    /// The calls at rest that a signal other than an offer may mean.
     ///
-    /// Without a peer it may be late of a call of the same name with somebody else, as long as its device is not in the one that
-    /// goes on; an end in any case, for it may be one that was taken before.
+    /// Also when a live call was found: a signal without a peer may be a late one of an ended call with somebody else,
+    /// unless its device is in the live call. An end without a peer may always be one that was taken before.
     func asleep(
         _ id: CallID,
         _ message: SignalMessage,
@@ -105,10 +106,10 @@ extension Switchboard {
         for work in unpark(number) { resume(work, at: now) }
     }
 
-    /// The store could not say what it has of a call: it stays at rest, and whoever asks is to ask again.
+    /// The store could not read a call: it stays at rest, and whoever asked is to ask again.
     func couldNotTakeUp(_ number: CallNumber, at now: Moment) {
         beingTakenUp.remove(number)
-        // What it knows of the other calls a device is told all the same.
+        // A device is told of the other ended calls all the same.
         for index in parked.indices {
             if case .news(let id) = parked[index].work, parked[index].awaited.remove(number) != nil {
                 sessions[id]?.hasUnreadNews = true
@@ -131,7 +132,7 @@ extension Switchboard {
         }
     }
 
-    /// The work that waited for this call and for nothing else any more, in the order in which it came.
+    /// The work that waited for this call and now waits for no other, in the order in which it came.
     private func unpark(_ number: CallNumber) -> [Parked.Work] {
         for index in parked.indices { parked[index].awaited.remove(number) }
         let ready = parked.filter(\.awaited.isEmpty)
@@ -155,7 +156,7 @@ extension Switchboard {
         }
     }
 
-    /// A call at rest can no longer be fetched: it is taken up once more, for its log goes into its timeline.
+    /// A call at rest can no longer be fetched: it is taken up once more, and its timeline keeps what its log tells.
     func restIsOver(_ number: CallNumber, at now: Moment) {
         guard let ended = calls.resting[number], now >= ended.expiresAt else { return }
         park(.expiry(number), until: [number], at: now)

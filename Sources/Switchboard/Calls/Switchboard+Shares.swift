@@ -7,7 +7,7 @@ extension Switchboard {
 
     /// Whether an end may come now.
     ///
-    /// One that ends a call always may: there are no more of them than calls. Others have a rate of their own.
+    /// An end that ends a call always may: there are no more of those than calls. Other ends have a rate of their own.
     func mayEnd(_ message: SignalMessage, by user: UserID, _ phone: Phone, at now: Moment) -> Bool {
         let full = TokenBucket(perSecond: Double(policy.endsPerSecond), burst: policy.endBurst, at: now)
         if endBuckets[user, default: full].take(at: now) || endsCall(message, by: user, phone) { return true }
@@ -71,7 +71,7 @@ extension Switchboard {
         keptBuckets[user] = bucket
     }
 
-    /// Why nothing more is kept for a user; `nil` = it is.
+    /// The refusal of a user whose quota of kept bytes is used up; `nil` = something is left.
     func quotaRefusal(of user: UserID, at now: Moment) -> WireError? {
         guard overQuota.contains(user), var bucket = keptBuckets[user] else { return nil }
         guard bucket.isEmpty(at: now) else {

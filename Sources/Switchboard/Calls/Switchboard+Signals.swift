@@ -21,7 +21,7 @@ struct Receipt {
     let seq: UInt64
     /// Whether the server made the callId.
     var madeCallID = false
-    /// The end that was sent again, where its call is over and its name perhaps in use again.
+    /// Of an end that was sent again: the end as it was taken then. Its callId may be in use again.
     var end: TakenEnds.End?
     /// The epoch of the log that the entry is in.
     var epoch: UInt32 { end?.epoch ?? call.session.epoch }
@@ -60,7 +60,7 @@ extension Switchboard {
         return overQuota.isEmpty ? nil : quotaRefusal(of: user, at: now)
     }
 
-    /// Under which name a user is shown who said one, or none, and whose token has one, or none.
+    /// The name that a user is shown under, by what they said and what their token says; either may be absent.
     func shownName(_ said: String?, of token: String?, isService: Bool) -> String? {
         if let said, policy.callerName == .any || isService { return said }
         return token?.cut(to: WireLimits.displayNameCharacters).unlessBlank
@@ -111,10 +111,11 @@ extension Switchboard {
         return deliverSignal(message, to: call, side, from: source, at: now)
     }
 
-    /// What is said to a signal of a call that its sender cannot see.
+    /// The refusal of a signal whose call its sender cannot see.
     ///
-    /// If it names an epoch before that of a call which is hidden from its sender, it is over, as it would be if the later
-    /// call were shown: a device that was pushed the earlier one is to give up, and learns nothing of the later one.
+    /// Where a later call of the name is hidden from its sender, a signal that names an earlier epoch is told that its
+    /// call is over, as it would be if the later call were shown: a device that was pushed the earlier call gives up,
+    /// and learns nothing of the later one.
     private func refusal(of message: SignalMessage, from source: Source, _ peer: UserID?) -> Result<Receipt, WireError>
     {
         guard let id = message.callID, let peer, let hidden = calls[CallKey(id: id, pair: Pair(source.user, peer))]
@@ -123,7 +124,7 @@ extension Switchboard {
         return .failure(.callEnded)
     }
 
-    /// For how long after a call's end its offer may still come by another way.
+    /// For how long after a call's end its offer may still come by the other way: by request, or by socket.
     private static let repeatedFor = Moment.Span.seconds(10)
 
     static let unknownCall = WireError(.notFound, "there is no such call")
@@ -142,7 +143,7 @@ extension Switchboard {
         {
             return .success(Receipt(call: call, seq: 0))
         }
-        // Nobody acts for a device that has a name.
+        // A device with a name speaks for itself; one without may act for a device that is in the call.
         let phone = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
         let signal = message.signal
         if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, phone, at: now) {
@@ -191,7 +192,7 @@ extension Switchboard {
         if let earlier = begun(by: message, from: source, named), earlier !== found,
             let side = earlier.session.side(of: source.user)
         {
-            // It comes again, and its name is in use again: it begins nothing anew.
+            // The offer comes again when its name is in use again: it begins nothing.
             return deliverSignal(message, to: earlier, side, from: source, at: now)
         }
         if let call = found, let side = call.session.side(of: source.user) {
@@ -200,10 +201,10 @@ extension Switchboard {
                 return deliverSignal(message, to: call, side, from: source, at: now)
             }
         }
-        // An offer that names an epoch means that call: a renegotiation that crossed its end must ring nobody. Nor one that
-        // crossed a call under its name which is kept from its sender.
+        // An offer that names an epoch means that call. It rings nobody if it is a renegotiation that crossed the
+        // call's end, or a later call under its name that is kept from its sender.
         if let epoch = message.epoch {
-            // One that is not known was lost in a crash: whoever began it begins it again.
+            // A call that is not known was lost in a crash: its caller begins it again.
             guard let call = found else { return .failure(Self.unknownCall) }
             guard epoch == call.session.epoch, call.session.isLive, call.session.side(of: source.user) != nil else {
                 return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
@@ -243,14 +244,14 @@ extension Switchboard {
         return numbers + begun.filter { !numbers.contains($0) }
     }
 
-    /// Takes note that a signal must wait for calls to be taken up; whether it must.
+    /// Takes note of the calls that the signal at hand must wait for; returns whether there are any.
     private func awaits(_ numbers: [CallNumber]) -> Bool {
         guard !numbers.isEmpty else { return false }
         awaited = numbers
         return true
     }
 
-    /// Takes the calls that the signal at hand has to wait for.
+    /// Hands over the calls that were noted so; `nil` = the signal need not wait.
     func takeAwaited() -> [CallNumber]? {
         guard !awaited.isEmpty else { return nil }
         defer { awaited = [] }

@@ -1,9 +1,9 @@
 import CallCore
 import CallWire
 
-/// The ends that were taken under a name: each means the call that it ended, however late it comes again.
+/// The ends that were taken under one name: one that comes again means the call that it ended, however late it comes.
 ///
-/// An end that is sent again, because its ack was lost, may find its callId in use again.
+/// It is sent again because its ack was lost, and may find its callId in use again.
 struct TakenEnds {
     /// An end.
     struct End: Equatable {
@@ -12,30 +12,30 @@ struct TakenEnds {
         let id: SignalID
         /// The epoch that it was taken in.
         let epoch: UInt32
-        /// What its ack said: 0 = it needed no entry.
+        /// The `seq` of its ack; 0 = it needed no entry.
         let seq: UInt64
         /// Why the call was over for its device.
         let reason: EndReason?
         let at: Moment
     }
 
-    /// How many are kept: a call has one, and one of each device that had lost it.
+    /// How many are kept. A call has one end, and one more of each device that had lost it.
     private static let most = 16
 
-    /// They, oldest first.
+    /// The ends, oldest first.
     private(set) var all: [End] = []
 
     init(_ ends: [End] = []) { all = ends.suffix(Self.most) }
 
-    /// The ends of the calls before, as far as those could still be fetched.
+    /// The ends of the calls before under the name, without those that were taken before `moment`.
     init(before: TakenEnds?, since moment: Moment) { self.init(before?.all.filter { $0.at >= moment } ?? []) }
 
-    /// An end that was taken before.
+    /// The end that was taken from a device under this `id`.
     func of(_ id: SignalID, from phone: Phone, _ user: UserID) -> End? {
         all.first { $0.id == id && $0.user == user && $0.phone.isSame(as: phone) }
     }
 
-    /// Adds an end; whether it was not there.
+    /// Adds an end; returns whether it is new.
     mutating func add(_ end: End) -> Bool {
         guard of(end.id, from: end.phone, end.user) == nil else { return false }
         all.append(end)
@@ -47,7 +47,7 @@ struct TakenEnds {
 extension Switchboard {
     /// The receipt of an end that was taken before, in an earlier call of its name or in this one.
     ///
-    /// The later call need not be one that its sender is shown.
+    /// Calls that are hidden from its sender are looked at, too.
     func receipt(ofEnd message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
         guard let id = message.id, let callID = message.callID else { return nil }
         for call in calls.everything(named: callID, of: source.user) where peer.map(call.key.pair.holds) ?? true {
@@ -82,7 +82,8 @@ extension Switchboard {
                 at: now
             )
         )
-        // The end of a device that had lost the call changes nothing else, and must be known when the call is taken up from rest.
+        // The end of a device that had lost the call changes nothing else. It must be known when the call is taken up
+        // from rest.
         if isNew { markDirty(call) }
     }
 }

@@ -16,9 +16,9 @@ struct RingLimits {
         let count: Int
     }
 
-    /// By which a ring's shares are found, made once for each offer.
+    /// The keys of the two shares that a ring takes from, computed once for each offer.
     ///
-    /// Hashes: two that are alike would only share a share, and names would be hashed again at each look.
+    /// They are hashes, because ids would be hashed again at each look-up. Two that collide only share a limit.
     struct Keys {
         fileprivate let pair: Int
         fileprivate let callee: Int
@@ -37,7 +37,7 @@ struct RingLimits {
         var newest: CallNumber
         var refused = 0
 
-        /// What is left of a share when one more call rings.
+        /// The share once one more call has rung.
         init(_ share: Share?, _ perMinute: Int, newest: CallNumber, at now: Moment) {
             bucket = share?.bucket ?? TokenBucket(perMinute, in: .seconds(60), at: now)
             _ = bucket.take(at: now)
@@ -70,10 +70,10 @@ struct RingLimits {
         perCallee = policy.ringsPerCallee
     }
 
-    /// How many shares are being used.
+    /// How many shares are kept.
     var count: Int { pairs.count + callees.count }
 
-    /// The limit that a further ring would pass; `nil` = none.
+    /// The limit that a further ring would exceed, which counts the refusal; `nil` = none.
     mutating func refusal(of keys: Keys, at now: Moment) -> Refusal? {
         if perPair > 0, var share = pairs[keys.pair], share.bucket.isEmpty(at: now) {
             share.refused += 1
@@ -90,8 +90,8 @@ struct RingLimits {
 
     /// Takes note of a call that has begun.
     ///
-    /// `rings`: Whether it reaches its callee. One that does not (a block, say) takes nothing from the callee's share: a
-    /// blocked caller must not be able to use it up.
+    /// `rings`: Whether it reaches its callee. One that does not (a block, say) takes from the pair's share, and
+    /// nothing from the callee's: a blocked caller must not be able to use that up.
     mutating func began(_ call: CallNumber, _ keys: Keys, rings: Bool, at now: Moment) {
         if perPair > 0 {
             pairs.updateValue(Share(pairs[keys.pair], perPair, newest: call, at: now), forKey: keys.pair)
@@ -101,7 +101,7 @@ struct RingLimits {
         }
     }
 
-    /// Forgets the shares of which all is left.
+    /// Forgets the shares that are full again.
     mutating func forgetFull(at now: Moment) {
         pairs = pairs.filter { !$0.value.isFull(at: now) }
         callees = callees.filter { !$0.value.isFull(at: now) }

@@ -16,9 +16,11 @@ extension Switchboard {
 
     /// Says in the timeline of the last call that rang that further ones were refused: the first one, and then at
     /// each doubling, so that a flood writes little.
+    ///
+    /// A call at rest is not taken up for it: then only the metric counts the refusal.
     private func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID, at now: Moment) {
         guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
-        // The callee is not to hear of whom they have blocked.
+        // The callee must not hear of a caller whom they have blocked.
         guard call.hidden != nil || directory.hides(caller, from: callee, at: now) == nil else { return }
         note(
             call,
@@ -35,9 +37,9 @@ extension Switchboard {
         )
     }
 
-    /// Ends the call by which a user rings another, as they ring them by a new one.
+    /// Ends the call by which a caller rings a callee, because a newer call of the caller's is about to ring them.
     ///
-    /// One caller rings one callee by one call: else a single account keeps as many ringing as it may begin.
+    /// One caller rings one callee by one call: else a single account could keep as many ringing as it may begin.
     func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID, at now: Moment) {
         for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
             guard case .ringing = call.session.phase, call.session.caller == caller else { continue }
@@ -45,7 +47,7 @@ extension Switchboard {
         }
     }
 
-    /// Whether so many others ring a callee that one more is not to.
+    /// Whether so many other callers ring a callee that this call may not.
     func isCrowded(_ callee: UserID, at call: Call) -> Bool {
         let live = calls.live(of: callee)
         guard live.count > policy.callersPerCallee else { return false }
@@ -56,6 +58,7 @@ extension Switchboard {
         return callers.count >= policy.callersPerCallee
     }
 
+    /// Takes note that a call was refused because too many other callers ring its callee.
     func noteCrowd(at call: Call, at now: Moment) {
         metrics.limited[.crowded] += 1
         note(call, "crowded", at: now)

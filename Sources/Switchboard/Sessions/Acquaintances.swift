@@ -8,9 +8,9 @@ import DequeModule
 struct Acquaintances {
     /// What a user waits for while the store is asked.
     enum Wish {
-        /// To know whether a user is online, as asked under that name.
+        /// The answer to a question whether a user is online; with the `id` of the question.
         case presence(SessionID, UserID, SignalID?)
-        /// To know of all of them, without asking: an app with a list of contacts.
+        /// News of all of them, for an app with a list of contacts, which does not ask.
         case everybody(SessionID)
     }
 
@@ -19,7 +19,7 @@ struct Acquaintances {
         case peers(Set<UserID>)
     }
 
-    /// Of users who have a session and want to know.
+    /// What is known of users who have a session and want to know of others.
     private var known: [UserID: Known] = [:]
     /// Pairs that have exchanged a text, oldest first, and the same by user.
     private var texts: Deque<Pair> = []
@@ -47,7 +47,7 @@ struct Acquaintances {
     /// Those with whom a user has exchanged a text.
     func texted(with user: UserID) -> [UserID] { (texted[user] ?? []).sorted() }
 
-    /// Has a wish wait for the store; whether it is still to be asked.
+    /// Lets a wish wait for the store; returns whether the store is still to be asked.
     mutating func wait(_ wish: Wish, of user: UserID) -> Bool {
         guard case .asked(let wishes, let met) = known[user] else {
             known[user] = .asked([wish], met: [])
@@ -57,7 +57,7 @@ struct Acquaintances {
         return false
     }
 
-    /// Takes the store's answer, `nil` if it has none, and hands back what waited for it.
+    /// Takes the store's answer (`nil` = it could not be read), and hands back what waited for it.
     mutating func learn(_ peers: [UserID]?, of user: UserID) -> [Wish] {
         guard case .asked(let wishes, let met) = known[user] else { return [] }
         known[user] = peers.map { .peers(met.union($0).union(texted[user] ?? [])) }

@@ -9,7 +9,7 @@ extension Switchboard {
     private static let watchedPerSession = 256
     /// Of those, how many are watched for an app that does not ask.
     private static let contactsPerSession = 128
-    /// Among how many of a user's newest calls, begun and received, their peers are looked for.
+    /// How many of a user's newest calls are searched for peers: so many that they began, and as many received ones.
     private static let callsSearched = 1_000
 
     func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
@@ -24,7 +24,7 @@ extension Switchboard {
         askForPeers(.presence(session.id, user, id), of: session.user, at: now)
     }
 
-    /// An app that keeps a list of contacts wants to know of those that it has had to do with, and does not ask.
+    /// An app with a list of contacts does not ask: it is told of the users with whom its user has been in touch.
     func watchContacts(_ session: Session, at now: Moment) {
         guard session.keepsNoPlace else { return }
         if let peers = acquaintances.peers(of: session.user) {
@@ -39,7 +39,7 @@ extension Switchboard {
         ask(.peers(user, limit: Self.callsSearched), for: .peers(user), at: now)
     }
 
-    /// The store has said with whom a user has had calls; `nil` = it could not.
+    /// The store has said with whom a user has had calls; `nil` = it could not be read.
     func learned(_ peers: [UserID]?, of user: UserID) {
         guard sessionsByUser[user] != nil else {
             acquaintances.forget(user)
@@ -65,7 +65,7 @@ extension Switchboard {
         }
     }
 
-    /// Whether a session may watch a user, and does from now on.
+    /// Adds a user to those that a session watches; returns whether it may watch them.
     private func addWatch(of user: UserID, by session: Session) -> Bool {
         if session.watched.contains(user) { return true }
         guard session.watched.count < Self.watchedPerSession else { return false }
@@ -97,7 +97,7 @@ extension Switchboard {
         session.watched = []
     }
 
-    /// Two users get in touch: whoever of them watches the other one may know of it from now on.
+    /// Two users get in touch: from now on each of them may know when the other one comes and goes.
     func getInTouch(_ user: UserID, _ peer: UserID, byText: Bool = false) {
         if acquaintances.are(user, peer) == true, acquaintances.are(peer, user) == true { return }
         let strangers = [(user, peer), (peer, user)].filter { acquaintances.are($0.0, $0.1) != true }
@@ -131,7 +131,7 @@ extension Switchboard {
         for session in told where !directory.blocks(session.user, user) { out.append(.send(session.id, frame)) }
     }
 
-    /// A user has blocked another one, or does so no longer: to that one they go, or come.
+    /// A user has blocked another one, or taken the block back: the other one sees the user go, or come.
     func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
         if sessionsByUser[user] != nil, acquaintances.are(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)

@@ -8,8 +8,8 @@ extension Switchboard {
 
     /// Whether a user has logged out everywhere since a token, or a push's capability, was issued.
     ///
-    /// A capability counts as being as old as its call: none is made for a call that was there at the log-out, for no
-    /// device of the user is pushed for it any more.
+    /// A capability counts as issued when its call began: the user's devices are not pushed any more for a call that
+    /// was there at the log-out. One of a call at rest is looked at again when the call has been taken up.
     func isRevoked(_ who: Who) -> Bool {
         guard let before = directory.revocation(of: who.user) else { return false }
         guard let scope = who.scope else { return who.isRevoked(before: before) }
@@ -38,7 +38,7 @@ extension Switchboard {
 
     func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
         switch order {
-        // One that comes from the future, by a clock that was set back since, would lock the user out until then.
+        // An order from the future (the clock was set back since) would lock the user out until then.
         case .revoke(let user, let moment):
             revoke(user, upTo: min(moment, now), asker: nil, at: now)
             out.append(.audit(.revoked(user, by: .theOperator)))

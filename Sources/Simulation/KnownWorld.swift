@@ -21,7 +21,7 @@ public struct KnownWorld: Equatable, Sendable {
 
     /// The worlds of a whole table; comments and empty lines name none.
     ///
-    /// - Throws: ``Unreadable`` at the first line that is none of the three.
+    /// - Throws: ``Unreadable`` at the first line that is neither a world, nor a comment, nor empty.
     public static func table(_ text: String) throws(Unreadable) -> [KnownWorld] {
         var worlds: [KnownWorld] = []
         for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {

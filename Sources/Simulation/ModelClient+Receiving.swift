@@ -179,8 +179,8 @@ extension ModelClient {
         }
     }
 
-    /// A call that ended here goes on for the server with this device in it: a crash took the end, which was relayed before
-    /// it was durable.
+    /// A call that ended here goes on for the server with this device in it: a crash took the end, which was relayed
+    /// before it was durable.
     ///
     /// The state that says so may have a number that was seen before.
     private func endAgain(_ index: Int, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {

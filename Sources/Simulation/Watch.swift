@@ -22,7 +22,7 @@ struct Watch {
         var wasAnswered = false
         /// Names of signals that were taken, with their devices.
         var taken: Set<String> = []
-        /// Under which name the log holds each number: a device may say the same once more under another one.
+        /// The signal's name that the log holds under each number: a device may say the same again under another name.
         var held: [UInt64: String] = [:]
         var changedAt: Int64
         /// The callee's devices that could be pushed when it began.
@@ -78,7 +78,8 @@ struct Watch {
 
     var acknowledgements: [CallName: [Acknowledged]] = [:]
     var forgotten: Set<CallName> = []
-    /// Whom calls rang that a crash took: a push for one may still come when its name is in use the other way round.
+    /// The callees of calls that a crash took: a push for one may still come when the callee has used its name for a
+    /// call of their own.
     var lostCallees: [CallName: UserID] = [:]
     /// What each number was shown as, over crashes.
     var shownAs: [CallName: [UInt64: UInt64]] = [:]
@@ -93,7 +94,7 @@ struct Watch {
     var accepted: [Mark: Int] = [:]
     var orders: [PushID: (name: CallName, device: Mark)] = [:]
     var cancelledPushes: Set<PushID> = []
-    /// To whom a device said what it gave this name.
+    /// For which peer a signal was meant, by its device and name.
     var meant: [String: UserID] = [:]
     var unknownBody: [String: [UInt8]] = [:]
     /// When each user last asked not to be disturbed.
@@ -241,7 +242,8 @@ struct Watch {
             if !mirror.taken.insert(name).inserted {
                 fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
             }
-            // Who calls somebody else under a name that is in use has to say whom it means; what was under way did not.
+            // A device that calls somebody else under a name that is in use must say whom it means. What it sent before
+            // that call did not say so.
             let isOwn = mirror.record.legs.first?.phone.id == sender.id
             if let peer = meant["\(sender.id.text) \(id)"], !mirror.name.pair.holds(peer), !isOwn {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
@@ -270,8 +272,8 @@ struct Watch {
         }
     }
 
-    /// Whether a moment of a record is what it was; one of the future, which a clock that was set back has left, is now each
-    /// time that it is read.
+    /// Whether a moment of a record is what it was. A moment of the future, which a clock that was set back has left,
+    /// is read as the present at each start.
     private func isSame(_ moment: Moment?, _ before: Moment?) -> Bool {
         moment == before || moment != nil && before == serverStart
     }

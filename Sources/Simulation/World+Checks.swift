@@ -3,8 +3,8 @@ import Switchboard
 
 /// Checks that need both sides of the world.
 extension World {
-    /// Every device that the callee registered has confirmed the call or was pushed (I6), unless the callee has asked not to
-    /// be disturbed while it rang.
+    /// Every device that the callee registered has confirmed the call or was pushed (I6), unless the callee has asked
+    /// not to be disturbed while it rang.
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
         guard switchboard != nil, now >= watch.serverSince + 2_600, let call = watch.calls[number],
             call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
@@ -18,7 +18,7 @@ extension World {
             else { continue }
             let mark = watch.mark(call.name, device)
             if watch.confirmed.contains(mark) || watch.attempted.contains(mark) || watch.isOrdered(mark) { continue }
-            // A socket that has just been opened has its probe under way, and so has one to which a long replay goes on.
+            // The probe of a socket is still under way if the socket was just opened, or if a long replay goes on.
             let isProbed = links.contains {
                 $0.handset == handset.index && $0.isOpenAtServer && now < max($0.openedAt, $0.pingedAt) + 2_600
             }
@@ -83,12 +83,13 @@ extension World {
             if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
             // What waits for its user, or for its description, is checked where it waits.
             if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
-            // A long log is replayed as the connection takes it: it is checked once that has come so far, or to a halt.
+            // A long log is replayed as the connection takes it: an entry is checked once the replay has come to it, or
+            // has stopped.
             if let last = handset.lastShown[call.name], last.seq < one.seq, now < last.at + 4_000 { continue }
-            // The logs of a device's calls are replayed one behind the other.
+            // The logs of a device's calls are replayed one after the other.
             if isReplayed(to: handset) { continue }
-            // The same description, or ring, under another name is the same signal: by its number now, or by the name under
-            // which the log holds it, where a crash gave that name another number.
+            // The same description, or ring, under another name is the same signal. It is known by its number, or,
+            // where a crash has given it another number, by the name under which the log holds it.
             if let first = call.held[one.seq], log?.names.contains(first) == true { continue }
             if log?.seqs.contains(one.seq) == true || log?.arrivedSeqs.contains(one.seq) == true { continue }
             fail(
@@ -169,7 +170,8 @@ extension World {
                 let known = handset.core?.calls.last { $0.name == call.name }
                 switch watch.part(of: handset, in: call) {
                 case .caller, .winner:
-                    // Who only asks for what it knows is not told of what another hand began or answered in its name.
+                    // A phone that only polls asks for the calls that it knows. It does not hear of one that was begun
+                    // or answered in its name without its core.
                     if handset.isPoller, known == nil || known?.phase == .ended { continue }
                     if known == nil || known?.phase == .ended {
                         found.append("\(call.name) lives and \(handset.device.text) is not in it")
@@ -188,7 +190,7 @@ extension World {
         }
         for handset in handsets {
             for known in handset.core?.calls ?? [] where known.phase != .ended {
-                // Who only fetches, and fetches by a name that is in use with two people, sees the other call.
+                // A phone that only polls may see the other call, where a name is in use with two people.
                 let isAmbiguous = watch.newest.keys.contains {
                     $0.id == known.name.id && $0.pair != known.name.pair && $0.pair.holds(handset.user)
                 }

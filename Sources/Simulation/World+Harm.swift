@@ -33,7 +33,7 @@ extension World {
         let near = handsets.filter { $0.user == call.record.caller || $0.user == call.record.callee }
         guard let handset = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
         var name = call.name
-        // What another hand ends in a phone's own name that phone is told of only if it asks, as real apps do.
+        // A phone hears of an end that was sent in its own name only if it asks, as real apps do.
         if kind == .end, !handset.isRealApp,
             handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) == true
         {

@@ -3,7 +3,8 @@ import Switchboard
 
 /// Strangers who know the callId of somebody else's call, and ends that come again when their name is in use again.
 extension World {
-    /// What strangers and old ends do besides the calls of the plan; drawn apart, so that worlds without them stay as they are.
+    /// What strangers and old ends do besides the calls of the plan. They are drawn apart, so that worlds without them
+    /// stay as they are.
     func planStrangers(at: Int64, _ chance: inout Chance) {
         if chance.percent(40) { after(at + chance.within(50...15_000), .script(plan(.stranger))) }
         if chance.percent(40) { after(at + chance.within(500...25_000), .script(plan(.oldEnd))) }
@@ -27,7 +28,7 @@ extension World {
         )
     }
 
-    /// An end that was acknowledged comes again, as the one that its ack crossed.
+    /// An end that was acknowledged comes again, as if it had crossed its ack.
     func oldEnd() {
         // Ends whose callId is in use again come first: only they can do harm.
         let again = oldEnds.filter { old in
@@ -63,9 +64,9 @@ extension World {
         if oldEnds.count > 8 { oldEnds.removeFirst() }
     }
 
-    /// Whether a phone leaves out whom a signal is for: an older app does, as long as nothing must be said again.
+    /// Whether a phone leaves out `to`: an older app does, until it must send the signal again.
     ///
-    /// Only a callee: whoever calls somebody else under the name of a call, by whichever hand, must say whom it means.
+    /// Only a callee does. A user who calls somebody under the same name, from any device, must say whom they mean.
     func leavesOutPeer(_ signal: Outgoing, of handset: Handset) -> Bool {
         guard faults.contains(.strangers), !handset.isRealApp, signal.tries <= 1, signal.kind != .offer,
             signal.kind != .end, UUIDv5.isUUID(signal.callID.text),
@@ -82,7 +83,7 @@ extension World {
 }
 
 extension Watch {
-    /// A call begins: none may be shown to who is in a call of its name with somebody else.
+    /// A call begins: it must not be shown to a callee who is in a call of its name with somebody else.
     mutating func checkName(_ record: CallRecord) {
         guard record.hidden == nil, record.endedAt == nil else { return }
         let own = ["\(record.caller.text)-\(record.callee.text)", "\(record.callee.text)-\(record.caller.text)"]
@@ -96,7 +97,7 @@ extension Watch {
         }
     }
 
-    /// An end was acknowledged: it means the call that it ended, and no other one for ever.
+    /// An end was acknowledged: it means the call that it ended, and never another one.
     mutating func acknowledgedEnd(_ id: String, by handset: Handset) {
         settledEnds.insert("\(handset.device.text) \(id)")
     }

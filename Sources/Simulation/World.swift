@@ -4,7 +4,8 @@ import Switchboard
 
 /// A server, its store, Apple's push service, phones and their users, in simulated time.
 ///
-/// Everything that happens is an ``Event`` on one agenda; all chance comes from one seed, so that a world can be lived again.
+/// Everything that happens is an ``Event`` on one agenda. All chance comes from one seed, so that a world can be run
+/// again.
 final class World {
     let seed: UInt64
     let callCount: Int

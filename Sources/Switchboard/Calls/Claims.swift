@@ -1,9 +1,9 @@
 import CallCore
 
-/// Which of several calls of one callId a signal or a request means that does not name the peer.
+/// Decides which of several calls of one callId is meant by a signal or a request that does not name the peer.
 ///
-/// A stranger may offer under the callId of somebody else's call. What a device says without naming the peer must not go
-/// to the stranger: an answer's SDP would tell where the device is, and the true caller would go on hearing the ring.
+/// A stranger may offer under the callId of somebody else's call. What a device says without naming the peer must not
+/// go to the stranger: an answer's SDP would tell where the device is, and for the true caller it would ring on.
 enum Claims {
     /// Whether a callId is made of its two users' ids, as in `11-10`: some apps use one for all calls of two users.
     static func names(_ id: CallID, _ a: UserID, _ b: UserID) -> Bool {

@@ -3,8 +3,8 @@ import DequeModule
 
 /// With whom users have had a call or a text: only they may know when a user comes and goes (protocol, section 9).
 ///
-/// Calls are in the store's history, which is asked once for each user who wants to know anything; what happens from then
-/// on is added. Texts are kept nowhere: the last ones are remembered here, until a restart.
+/// Calls are in the store's history, which is asked once for each user who wants to know anything; what happens from
+/// then on is added. Texts are kept nowhere: which pairs exchanged the last ones is remembered here, until a restart.
 struct Acquaintances {
     /// What a user waits for while the store is asked.
     enum Wish {

@@ -199,8 +199,8 @@ extension ModelClient {
         else { return }
         let name = CallName(id: id, pair: Pair(user, peer), epoch: epoch)
         if let index = table.lastIndex(where: { $0.view.name.key == name.key }) {
-            // Known already: the same call, or an older one. The epoch of a call of our own under that name is not known
-            // yet.
+            // Known already: the same call, or an older one. The epoch of a call of our own under that name is not
+            // known yet.
             if table[index].view.name.epoch == 0 || table[index].view.name.epoch >= epoch { return }
             finish(index, .replaced, .told, at: now, into: &outputs)
         }

@@ -3,8 +3,8 @@ import CallCore
 /// Keeps a call's timeline bounded, whatever devices do (I11).
 ///
 /// An event that a device can repeat at will is written once for it in each phase; how often it came again is written
-/// when the phase is over. A phase is a state of the call. While the call rings, each wave of pushes begins a phase, too,
-/// so that the timeline shows whether a device came back.
+/// when the phase is over. A phase is a state of the call. While the call rings, each wave of pushes begins a phase,
+/// too, so that the timeline shows whether a device came back.
 struct TimelineBound {
     /// Events of one call: a call has some 10, a family's with 32 devices some 200.
     static let events = 512

@@ -118,6 +118,23 @@ extension StoreContract {
             let (_, events) = try bench.timeline(CallChoice(id, of: [Sample.bob], epoch: 1))
             try expect(events, [Sample.event("of 1")], "its events")
         },
+        Case("a call of a name that is kept from its callee hides no other one of the name from them") { bench in
+            try bench.open()
+            let shown = Sample.call(1)
+            bench.commit([.call(shown)])
+            for (number, hidden) in [(2, .block), (3, .nameTaken)] as [(Int64, CallRecord.Hidden)] {
+                var call = Sample.call(number, from: Sample.carol, to: shown.callee)
+                call.hidden = hidden
+                bench.commit([.call(call)])
+            }
+            func number(seenBy viewer: UserID?, _ users: UserID...) throws -> Int64? {
+                let (call, _) = try bench.timeline(CallChoice(shown.id, of: users, seenBy: viewer))
+                return call?.number.rawValue
+            }
+            try expect(try number(seenBy: shown.callee, shown.callee), 1, "what its callee knows")
+            try expect(try number(seenBy: Sample.carol, Sample.carol), 3, "what its caller knows")
+            try expect(try number(seenBy: nil), 3, "what an operator sees")
+        },
         Case("a call's log is found by its number, until it is forgotten") { bench in
             try bench.open()
             bench.commit([

@@ -66,6 +66,7 @@ struct Questions {
             try rows.bind(choice.users.last?.text, at: 3)
             try rows.bind(choice.epoch.map { Int64($0) }, at: 4)
             try rows.bind(Int64(limit), at: 5)
+            try rows.bind(choice.viewer?.text, at: 6)
             var calls: [CallRecord] = []
             while try rows.step() { if let call = reader.call(rows) { calls.append(call) } }
             return calls
@@ -172,6 +173,7 @@ struct Questions {
         SELECT \(RowReader.callColumns) FROM call
         WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND (?3 IS NULL OR caller = ?3 OR callee = ?3)
             AND (?4 IS NULL OR epoch = ?4) AND \(isNotForgotten)
+            AND (?6 IS NULL OR caller = ?6 OR callee = ?6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
         ORDER BY number DESC LIMIT ?5
         """
     )

@@ -116,10 +116,13 @@ public struct CallChoice: Equatable, Sendable {
     public var users: [UserID]
     /// Which use of the name; `nil` = any.
     public var epoch: UInt32?
+    /// Who asks: a call that is kept from this user, by a block or because its name was taken, is left out; `nil` = an operator.
+    public var viewer: UserID?
 
     /// A choice of all its parts.
-    public init(_ id: CallID, of users: [UserID] = [], epoch: UInt32? = nil) {
+    public init(_ id: CallID, of users: [UserID] = [], epoch: UInt32? = nil, seenBy viewer: UserID? = nil) {
         self.id = id
+        self.viewer = viewer
         self.users = users
         self.epoch = epoch
     }
@@ -128,6 +131,14 @@ public struct CallChoice: Equatable, Sendable {
     public func fits(_ call: CallRecord) -> Bool {
         call.id == id && epoch ?? call.epoch == call.epoch
             && users.allSatisfy { call.caller == $0 || call.callee == $0 }
+            && viewer.map { call.concerns($0) } ?? true
+    }
+}
+
+extension CallRecord {
+    /// Whether a user may know of the call: its caller may, and its callee unless a block or a taken name keeps it from them.
+    public func concerns(_ user: UserID) -> Bool {
+        caller == user || callee == user && hidden != .block && hidden != .nameTaken
     }
 }
 

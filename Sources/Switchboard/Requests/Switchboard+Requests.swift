@@ -53,14 +53,16 @@ extension Switchboard {
             } else if let call, epoch ?? call.session.epoch == call.session.epoch {
                 say(.reply(id, Reply(body: CallView.details(call.record, for: who))), at: now)
             } else {
-                let choice = CallChoice(callID, of: [who.user] + [peer].compactMap(\.self), epoch: epoch)
+                let users = [who.user] + [peer].compactMap(\.self)
+                let choice = CallChoice(callID, of: users, epoch: epoch, seenBy: who.isService ? nil : who.user)
                 ask(.timeline(choice), for: .call(id, who), at: now)
             }
         case .timeline(let callID, let peer, let epoch):
             // A stranger who called under the name of a call must not keep its timeline from its users.
             let found = peer ?? calls.find(callID, for: who.user)?.key.pair.other(than: who.user)
             let users = who.isService ? [peer].compactMap(\.self) : [who.user] + [found].compactMap(\.self)
-            ask(.timeline(CallChoice(callID, of: users, epoch: epoch)), for: .timeline(id, who), at: now)
+            let choice = CallChoice(callID, of: users, epoch: epoch, seenBy: who.isService ? nil : who.user)
+            ask(.timeline(choice), for: .timeline(id, who), at: now)
         case .register(let registration): register(registration, by: who, as: id, at: now)
         case .devices: out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
         case .removeDevice(let device): removeDevice(device, by: who, as: id, at: now)
@@ -262,8 +264,6 @@ extension Switchboard {
     /// Whether a user may know of a kept call. One that a block or a taken name hides from its callee is in their
     /// history, as missed, and nowhere else.
     static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
-        who.isService || record.caller == who.user
-            || record.callee == who.user && record.hidden != .block
-                && record.hidden != .nameTaken
+        who.isService || record.concerns(who.user)
     }
 }

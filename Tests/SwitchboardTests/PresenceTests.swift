@@ -32,6 +32,28 @@ struct PresenceTests {
         #expect(world.board.watchers.isEmpty)
     }
 
+    @Test("is told with one of the next pings where the store could not say who knows whom", arguments: [false, true])
+    func unreadable(_ keepsNoPlace: Bool) throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.give(.closed(caller))
+        world.failsQuestions = true
+        let asker = keepsNoPlace ? try world.join("11", as: 1 << 40) : try world.open("11", "a1")
+        world.send(asker, #"{"type":"presence","id":"p","userId":"10"}"#)
+        let peer = try world.open("10", "b1")
+        #expect(!states(world.taken(asker)).contains("10 true"))
+        world.failsQuestions = false
+        for _ in 0..<2 {
+            world.wait(26)
+            for session in [asker, peer] { world.pong(session) }
+        }
+        #expect(states(world.taken(asker)) == ["10 true"])
+        world.give(.closed(peer))
+        #expect(states(world.taken(asker)) == ["10 false"])
+    }
+
     @Test("does not flicker when a device replaces its own session")
     func replaced() throws {
         let world = World()

@@ -10,6 +10,8 @@ struct Acquaintances {
     enum Wish {
         /// The answer to a question whether a user is online; with the `id` of the question.
         case presence(SessionID, UserID, SignalID?)
+        /// News of those whom it watches, after the store could not be read.
+        case news(SessionID)
         /// News of all of them, for an app with a list of contacts, which does not ask.
         case everybody(SessionID)
     }

@@ -23,6 +23,8 @@ final class Session {
     var pings: UInt64 = 0
     /// Calls whose end was written to it, each with the number of the ping whose pong will show that it arrived.
     var news: [(call: CallNumber, side: Side, ping: UInt64)] = []
+    /// Whether it watches users of whom the store could not say whether its own one knows them.
+    var hasUnknownPeers = false
     /// Whether it may have to be told of calls at rest that the store could not read.
     var hasUnreadNews = false
     /// Texts that were written to it, each with the number of such a ping.

@@ -34,6 +34,13 @@ extension Switchboard {
         }
     }
 
+    /// With whom its user has been in touch could not be read when a session wanted to know: it is asked again.
+    func askAgainForPeers(of session: Session, at now: Moment) {
+        guard session.hasUnknownPeers else { return }
+        session.hasUnknownPeers = false
+        askForPeers(session.keepsNoPlace ? .everybody(session.id) : .news(session.id), of: session.user, at: now)
+    }
+
     private func askForPeers(_ wish: Acquaintances.Wish, of user: UserID, at now: Moment) {
         guard acquaintances.wait(wish, of: user) else { return }
         ask(.peers(user, limit: Self.callsSearched), for: .peers(user), at: now)
@@ -48,9 +55,18 @@ extension Switchboard {
         for wish in acquaintances.learn(peers, of: user) {
             switch wish {
             case .presence(let id, let peer, let name):
-                if let session = sessions[id] { answerWatch(of: peer, session, id: name) }
+                guard let session = sessions[id] else { continue }
+                if peers == nil { session.hasUnknownPeers = true }
+                answerWatch(of: peer, session, id: name)
+            case .news(let id):
+                guard let session = sessions[id] else { continue }
+                if peers == nil { session.hasUnknownPeers = true }
+                for peer in session.watched.sorted() where isOnline(peer, for: user) {
+                    out.append(.send(id, ServerFrame.presence(of: peer, isOnline: true)))
+                }
             case .everybody(let id):
                 guard let session = sessions[id] else { continue }
+                if peers == nil { session.hasUnknownPeers = true }
                 let known = peers ?? []
                 watch(known + acquaintances.texted(with: user).filter { !known.contains($0) }, by: session)
             }

@@ -190,6 +190,7 @@ extension Switchboard {
         }
         if now >= session.pingedAt + policy.heartbeat {
             ping(session, at: now)
+            askAgainForPeers(of: session, at: now)
             if session.hasUnreadNews {
                 session.hasUnreadNews = false
                 tellNews(to: session, at: now)

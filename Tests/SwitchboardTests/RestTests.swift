@@ -184,6 +184,37 @@ struct RestTests {
         #expect(world.taken(other).of("ringing").count == 1)
     }
 
+    @Test("is what a fetch without a peer means under a callId that names the two, though somebody else rings under it")
+    func namesTheTwo() throws {
+        let talk = try rested(callID: "11-10")
+        let world = talk.world
+        let other = try world.open("66", "x1")
+        world.send(other, World.offer("11-10", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        let fetched = try world.fetched(try who("10"), "11-10", device: "b1")
+        #expect(fetched["room"] == "p2p:11-10" && fetched["state"] == "ended")
+        let ring = try world.reply(try who("10"), .fetch(try call("11-10"), .init(peer: try user("66"))))
+        #expect(ring["state"] == "ringing")
+    }
+
+    @Test("has its timeline and its details shown, though a later one of its name is kept from its callee", arguments: [0, 12])
+    func timelineBeside(_ minutes: Int64) throws {
+        let talk = try Talk()
+        let world = talk.world
+        let stranger = try world.open("66", "x1")
+        world.send(stranger, World.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        for session in [talk.caller, stranger] { world.send(session, World.plain("end", "c-1", id: "e")) }
+        world.pong(talk.callee)
+        try rest(world, 2)
+        // After some time it is no longer even at rest.
+        world.wait(60 * minutes)
+        for reply in [
+            try world.reply(try who("10"), .timeline(try call("c-1"))), try world.reply(try who("10"), .call(try call("c-1"))),
+        ] {
+            #expect(reply.status == 200 && !reply.text.contains("name_taken"))
+        }
+        #expect(try world.reply(try who("66"), .timeline(try call("c-1"))).text.contains("name_taken") == false)
+    }
+
     @Test("does not take its name back from a later one of it that rests as well")
     func overtaken() throws {
         // The epochs of other names are remembered apart.

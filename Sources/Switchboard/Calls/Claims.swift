@@ -12,6 +12,12 @@ enum Claims {
         return isName(text, a, b) || isName(text, b, a)
     }
 
+    /// Whether a callId may name a user and somebody else than those of a call: theirs is meant, though this one is live.
+    static func mayName(_ id: CallID, _ user: UserID, otherThan call: Call) -> Bool {
+        guard id.text.hasPrefix(user.text + "-") || id.text.hasSuffix("-" + user.text) else { return false }
+        return !names(id, call.session.caller, call.session.callee)
+    }
+
     private static func isName(_ text: String, _ a: UserID, _ b: UserID) -> Bool {
         // User ids may hold characters that callIds may not: for Socket.IO `@` and `+` are written as `.`.
         zip(text.utf8, "\(a.text)-\(b.text)".utf8).allSatisfy { written, meant in

@@ -59,7 +59,11 @@ extension Switchboard {
     ///
     /// `found`: The call that was found in memory. It is the one that is meant if it is live, or if a peer is named.
     func asleep(_ id: CallID, for user: UserID, with peer: UserID?, unless found: Call?) -> [CallNumber] {
-        guard !calls.resting.isEmpty, found == nil || (peer == nil && found?.session.isLive == false) else { return [] }
+        guard !calls.resting.isEmpty else { return [] }
+        if let found {
+            guard peer == nil else { return [] }
+            guard !found.session.isLive || Claims.mayName(id, user, otherThan: found) else { return [] }
+        }
         return calls.resting.named(RestingCalls.name(id, of: user))
     }
 

@@ -22,12 +22,10 @@ extension Switchboard {
     func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
         let phone = phone(asking: who, named: fetch.device)
         let found = calls.find(callID, for: who.user, with: fetch.peer, on: phone)
-        if found?.session.isLive != true {
-            let asleep = asleep(callID, for: who.user, with: fetch.peer, unless: found)
-            if !asleep.isEmpty {
-                park(.request(id, who, .fetch(callID, fetch)), until: asleep, at: now)
-                return
-            }
+        let asleep = asleep(callID, for: who.user, with: fetch.peer, unless: found)
+        if !asleep.isEmpty {
+            park(.request(id, who, .fetch(callID, fetch)), until: asleep, at: now)
+            return
         }
         guard let call = found, let side = call.session.side(of: who.user) else {
             refuse(id, Self.unknownCall)

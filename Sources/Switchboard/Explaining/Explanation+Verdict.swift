@@ -28,11 +28,16 @@ extension Explanation {
 
     private var callee: String { record.callee.text }
 
+    /// What the caller saw of a call that was kept from its callee: the same as of any other call.
+    private var callersView: String {
+        record.reason == .busy ? "The caller was told busy, as any other would have been." : "The caller saw an ordinary ring."
+    }
+
     /// How it ended.
     private var outcome: String {
         if record.hidden == .block {
             return
-                "\(callee) has blocked \(record.caller.text): nothing rang and nothing was pushed. The caller saw an ordinary ring."
+                "\(callee) has blocked \(record.caller.text): nothing rang and nothing was pushed. \(callersView)"
         }
         if record.hidden == .doNotDisturb {
             return
@@ -40,7 +45,7 @@ extension Explanation {
         }
         if record.hidden == .nameTaken {
             return
-                "\(callee) was in a call of this name with somebody else, so that nothing rang and nothing was pushed: its answer could have gone to either. The caller saw an ordinary ring."
+                "\(callee) was in a call of this name with somebody else, so that nothing rang and nothing was pushed: its answer could have gone to either. \(callersView)"
         }
         if let answeredAt = record.answeredAt {
             let by = events.first { $0.signal == "answer" }?.device.map { " on \($0)" } ?? ""

@@ -165,7 +165,9 @@ extension Watch {
 
     mutating func rang(_ name: CallName, on handset: Handset, at now: Int64) {
         guard let number = newest[name.key], let call = calls[number], call.name == name else { return }
-        if call.record.hidden != nil { fail("I10", "\(handset.device.text) rings for \(name), which is kept from it") }
+        if call.record.hidden != nil, handset.user != lostCallees[name] {
+            fail("I10", "\(handset.device.text) rings for \(name), which is kept from it")
+        }
         if handset.user != call.record.callee, handset.user != lostCallees[name] { fail("I10", "\(handset.device.text) rings for \(name)") }
     }
 

@@ -185,8 +185,8 @@ extension World {
             handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) ?? false
         else { return }
         let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
-        // Without a peer it would be shown a stranger's call of that name once its own is over.
-        let peer = faults.contains(.strangers) ? name.pair.other(than: handset.user) : nil
+        // Who does not say with whom is shown another call of that name once its own is over, or before.
+        let peer = !faults.isDisjoint(with: [.strangers, .sharedNames]) ? name.pair.other(than: handset.user) : nil
         requests(
             .fetch(name.id, .init(peer: peer, since: cursor, wait: .seconds(8), device: handset.device), number: 0),
             from: handset

@@ -206,4 +206,5 @@ def test_frames_with_any_contents_are_answered_and_told_to_nobody_else(make_serv
     taro.ask(type="end", callId="after-all-that")
     assert hanako.expect(type="call", state="ended")["reason"] == "hangup"
     assert tally.relayed > tally.sent / 20, "the frames are too wild to test anything"
-    assert len(server.errors()) < 200_000, "strangers' frames flood the log"
+    # A call that begins or ends has its line; a refused frame has none.
+    assert len(server.errors()) < 10 * max(FRAMES, 20_000), "strangers' frames flood the log"

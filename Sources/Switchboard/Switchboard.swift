@@ -107,6 +107,7 @@ public final class Switchboard {
         for damage in stored.damages { noteDamage(damage) }
         for kept in stored.calls { restore(kept, at: now) }
         if let age = historyHold.oddAge { out.append(.note(.oddClock(age))) }
+        cutRevocations(at: now)
         schedule(.sweep, at: now + Self.sweepEvery)
     }
 

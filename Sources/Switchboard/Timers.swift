@@ -107,6 +107,7 @@ extension Switchboard {
                 return !bucket.isFull(at: now)
             }
         }
+        cutRevocations(at: now)
         rings.forgetFull(at: now)
         for user in news.keys.sorted() {
             news[user]?.removeAll { !isKept($0) }

@@ -39,6 +39,19 @@ struct RevocationTests {
         #expect(try world.reply(issued("11", at: 0), .devices).status == 200, "another user's")
     }
 
+    @Test("is no longer than until now where the clock that dated it was a day ahead, and has been set right before a restart")
+    func fromAhead() throws {
+        let before = World()
+        before.wait(86_400)
+        #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200)
+        let world = before.restarted(after: -86_400 + 60)
+        world.wait(61)
+        #expect(world.revoked[try user("10")].map { $0 <= world.now } == true)
+        world.wait(1)
+        #expect(try world.reply(issued("10", at: 0), .devices).status == 401)
+        #expect(try world.reply(issued("10", at: 123), .devices).status == 200)
+    }
+
     @Test("refuses a token that does not say when it was issued, once the user has logged out, and not before")
     func withoutIssue() throws {
         let world = World()

@@ -103,6 +103,11 @@ struct Directory {
     /// Up to which moment of issue a user's tokens are refused.
     func revocation(of user: UserID) -> Moment? { revocations[user] }
 
+    /// The users whose tokens are refused up to a moment that lies behind this one.
+    func revocations(behind moment: Moment) -> [UserID] {
+        revocations.filter { moment < $0.value }.keys.sorted()
+    }
+
     mutating func revoke(_ user: UserID, before moment: Moment) { revocations[user] = moment }
 
     // MARK: Epochs

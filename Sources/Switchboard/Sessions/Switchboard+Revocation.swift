@@ -17,6 +17,15 @@ extension Switchboard {
         return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
     }
 
+    /// A log-out that a clock dated into the future, which has been set back since, would lock its user out until then.
+    func cutRevocations(at now: Moment) {
+        for user in directory.revocations(behind: now + policy.tokenLeeway) {
+            directory.revoke(user, before: now)
+            changes.append(.revoked(user, before: now))
+            out.append(.revoked(user, before: now))
+        }
+    }
+
     /// `POST /api/logout-all`: for oneself, or, as a service, for anybody.
     func logOutEverywhere(_ user: UserID?, by who: Who, as id: RequestID, at now: Moment) {
         let user = user ?? who.user

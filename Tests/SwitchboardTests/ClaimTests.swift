@@ -134,6 +134,19 @@ struct ClaimTests {
         #expect(world.taken(stranger).isEmpty)
     }
 
+    @Test("a callId that names two pairs, for a dot stands for two characters, is theirs who use it")
+    func dots() throws {
+        let world = World()
+        let (one, other, callee) = (try world.open("a@b", "a1"), try world.open("a+b", "x1"), try world.open("10", "b1"))
+        world.send(one, World.offer("a.b-10", to: "10"))
+        world.send(other, World.offer("a.b-10", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        #expect(world.taken(callee).of("offer").map { $0["from"] } == ["a@b"])
+        for session in [one, other] { _ = world.taken(session) }
+        world.send(callee, World.answer("a.b-10"))
+        #expect(world.taken(one).of("answer").count == 1)
+        #expect(world.taken(other).isEmpty)
+    }
+
     @Test("a stranger who rings the caller under its own callId keeps it from calling nobody")
     func ownOffer() throws {
         let world = World()
@@ -287,29 +300,121 @@ struct CapabilityTests {
     }
 }
 
-@Suite("An offer that comes again")
-struct ResentOfferTests {
-    @Test("after its callee used its callId for a call back gets its ack, and rings nobody", arguments: [0, 3])
-    func usedByCallee(_ rounds: Int) throws {
-        let offer = World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
+@Suite("An offer or answer that comes again")
+struct ResentDescriptionTests {
+    private static let first = World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
+
+    /// 11 called 10 by the first offer and hung up; both know it.
+    private func over() throws -> (World, caller: SessionID, callee: SessionID, ack: Frame) {
         let world = World()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
-        world.send(caller, offer)
-        let first = try #require(world.taken(caller).ack)
+        world.send(caller, Self.first)
+        let ack = try #require(world.taken(caller).ack)
         world.send(caller, World.plain("end", "c-1", id: "e"))
-        world.pong(callee)
+        for session in [caller, callee] { world.pong(session) }
+        return (world, caller, callee, ack)
+    }
+
+    private func clear(_ world: World, _ sessions: SessionID...) { for session in sessions { _ = world.taken(session) } }
+
+    @Test("gets its ack after its callee used its callId for a call back, and rings nobody", arguments: [0, 3], [0, 3])
+    func usedByCallee(_ before: Int, _ after: Int) throws {
+        let (world, caller, callee, ack) = try over()
+        func pass(_ rounds: Int) {
+            for _ in 0..<rounds {
+                world.wait(26)
+                for session in [caller, callee] { world.pong(session) }
+            }
+        }
+        pass(before)
         world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.pong(caller)
         world.send(callee, World.plain("end", "c-1", id: "e2"))
-        for _ in 0..<rounds {
-            world.wait(26)
-            world.pong(caller)
-            world.pong(callee)
-        }
-        _ = (world.taken(caller), world.taken(callee))
-        world.send(caller, offer)
-        #expect(world.taken(caller).map(\.description) == [first.description])
+        world.pong(caller)
+        pass(after)
+        clear(world, caller, callee)
+        world.send(caller, Self.first)
+        #expect(world.taken(caller).map(\.description) == [ack.description])
         #expect(world.taken(callee).isEmpty)
+    }
+
+    @Test("gets its ack while the next call of its name goes on, and says nothing in that", arguments: [false, true])
+    func redialled(_ isAnswered: Bool) throws {
+        let (world, caller, callee, ack) = try over()
+        world.send(caller, World.offer("c-1", to: "10", id: "second", sdp: "v=0\\r\\ns=2\\r\\n"))
+        if isAnswered { world.send(callee, World.answer("c-1")) }
+        clear(world, caller, callee)
+        world.send(caller, Self.first)
+        #expect(world.taken(caller).map(\.description) == [ack.description])
+        #expect(world.taken(callee).isEmpty)
+    }
+
+    @Test("of a renegotiation gets its ack as well, over a restart too", arguments: [false, true])
+    func reoffer(_ isRestarted: Bool) throws {
+        let talk = try Talk.answered()
+        let again = World.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
+        talk.clear()
+        talk.world.send(talk.caller, again)
+        let ack = try #require(talk.world.taken(talk.caller).ack)
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        for session in [talk.caller, talk.callee] { talk.world.pong(session) }
+        talk.world.send(talk.callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e2"))
+        let world = isRestarted ? talk.world.restarted() : talk.world
+        let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        clear(world, caller, callee)
+        world.send(caller, again)
+        #expect(world.taken(caller).map(\.description) == [ack.description])
+        #expect(world.taken(callee).isEmpty)
+    }
+
+    @Test("answers no later call of its name, over a restart and several uses", arguments: [1, 2, 3], [false, true])
+    func answer(_ uses: Int, _ isRestarted: Bool) throws {
+        let talk = try Talk(callID: "11-10")
+        let answer = World.answer("11-10", id: "a1")
+        talk.world.send(talk.callee, answer)
+        let ack = try #require(talk.world.taken(talk.callee).of("ack").last)
+        for number in 1...uses {
+            talk.world.send(talk.caller, World.plain("end", "11-10", id: "e\(number)"))
+            for session in [talk.caller, talk.callee] { talk.world.pong(session) }
+            let sdp = "v=0\\r\\ns=\(number)\\r\\n"
+            talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o\(number)", sdp: sdp))
+        }
+        let world = isRestarted ? talk.world.restarted() : talk.world
+        let callee = try world.open("10", "b1")
+        clear(world, callee)
+        world.send(callee, answer)
+        #expect(world.taken(callee).map(\.description) == [ack.description])
+        let call = try #require(world.board.calls.live(of: try user("10")).first)
+        #expect(call.session.answeredAt == nil)
+    }
+
+    @Test("is another one with another description, though its app gives out the same names anew")
+    func sameName() throws {
+        let (world, caller, callee, _) = try over()
+        world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        clear(world, caller, callee)
+        world.send(caller, World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=3\\r\\n"))
+        #expect(world.taken(caller).ack?["epoch"] == "3")
+        #expect(world.taken(callee).of("offer").count == 1)
+    }
+
+    @Test("under a name that an earlier call at rest had used elsewhere is not overtaken by what follows it")
+    func numbersAnew() throws {
+        let (world, caller, callee, _) = try over()
+        for _ in 0..<3 {
+            world.wait(26)
+            for session in [caller, callee] { world.pong(session) }
+        }
+        #expect(world.board.calls.resting.count == 1)
+        clear(world, caller, callee)
+        world.holdsAnswers = true
+        world.send(caller, World.offer("other", to: "10", id: "first", sdp: "v=0\\r\\ns=4\\r\\n"))
+        world.send(caller, World.plain("end", "other", id: "e"))
+        world.answerQuestions()
+        #expect(world.taken(caller).types == ["call", "ack", "call", "ack"])
+        #expect(world.board.calls.live(of: try user("11")).isEmpty)
     }
 }
 
@@ -353,6 +458,30 @@ struct ResentEndTests {
         #expect(try world.post(try who("10"), odd) == first)
         #expect(world.board.calls.live(of: try user("11")).count == 1)
         #expect(try world.post(try who("10"), body)["epoch"] == "2")
+    }
+
+    @Test("is known by any name, and from a device without one by another token too", arguments: ["e", "\u{301}e", "\u{200D}", "x\r"])
+    func odd(_ id: String) throws {
+        let talk = try Talk.answered(callID: "11-10")
+        var json = JSONWriter()
+        json.value(id)
+        let name = String(decoding: json.bytes, as: UTF8.self)
+        // A tablet that has lost the call ends it as well.
+        let tablet = try talk.world.open("10", "b2")
+        talk.world.send(tablet, #"{"type":"end","callId":"11-10","id":\#(name)}"#)
+        let body = #"{"callId":"11-10","action":"end","id":\#(name),"data":{}}"#
+        let first = try talk.world.post(try who("11", token: 1), body)
+        #expect(first["state"] == "ended")
+        for session in [talk.caller, talk.callee, tablet] { talk.world.pong(session) }
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        let world = talk.world.restarted()
+        #expect(try world.post(try who("11", token: 2), body) == first)
+        #expect(world.board.calls.live(of: try user("11")).count == 1)
+        let back = try world.open("10", "b2")
+        _ = world.taken(back)
+        world.send(back, #"{"type":"end","callId":"11-10","id":\#(name)}"#)
+        #expect(world.taken(back).ack?["epoch"] == "1")
+        #expect(world.board.calls.live(of: try user("11")).count == 1)
     }
 
     @Test("over several epochs, for as long as the first can be fetched")

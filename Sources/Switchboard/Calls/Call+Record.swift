@@ -88,7 +88,7 @@ extension Call {
             isWaiting: state.isWaiting
         )
         pushes = state.pushes
-        ends = TakenEnds(state.ends)
+        taken = TakenSignals(state.taken)
         let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
         frames = stored.entries.map { headroom + $0.object }
         countedEntries = frames.count
@@ -178,27 +178,66 @@ extension Phone {
     }
 }
 
-extension TakenEnds.End {
-    /// Seven words; the name that its device gave it may hold anything, and comes last.
+extension TakenSignals.Signal {
+    /// Eight words; the name that its device gave it may hold anything, and comes last.
     fileprivate var kept: String {
-        "\(epoch) \(seq) \(at.milliseconds) \(reason?.rawValue ?? "-") \(user.text) \(phone.kept) \(id.text)"
+        let word =
+            switch kind {
+            case .end(let reason): reason?.rawValue ?? "-"
+            case .description(let digest): String(digest, radix: 16)
+            }
+        return "\(epoch) \(seq) \(at.milliseconds) \(word) \(user.text) \(phone.kept) \(Self.kept(id))"
     }
 
-    fileprivate init?(kept text: Substring) {
+    /// `isEnd`: Whether the column of ends holds it.
+    fileprivate init?(kept text: Substring, isEnd: Bool) {
         let words = text.split(separator: " ", maxSplits: 7, omittingEmptySubsequences: false)
         guard words.count == 8, let epoch = UInt32(words[0]), let seq = UInt64(words[1]), let at = Int64(words[2]),
             let user = UserID(String(words[4])), let phone = Phone(kept: "\(words[5]) \(words[6])"),
-            let id = SignalID(String(words[7]))
+            let id = Self.id(words[7])
         else { return nil }
+        let kind: Kind
+        if isEnd {
+            kind = .end(EndReason(rawValue: String(words[3])))
+        } else {
+            guard let digest = UInt64(words[3], radix: 16) else { return nil }
+            kind = .description(digest: digest)
+        }
         self.init(
+            kind: kind,
             user: user,
             phone: phone,
             id: id,
             epoch: epoch,
             seq: seq,
-            reason: EndReason(rawValue: String(words[3])),
             at: Moment(milliseconds: at)
         )
+    }
+
+    /// What stands before a name in hexadecimal, and before no other.
+    private static let mark: Character = "\u{7F}"
+
+    /// A name of anything but plain ASCII is kept in hexadecimal: it may hold what tells names apart, or join it.
+    private static func kept(_ id: SignalID) -> String {
+        guard !id.text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return id.text }
+        let digits = id.text.utf8.map { ($0 < 0x10 ? "0" : "") + String($0, radix: 16) }
+        return String(mark) + digits.joined()
+    }
+
+    private static func id(_ text: Substring) -> SignalID? {
+        guard text.first == mark else { return SignalID(String(text)) }
+        let digits = Array(text.dropFirst().utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        let bytes = stride(from: 0, to: digits.count, by: 2).map {
+            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16) ?? 0
+        }
+        return SignalID(String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// What was kept of several, one a line.
+    fileprivate static func lines(_ text: String?, areEnds: Bool) -> [Self] {
+        // By bytes: a name that was kept as it was may begin with what joins the character before it.
+        (text ?? "").utf8.split(separator: 0x0A).compactMap { Self(kept: Substring($0), isEnd: areEnds) }
     }
 }
 
@@ -252,8 +291,8 @@ private struct KeptState {
     var caller = MediaUpdate()
     var callee = MediaUpdate()
     var isWaiting = false
-    /// The ends that were taken under its name.
-    var ends: [TakenEnds.End] = []
+    /// The signals that were taken under its name.
+    var taken: [TakenSignals.Signal] = []
     /// What became of the pushes that were sent; of one that was under way it is not known.
     var pushes: [DeviceID: DevicePush] = [:]
 
@@ -264,8 +303,7 @@ private struct KeptState {
         callee = call.session.calleeMedia
         isWaiting = call.isWaiting
         pushes = call.pushes
-        // What tells them apart when they are kept is not of the form of any name worth keeping.
-        ends = call.ends.all.filter { !$0.id.text.contains("\n") }
+        taken = call.taken.ends + call.taken.descriptions
     }
 
     var text: String {
@@ -301,9 +339,11 @@ private struct KeptState {
             json.name("pushes")
             json.plain(settled.joined(separator: " "))
         }
-        if !ends.isEmpty {
-            json.name("ends")
-            json.value(ends.map(\.kept).joined(separator: "\n"))
+        for (name, isEnd) in [("ends", true), ("descriptions", false)] {
+            let kept = taken.filter { $0.isEnd == isEnd }
+            guard !kept.isEmpty else { continue }
+            json.name(name)
+            json.value(kept.map(\.kept).joined(separator: "\n"))
         }
         json.endObject()
         return String(decoding: json.bytes, as: UTF8.self)
@@ -319,8 +359,8 @@ private struct KeptState {
             case "caller": caller = Self.media(value)
             case "callee": callee = Self.media(value)
             case "waiting": isWaiting = true
-            case "ends":
-                ends = (value ?? "").split(separator: "\n").compactMap { TakenEnds.End(kept: $0) }
+            case "ends": taken += TakenSignals.Signal.lines(value, areEnds: true)
+            case "descriptions": taken += TakenSignals.Signal.lines(value, areEnds: false)
             case "pushes":
                 for push in (value ?? "").split(separator: " ") {
                     let parts = push.split(separator: "=")

@@ -34,8 +34,8 @@ final class Call {
     var offerWays: Set<Source.Way> = []
     /// The newest answer to the call before under this name: it may come once more, by a slower way.
     var earlierAnswer: UInt64?
-    /// The ends that were taken under its name.
-    var ends = TakenEnds()
+    /// The signals that were taken under its name and begin, answer and end nothing when they come again.
+    var taken = TakenSignals()
     /// Pushes of it that are under way.
     var openPushes = 0
     /// When it was last taken up from rest, or kept from it.

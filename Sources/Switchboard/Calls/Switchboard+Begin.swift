@@ -44,8 +44,8 @@ extension Switchboard {
         )
         call.offerWays = [source.way]
         call.earlierAnswer = older?.session.lastDescription(.answer, from: .callee)?.digest
-        call.ends = TakenEnds(
-            before: older?.ends,
+        call.taken = TakenSignals(
+            before: older,
             since: Moment(milliseconds: now.milliseconds - policy.fetchableFor.milliseconds)
         )
         calls.insert(call)

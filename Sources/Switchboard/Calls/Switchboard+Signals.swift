@@ -21,14 +21,14 @@ struct Receipt {
     let seq: UInt64
     /// Whether the server made the callId.
     var madeCallID = false
-    /// Of an end that was sent again: the end as it was taken then. Its callId may be in use again.
-    var end: TakenEnds.End?
+    /// Of a signal that was sent again: as it was taken then. Its callId may be in use again.
+    var taken: TakenSignals.Signal?
     /// The epoch of the log that the entry is in.
-    var epoch: UInt32 { end?.epoch ?? call.session.epoch }
+    var epoch: UInt32 { taken?.epoch ?? call.session.epoch }
 
     /// How the call stands when a client must know at once: an offer may have lost a glare.
     var outcome: StateChange? {
-        if let end { return end.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
+        if let taken { return taken.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
         guard case .ended(let ending, _) = call.session.phase, ending.reason == .glare || ending.reason == .busy else {
             return nil
         }
@@ -88,8 +88,10 @@ extension Switchboard {
         _ peer: UserID?,
         at now: Moment
     ) -> Result<Receipt, WireError> {
-        if case .end = message.content, let receipt = receipt(ofEnd: message, from: source, peer) {
-            return .success(receipt)
+        switch message.content {
+        case .end, .answer:
+            if let receipt = receipt(ofTaken: message, from: source, peer) { return .success(receipt) }
+        case .offer, .ringing, .ice, .connected, .update, .dtmf, .info: break
         }
         let call: Call?
         if let id = message.callID {
@@ -189,12 +191,7 @@ extension Switchboard {
         if found?.session.isLive != true, awaits(asleep(message, from: source, named, unless: found)) {
             return .failure(Self.unknownCall)
         }
-        if let earlier = begun(by: message, from: source, named), earlier !== found,
-            let side = earlier.session.side(of: source.user)
-        {
-            // The offer comes again when its name is in use again: it begins nothing.
-            return deliverSignal(message, to: earlier, side, from: source, at: now)
-        }
+        if let receipt = receipt(ofTaken: message, from: source, named) { return .success(receipt) }
         if let call = found, let side = call.session.side(of: source.user) {
             let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone, on: side) } ?? false
             if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
@@ -238,10 +235,9 @@ extension Switchboard {
         _ named: UserID?,
         unless found: Call?
     ) -> [CallNumber] {
-        let numbers = message.callID.map { asleep($0, for: source.user, with: named, unless: found) } ?? []
-        guard found == nil || message.callID != nil, let id = message.id else { return numbers }
-        let begun = calls.asleep(begunBy: source.user, source.phone, offer: id)
-        return numbers + begun.filter { !numbers.contains($0) }
+        if let id = message.callID { return asleep(id, for: source.user, with: named, unless: found) }
+        guard found == nil, let id = message.id else { return [] }
+        return calls.asleep(begunBy: source.user, source.phone, offer: id)
     }
 
     /// Takes note of the calls that the signal at hand must wait for; returns whether there are any.
@@ -258,11 +254,10 @@ extension Switchboard {
         return awaited
     }
 
-    /// The call that an offer has begun, when it comes again under its `id`, with its callId or without one.
+    /// The call that an offer without a callId has begun, when it comes again under its `id`.
     private func begun(by message: SignalMessage, from source: Source, _ named: UserID?) -> Call? {
         guard let id = message.id, let call = calls.begun(by: source.user, source.phone, offer: id) else { return nil }
-        let isOfIt = message.callID.map { $0 == call.key.id } ?? true
-        return isOfIt && (named.map { call.key.pair.holds($0) } ?? true) ? call : nil
+        return named.map { call.key.pair.holds($0) } ?? true ? call : nil
     }
 
     private func mayBegin(_ user: UserID, at now: Moment) -> Bool {

@@ -1,62 +1,127 @@
 import CallCore
 import CallWire
 
-/// The ends that were taken under one name: one that comes again means the call that it ended, however late it comes.
+/// The signals that were taken under a name and must not be taken for new ones when they come again: each means the call
+/// that took it, however late it comes.
 ///
-/// It is sent again because its ack was lost, and may find its callId in use again.
-struct TakenEnds {
-    /// An end.
-    struct End: Equatable {
+/// A signal that is sent again, because its ack was lost, may find its callId in use again. An end would end the next call,
+/// an answer would take it, and an offer would ring anew. All ends are kept, and the descriptions of earlier calls: those
+/// of the call itself are in its log.
+struct TakenSignals {
+    /// A signal.
+    struct Signal: Equatable {
+        /// What it was.
+        enum Kind: Equatable {
+            /// An end, and why the call was over for its device.
+            case end(EndReason?)
+            /// An offer or an answer. Its digest tells it from another one to which an app gives the same `id`.
+            case description(digest: UInt64)
+        }
+
+        let kind: Kind
         let user: UserID
         let phone: Phone
         let id: SignalID
         /// The epoch that it was taken in.
         let epoch: UInt32
-        /// The `seq` of its ack; 0 = it needed no entry.
+        /// What its ack said: 0 = it needed no entry.
         let seq: UInt64
-        /// Why the call was over for its device.
-        let reason: EndReason?
         let at: Moment
+
+        /// Why the call was over for its device, if it was an end.
+        var reason: EndReason? { if case .end(let reason) = kind { reason } else { nil } }
+        var isEnd: Bool { if case .end = kind { true } else { false } }
     }
 
-    /// How many are kept. A call has one end, and one more of each device that had lost it.
+    /// How many of either kind are kept: a call has one end, and one of each device that had lost it.
     private static let most = 16
 
     /// The ends, oldest first.
-    private(set) var all: [End] = []
+    private(set) var ends: [Signal] = []
+    /// The offers and answers of earlier calls, oldest first.
+    private(set) var descriptions: [Signal] = []
 
-    init(_ ends: [End] = []) { all = ends.suffix(Self.most) }
-
-    /// The ends of the calls before under the name, without those that were taken before `moment`.
-    init(before: TakenEnds?, since moment: Moment) { self.init(before?.all.filter { $0.at >= moment } ?? []) }
-
-    /// The end that was taken from a device under this `id`.
-    func of(_ id: SignalID, from phone: Phone, _ user: UserID) -> End? {
-        all.first { $0.id == id && $0.user == user && $0.phone.isSame(as: phone) }
+    init(_ all: [Signal] = []) {
+        ends = all.filter(\.isEnd).suffix(Self.most)
+        descriptions = all.filter { !$0.isEnd }.suffix(Self.most)
     }
 
-    /// Adds an end; returns whether it is new.
-    mutating func add(_ end: End) -> Bool {
-        guard of(end.id, from: end.phone, end.user) == nil else { return false }
-        all.append(end)
-        if all.count > Self.most { all.removeFirst() }
+    /// The signals of the calls before, as far as those could still be fetched.
+    init(before call: Call?, since moment: Moment) {
+        let all = call.map { $0.taken.ends + $0.taken.descriptions + $0.descriptions } ?? []
+        self.init(all.filter { $0.at >= moment })
+    }
+
+    var isEmpty: Bool { ends.isEmpty && descriptions.isEmpty }
+
+    /// An end that was taken before.
+    func end(_ id: SignalID, from phone: Phone, of user: UserID) -> Signal? {
+        ends.first { $0.id == id && $0.user == user && Self.isSame($0.phone, phone) }
+    }
+
+    /// An offer or answer that an earlier call took.
+    func description(_ id: SignalID, digest: UInt64, from phone: Phone, of user: UserID) -> Signal? {
+        descriptions.first {
+            $0.id == id && $0.kind == .description(digest: digest) && $0.user == user && Self.isSame($0.phone, phone)
+        }
+    }
+
+    /// A device without a name goes by its token, and may have another one by the time it sends again.
+    private static func isSame(_ one: Phone, _ other: Phone) -> Bool {
+        one.isSame(as: other) || one.isUnnamed && other.isUnnamed
+    }
+
+    /// Adds an end; whether it was not there.
+    mutating func add(_ end: Signal) -> Bool {
+        guard self.end(end.id, from: end.phone, of: end.user) == nil else { return false }
+        ends.append(end)
+        if ends.count > Self.most { ends.removeFirst() }
         return true
     }
 }
 
+extension Call {
+    /// The offers and answers in its log that have names.
+    fileprivate var descriptions: [TakenSignals.Signal] {
+        session.log.compactMap { entry in
+            guard case .signal(let kind, let side, let phone, let id?, let digest) = entry.content,
+                kind == .offer || kind == .answer
+            else { return nil }
+            return TakenSignals.Signal(
+                kind: .description(digest: digest),
+                user: user(on: side),
+                phone: phone,
+                id: id,
+                epoch: session.epoch,
+                seq: entry.seq,
+                at: entry.at
+            )
+        }
+    }
+}
+
 extension Switchboard {
-    /// The receipt of an end that was taken before, in an earlier call of its name or in this one.
+    /// The receipt of an end that was taken before, in an earlier call of its name or in this one, or of an offer or answer
+    /// that an earlier call of its name took.
     ///
-    /// Calls that are hidden from its sender are looked at, too.
-    func receipt(ofEnd message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
+    /// The later call need not be one that its sender is shown.
+    func receipt(ofTaken message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
         guard let id = message.id, let callID = message.callID else { return nil }
         for call in calls.everything(named: callID, of: source.user) where peer.map(call.key.pair.holds) ?? true {
-            guard !call.ends.all.isEmpty else { continue }
+            guard !call.taken.isEmpty else { continue }
             let side: Side = call.session.caller == source.user ? .caller : .callee
             let standIn = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
-            let end =
-                call.ends.of(id, from: source.phone, source.user) ?? call.ends.of(id, from: standIn, source.user)
-            if let end { return Receipt(call: call, seq: end.seq, end: end) }
+            for phone in source.phone == standIn ? [standIn] : [source.phone, standIn] {
+                let taken: TakenSignals.Signal? =
+                    switch message.content {
+                    case .end: call.taken.end(id, from: phone, of: source.user)
+                    case .offer(let offer):
+                        call.taken.description(id, digest: offer.digest, from: phone, of: source.user)
+                    case .answer(let digest): call.taken.description(id, digest: digest, from: phone, of: source.user)
+                    case .ringing, .ice, .connected, .update, .dtmf, .info: nil
+                    }
+                if let taken { return Receipt(call: call, seq: taken.seq, taken: taken) }
+            }
         }
         return nil
     }
@@ -71,19 +136,18 @@ extension Switchboard {
         at now: Moment
     ) {
         guard let id = message.id else { return }
-        let isNew = call.ends.add(
-            TakenEnds.End(
+        let isNew = call.taken.add(
+            TakenSignals.Signal(
+                kind: .end(call.session.standing(side: side, phone: phone).reason),
                 user: call.user(on: side),
                 phone: phone,
                 id: id,
                 epoch: call.session.epoch,
                 seq: seq,
-                reason: call.session.standing(side: side, phone: phone).reason,
                 at: now
             )
         )
-        // The end of a device that had lost the call changes nothing else. It must be known when the call is taken up
-        // from rest.
+        // The end of a device that had lost the call changes nothing else, and must be known when the call is taken up from rest.
         if isNew { markDirty(call) }
     }
 }

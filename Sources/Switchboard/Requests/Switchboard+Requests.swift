@@ -185,7 +185,7 @@ extension Switchboard {
     private func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
         let session = receipt.call.session
         let standing =
-            receipt.end.map { (CallState.ended, $0.reason) }
+            receipt.taken.map { (CallState.ended, $0.reason) }
             ?? session.side(of: source.user).map {
                 session.standing(side: $0, phone: session.standIn(for: source.phone, on: $0))
             }

@@ -168,7 +168,9 @@ extension Watch {
         if call.record.hidden != nil, handset.user != lostCallees[name] {
             fail("I10", "\(handset.device.text) rings for \(name), which is kept from it")
         }
-        if handset.user != call.record.callee, handset.user != lostCallees[name] { fail("I10", "\(handset.device.text) rings for \(name)") }
+        if handset.user != call.record.callee, handset.user != lostCallees[name] {
+            fail("I10", "\(handset.device.text) rings for \(name)")
+        }
     }
 
     /// An app was handed a signal: once, in order, a candidate after its description.

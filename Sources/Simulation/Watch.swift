@@ -272,8 +272,9 @@ struct Watch {
         }
     }
 
-    /// Whether a moment of a record is what it was. A moment of the future, which a clock that was set back has left,
-    /// is read as the present at each start.
+    /// Whether a moment of a record is what it was.
+    ///
+    /// A moment of the future, which a clock that was set back has left, is read as the present at each start.
     private func isSame(_ moment: Moment?, _ before: Moment?) -> Bool {
         moment == before || moment != nil && before == serverStart
     }

@@ -3,8 +3,9 @@ import Switchboard
 
 /// Strangers who know the callId of somebody else's call, and ends that come again when their name is in use again.
 extension World {
-    /// What strangers and old ends do besides the calls of the plan. They are drawn apart, so that worlds without them
-    /// stay as they are.
+    /// What strangers and old ends do besides the calls of the plan.
+    ///
+    /// They are drawn apart, so that worlds without them stay as they are.
     func planStrangers(at: Int64, _ chance: inout Chance) {
         if chance.percent(40) { after(at + chance.within(50...15_000), .script(plan(.stranger))) }
         if chance.percent(40) { after(at + chance.within(500...25_000), .script(plan(.oldEnd))) }

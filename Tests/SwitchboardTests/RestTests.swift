@@ -196,7 +196,10 @@ struct RestTests {
         #expect(ring["state"] == "ringing")
     }
 
-    @Test("has its timeline and its details shown, though a later one of its name is kept from its callee", arguments: [0, 12])
+    @Test(
+        "has its timeline and its details shown, though a later one of its name is kept from its callee",
+        arguments: [0, 12]
+    )
     func timelineBeside(_ minutes: Int64) throws {
         let talk = try Talk()
         let world = talk.world
@@ -208,7 +211,8 @@ struct RestTests {
         // After some time it is no longer even at rest.
         world.wait(60 * minutes)
         for reply in [
-            try world.reply(try who("10"), .timeline(try call("c-1"))), try world.reply(try who("10"), .call(try call("c-1"))),
+            try world.reply(try who("10"), .timeline(try call("c-1"))),
+            try world.reply(try who("10"), .call(try call("c-1"))),
         ] {
             #expect(reply.status == 200 && !reply.text.contains("name_taken"))
         }

@@ -39,7 +39,9 @@ struct RevocationTests {
         #expect(try world.reply(issued("11", at: 0), .devices).status == 200, "another user's")
     }
 
-    @Test("is no longer than until now where the clock that dated it was a day ahead, and has been set right before a restart")
+    @Test(
+        "is no longer than until now where the clock that dated it was a day ahead, and has been set right before a restart"
+    )
     func fromAhead() throws {
         let before = World()
         before.wait(86_400)

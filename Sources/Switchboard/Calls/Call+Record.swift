@@ -88,7 +88,7 @@ extension Call {
             isWaiting: state.isWaiting
         )
         pushes = state.pushes
-        taken = TakenSignals(state.taken)
+        taken = state.taken
         let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
         frames = stored.entries.map { headroom + $0.object }
         countedEntries = frames.count
@@ -292,7 +292,7 @@ private struct KeptState {
     var callee = MediaUpdate()
     var isWaiting = false
     /// The signals that were taken under its name.
-    var taken: [TakenSignals.Signal] = []
+    var taken = TakenSignals()
     /// What became of the pushes that were sent; of one that was under way it is not known.
     var pushes: [DeviceID: DevicePush] = [:]
 
@@ -303,7 +303,7 @@ private struct KeptState {
         callee = call.session.calleeMedia
         isWaiting = call.isWaiting
         pushes = call.pushes
-        taken = call.taken.ends + call.taken.descriptions
+        taken = call.taken
     }
 
     var text: String {
@@ -339,11 +339,13 @@ private struct KeptState {
             json.name("pushes")
             json.plain(settled.joined(separator: " "))
         }
-        for (name, isEnd) in [("ends", true), ("descriptions", false)] {
-            let kept = taken.filter { $0.isEnd == isEnd }
-            guard !kept.isEmpty else { continue }
-            json.name(name)
-            json.value(kept.map(\.kept).joined(separator: "\n"))
+        if !taken.ends.isEmpty {
+            json.name("ends")
+            json.value(taken.ends.map(\.kept).joined(separator: "\n"))
+        }
+        if !taken.descriptions.isEmpty {
+            json.name("descriptions")
+            json.value(taken.descriptions.map(\.kept).joined(separator: "\n"))
         }
         json.endObject()
         return String(decoding: json.bytes, as: UTF8.self)
@@ -359,8 +361,8 @@ private struct KeptState {
             case "caller": caller = Self.media(value)
             case "callee": callee = Self.media(value)
             case "waiting": isWaiting = true
-            case "ends": taken += TakenSignals.Signal.lines(value, areEnds: true)
-            case "descriptions": taken += TakenSignals.Signal.lines(value, areEnds: false)
+            case "ends": taken.restore(ends: TakenSignals.Signal.lines(value, areEnds: true))
+            case "descriptions": taken.restore(descriptions: TakenSignals.Signal.lines(value, areEnds: false))
             case "pushes":
                 for push in (value ?? "").split(separator: " ") {
                     let parts = push.split(separator: "=")

@@ -76,7 +76,9 @@ struct CallTable: ~Copyable {
     /// As ``calls(named:of:)``, with those that are hidden from the user.
     func everything(named id: CallID, of user: UserID) -> [Call] { named[Name(user: user, id: id)] ?? [] }
 
-    /// The call that a device began by the offer with this `id`. An offer that comes again may not know its callId.
+    /// The call that a device began by the offer with this `id`.
+    ///
+    /// An offer that comes again may not know its callId.
     func begun(by user: UserID, _ phone: Phone, offer id: SignalID) -> Call? {
         offers[OfferName(user: user, device: phone.id, id: id)].flatMap { byNumber[$0] }
     }
@@ -99,8 +101,7 @@ struct CallTable: ~Copyable {
 
     /// Takes note of the offer that began a call, once its log has it.
     mutating func began(_ call: Call) {
-        guard let name = offerName(of: call), offers[name].map({ $0 < call.number }) ?? true else { return }
-        offers[name] = call.number
+        if let name = offerName(of: call) { offers[name] = call.number }
     }
 
     mutating func insert(_ call: Call) {
@@ -119,9 +120,15 @@ struct CallTable: ~Copyable {
     /// not go to somebody else who uses the name.
     private mutating func list(_ call: Call, for user: UserID) {
         let name = Name(user: user, id: call.key.id)
-        let place = named[name]?.firstIndex { $0.key == call.key && ($0.hidden != nil || call.hidden == nil) }
-        if let place { named[name]?[place] = call } else { named[name, default: []].append(call) }
-        if call.hidden == nil { named[name]?.removeAll { $0.key == call.key && $0 !== call } }
+        // All but always there is none of the name.
+        guard var known = named[name] else {
+            named[name] = [call]
+            return
+        }
+        let place = known.firstIndex { $0.key == call.key && ($0.hidden != nil || call.hidden == nil) }
+        if let place { known[place] = call } else { known.append(call) }
+        if call.hidden == nil { known.removeAll { $0.key == call.key && $0 !== call } }
+        named[name] = known
     }
 
     /// Whether a call is found by its callId.
@@ -176,7 +183,7 @@ struct CallTable: ~Copyable {
     /// `isNamed`: Whether it was found by its callId then.
     mutating func takeUp(_ call: Call, isNewest: Bool, isNamed: Bool) {
         byNumber[call.number] = call
-        began(call)
+        if let name = offerName(of: call), offers[name].map({ $0 < call.number }) ?? true { offers[name] = call.number }
         let newest = byKey[call.key]
         if isNewest, newest == nil {
             insert(call)

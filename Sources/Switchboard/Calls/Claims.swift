@@ -31,17 +31,25 @@ enum Claims {
     ///
     /// A callId made of the ids of caller and callee is theirs, whoever used it first.
     static func isTaken(_ id: CallID, for caller: UserID, of callee: UserID, in calls: borrowing CallTable) -> Bool {
-        let others = calls.calls(named: id, of: callee).filter { $0.session.isLive && !$0.key.pair.holds(caller) }
+        let known = calls.everything(named: id, of: callee)
+        guard !known.isEmpty else { return false }
+        let others = known.filter {
+            $0.session.isLive && !$0.key.pair.holds(caller) && $0.session.side(of: callee) != nil
+        }
         guard names(id, caller, callee) else { return !others.isEmpty }
         // Where `.` stands for two characters a callId names two pairs: it is theirs who use it.
         return others.contains { names(id, $0.session.caller, $0.session.callee) }
     }
 
-    /// The call that is meant among those of one callId. In this order: the call between the two users whom the callId
-    /// names; the oldest live call that the device is in; the user's oldest live call; the newest call.
+    /// The call that is meant among those of one callId.
+    ///
+    /// In this order: the call between the two users whom the callId names, the live one before the newest; the oldest
+    /// live call that the device is in; the user's oldest live call; the newest call.
     static func meant(by user: UserID, _ phone: Phone?, among calls: [Call]) -> Call? {
         let own = calls.filter { names($0.key.id, $0.session.caller, $0.session.callee) }
-        if let named = own.filter(\.session.isLive).min(by: { $0.number < $1.number }) ?? own.max(by: { $0.number < $1.number }) {
+        if let named = own.filter(\.session.isLive).min(by: { $0.number < $1.number })
+            ?? own.max(by: { $0.number < $1.number })
+        {
             return named
         }
         let live = calls.filter { $0.session.isLive }.sorted { $0.number < $1.number }

@@ -21,7 +21,7 @@ struct Receipt {
     let seq: UInt64
     /// Whether the server made the callId.
     var madeCallID = false
-    /// Of a signal that was sent again: as it was taken then. Its callId may be in use again.
+    /// A signal that was sent again, as it was taken then: its callId may be in use again.
     var taken: TakenSignals.Signal?
     /// The epoch of the log that the entry is in.
     var epoch: UInt32 { taken?.epoch ?? call.session.epoch }

@@ -30,7 +30,6 @@ struct TakenSignals {
 
         /// Why the call was over for its device, if it was an end.
         var reason: EndReason? { if case .end(let reason) = kind { reason } else { nil } }
-        var isEnd: Bool { if case .end = kind { true } else { false } }
     }
 
     /// How many of either kind are kept: a call has one end, and one of each device that had lost it.
@@ -41,15 +40,13 @@ struct TakenSignals {
     /// The offers and answers of earlier calls, oldest first.
     private(set) var descriptions: [Signal] = []
 
-    init(_ all: [Signal] = []) {
-        ends = all.filter(\.isEnd).suffix(Self.most)
-        descriptions = all.filter { !$0.isEnd }.suffix(Self.most)
-    }
+    init() {}
 
     /// The signals of the calls before, as far as those could still be fetched.
     init(before call: Call?, since moment: Moment) {
-        let all = call.map { $0.taken.ends + $0.taken.descriptions + $0.descriptions } ?? []
-        self.init(all.filter { $0.at >= moment })
+        guard let call else { return }
+        ends = call.taken.ends.filter { $0.at >= moment }
+        descriptions = (call.taken.descriptions + call.descriptions).filter { $0.at >= moment }.suffix(Self.most)
     }
 
     var isEmpty: Bool { ends.isEmpty && descriptions.isEmpty }
@@ -69,6 +66,12 @@ struct TakenSignals {
     /// A device without a name goes by its token, and may have another one by the time it sends again.
     private static func isSame(_ one: Phone, _ other: Phone) -> Bool {
         one.isSame(as: other) || one.isUnnamed && other.isUnnamed
+    }
+
+    /// Takes up what was kept.
+    mutating func restore(ends: [Signal]? = nil, descriptions: [Signal]? = nil) {
+        if let ends { self.ends = ends.suffix(Self.most) }
+        if let descriptions { self.descriptions = descriptions.suffix(Self.most) }
     }
 
     /// Adds an end; whether it was not there.

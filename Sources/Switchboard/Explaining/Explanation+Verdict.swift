@@ -30,7 +30,8 @@ extension Explanation {
 
     /// What the caller saw of a call that was kept from its callee: the same as of any other call.
     private var callersView: String {
-        record.reason == .busy ? "The caller was told busy, as any other would have been." : "The caller saw an ordinary ring."
+        record.reason == .busy
+            ? "The caller was told busy, as any other would have been." : "The caller saw an ordinary ring."
     }
 
     /// How it ended.

@@ -261,8 +261,9 @@ extension Switchboard {
         return all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { all[$0] }
     }
 
-    /// Whether a user may know of a kept call. One that a block or a taken name hides from its callee is in their
-    /// history, as missed, and nowhere else.
+    /// Whether a user may know of a kept call.
+    ///
+    /// One that a block or a taken name hides from its callee is in their history, as missed, and nowhere else.
     static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
         who.isService || record.concerns(who.user)
     }

@@ -1,0 +1,274 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("An offer or answer that comes again")
+struct ResentDescriptionTests {
+    private static let first = World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
+
+    /// 11 called 10 by the first offer and hung up; both know it.
+    private func over() throws -> (World, caller: SessionID, callee: SessionID, ack: Frame) {
+        let world = World()
+        let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        world.send(caller, Self.first)
+        let ack = try #require(world.taken(caller).ack)
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        for session in [caller, callee] { world.pong(session) }
+        return (world, caller, callee, ack)
+    }
+
+    private func clear(_ world: World, _ sessions: SessionID...) {
+        for session in sessions { _ = world.taken(session) }
+    }
+
+    @Test(
+        "gets its ack after its callee used its callId for a call back, and rings nobody",
+        arguments: [0, 3],
+        [0, 3]
+    )
+    func usedByCallee(_ before: Int, _ after: Int) throws {
+        let (world, caller, callee, ack) = try over()
+        func pass(_ rounds: Int) {
+            for _ in 0..<rounds {
+                world.wait(26)
+                for session in [caller, callee] { world.pong(session) }
+            }
+        }
+        pass(before)
+        world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.pong(caller)
+        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        world.pong(caller)
+        pass(after)
+        clear(world, caller, callee)
+        world.send(caller, Self.first)
+        #expect(world.taken(caller).map(\.description) == [ack.description])
+        #expect(world.taken(callee).isEmpty)
+    }
+
+    @Test("gets its ack while the next call of its name goes on, and says nothing in that", arguments: [false, true])
+    func redialled(_ isAnswered: Bool) throws {
+        let (world, caller, callee, ack) = try over()
+        world.send(caller, World.offer("c-1", to: "10", id: "second", sdp: "v=0\\r\\ns=2\\r\\n"))
+        if isAnswered { world.send(callee, World.answer("c-1")) }
+        clear(world, caller, callee)
+        world.send(caller, Self.first)
+        #expect(world.taken(caller).map(\.description) == [ack.description])
+        #expect(world.taken(callee).isEmpty)
+    }
+
+    @Test("of a renegotiation gets its ack as well, over a restart too", arguments: [false, true])
+    func reoffer(_ isRestarted: Bool) throws {
+        let talk = try Talk.answered()
+        let again = World.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
+        talk.clear()
+        talk.world.send(talk.caller, again)
+        let ack = try #require(talk.world.taken(talk.caller).ack)
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        for session in [talk.caller, talk.callee] { talk.world.pong(session) }
+        talk.world.send(talk.callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e2"))
+        let world = isRestarted ? talk.world.restarted() : talk.world
+        let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
+        clear(world, caller, callee)
+        world.send(caller, again)
+        #expect(world.taken(caller).map(\.description) == [ack.description])
+        #expect(world.taken(callee).isEmpty)
+    }
+
+    @Test("answers no later call of its name, over a restart and several uses", arguments: [1, 2, 3], [false, true])
+    func answer(_ uses: Int, _ isRestarted: Bool) throws {
+        let talk = try Talk(callID: "11-10")
+        let answer = World.answer("11-10", id: "a1")
+        talk.world.send(talk.callee, answer)
+        let ack = try #require(talk.world.taken(talk.callee).of("ack").last)
+        for number in 1...uses {
+            talk.world.send(talk.caller, World.plain("end", "11-10", id: "e\(number)"))
+            for session in [talk.caller, talk.callee] { talk.world.pong(session) }
+            let sdp = "v=0\\r\\ns=\(number)\\r\\n"
+            talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o\(number)", sdp: sdp))
+        }
+        let world = isRestarted ? talk.world.restarted() : talk.world
+        let callee = try world.open("10", "b1")
+        clear(world, callee)
+        world.send(callee, answer)
+        #expect(world.taken(callee).map(\.description) == [ack.description])
+        let call = try #require(world.board.calls.live(of: try user("10")).first)
+        #expect(call.session.answeredAt == nil)
+    }
+
+    @Test("is another one with another description, though its app gives out the same names anew")
+    func sameName() throws {
+        let (world, caller, callee, _) = try over()
+        world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        clear(world, caller, callee)
+        world.send(caller, World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=3\\r\\n"))
+        #expect(world.taken(caller).ack?["epoch"] == "3")
+        #expect(world.taken(callee).of("offer").count == 1)
+    }
+
+    @Test("under a name that an earlier call at rest had used elsewhere is not overtaken by what follows it")
+    func numbersAnew() throws {
+        let (world, caller, callee, _) = try over()
+        for _ in 0..<3 {
+            world.wait(26)
+            for session in [caller, callee] { world.pong(session) }
+        }
+        #expect(world.board.calls.resting.count == 1)
+        clear(world, caller, callee)
+        world.holdsAnswers = true
+        world.send(caller, World.offer("other", to: "10", id: "first", sdp: "v=0\\r\\ns=4\\r\\n"))
+        world.send(caller, World.plain("end", "other", id: "e"))
+        world.answerQuestions()
+        #expect(world.taken(caller).types == ["call", "ack", "call", "ack"])
+        #expect(world.board.calls.live(of: try user("11")).isEmpty)
+    }
+}
+
+@Suite("An end that comes again")
+struct ResentEndTests {
+    private let end = World.plain("end", "11-10", id: "e")
+
+    @Test("after its callId was used again gets its ack, and ends nothing")
+    func reused() throws {
+        let talk = try Talk.answered(callID: "11-10")
+        talk.clear()
+        talk.world.send(talk.callee, end)
+        let first = try #require(talk.world.taken(talk.callee).ack)
+        talk.world.pong(talk.callee)
+        talk.world.pong(talk.caller)
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.callee, World.answer("11-10", id: "a2", sdp: "v=0\\r\\ns=22\\r\\n"))
+        talk.clear()
+        talk.world.send(talk.callee, end)
+        #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
+        #expect(talk.world.taken(talk.caller).isEmpty)
+        #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
+        // Another device's end of that name is another one.
+        let other = try who("11", token: 9)
+        let body = #"{"callId":"11-10","action":"end","id":"e","deviceId":"a1","data":{}}"#
+        let reply = try talk.world.post(other, body)
+        #expect(reply["epoch"] == "2" && reply["state"] == "ended")
+    }
+
+    @Test("after a restart as well, by a request too")
+    func restarted() throws {
+        let talk = try Talk(callID: "11-10")
+        let body = #"{"callId":"11-10","action":"end","id":"e \n","deviceId":"b1","data":{}}"#
+        let odd = #"{"callId":"11-10","action":"end","id":"e é\"","deviceId":"b1","data":{}}"#
+        let first = try talk.world.post(try who("10"), odd)
+        #expect(first["reason"] == "declined")
+        talk.world.pong(talk.callee)
+        talk.world.pong(talk.caller)
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        let world = talk.world.restarted()
+        #expect(try world.post(try who("10"), odd) == first)
+        #expect(world.board.calls.live(of: try user("11")).count == 1)
+        #expect(try world.post(try who("10"), body)["epoch"] == "2")
+    }
+
+    @Test(
+        "is known by any name, and from a device without one by another token too",
+        arguments: ["e", "\u{301}e", "\u{200D}", "x\r"]
+    )
+    func odd(_ id: String) throws {
+        let talk = try Talk.answered(callID: "11-10")
+        var json = JSONWriter()
+        json.value(id)
+        let name = String(decoding: json.bytes, as: UTF8.self)
+        // A tablet that has lost the call ends it as well.
+        let tablet = try talk.world.open("10", "b2")
+        talk.world.send(tablet, #"{"type":"end","callId":"11-10","id":\#(name)}"#)
+        let body = #"{"callId":"11-10","action":"end","id":\#(name),"data":{}}"#
+        let first = try talk.world.post(try who("11", token: 1), body)
+        #expect(first["state"] == "ended")
+        for session in [talk.caller, talk.callee, tablet] { talk.world.pong(session) }
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        let world = talk.world.restarted()
+        #expect(try world.post(try who("11", token: 2), body) == first)
+        #expect(world.board.calls.live(of: try user("11")).count == 1)
+        let back = try world.open("10", "b2")
+        _ = world.taken(back)
+        world.send(back, #"{"type":"end","callId":"11-10","id":\#(name)}"#)
+        #expect(world.taken(back).ack?["epoch"] == "1")
+        #expect(world.board.calls.live(of: try user("11")).count == 1)
+    }
+
+    @Test("over several epochs, for as long as the first can be fetched")
+    func several() throws {
+        let talk = try Talk(callID: "11-10")
+        for number in 1...3 {
+            talk.world.send(talk.callee, World.plain("end", "11-10", id: "e\(number)"))
+            talk.world.pong(talk.callee)
+            talk.world.pong(talk.caller)
+            for _ in 1...8 {
+                talk.world.wait(25)
+                talk.world.pong(talk.callee)
+                talk.world.pong(talk.caller)
+            }
+            talk.world.send(
+                talk.caller,
+                World.offer("11-10", to: "10", id: "p\(number)", sdp: "v=0\\r\\ns=\(number)\\r\\n")
+            )
+        }
+        talk.clear()
+        for number in 1...3 { talk.world.send(talk.callee, World.plain("end", "11-10", id: "e\(number)")) }
+        #expect(talk.world.taken(talk.callee).of("ack").map { $0["epoch"] } == ["1", "2", "3"])
+        #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
+        talk.world.send(talk.callee, World.plain("end", "11-10", id: "e9"))
+        #expect(talk.world.taken(talk.callee).ack?["epoch"] == "4")
+    }
+
+    @Test("of a device that had lost the call does not decline the next one")
+    func loser() throws {
+        let talk = try Talk(callID: "11-10")
+        let tablet = try talk.world.open("10", "b2")
+        talk.world.send(talk.callee, World.answer("11-10"))
+        _ = talk.world.taken(tablet)
+        talk.world.send(tablet, end)
+        let first = try #require(talk.world.taken(tablet).ack)
+        #expect(first["seq"] == nil)
+        talk.world.send(talk.caller, World.plain("end", "11-10", id: "z"))
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        _ = talk.world.taken(tablet)
+        talk.world.send(tablet, end)
+        #expect(talk.world.taken(tablet).map(\.description) == [first.description])
+        #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
+    }
+
+    @Test("means its own call, where the later one of its name is kept from its sender, and a stranger has the name")
+    func stranger() throws {
+        let talk = try Talk()
+        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        let first = try #require(talk.world.taken(talk.callee).ack)
+        talk.world.wait(30)
+        talk.world.pong(talk.callee)
+        talk.world.pong(talk.caller)
+        let stranger = try talk.world.open("66", "x1")
+        talk.world.send(stranger, World.offer("c-1", to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
+        talk.world.pong(talk.callee)
+        talk.world.send(talk.caller, World.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.clear()
+        _ = talk.world.taken(stranger)
+        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
+        #expect(talk.world.taken(stranger).isEmpty)
+    }
+
+    @Test("where a later call is kept from its sender, tells nothing of it")
+    func hidden() throws {
+        let talk = try Talk(callID: "11-10")
+        talk.clear()
+        talk.world.send(talk.callee, World.plain("end", "11-10", id: "e", more: #","to":"11""#))
+        let first = try #require(talk.world.taken(talk.callee).ack)
+        talk.world.pong(talk.callee)
+        talk.world.pong(talk.caller)
+        talk.world.request(try who("10"), .block(try user("11")))
+        talk.world.send(talk.caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        talk.world.send(talk.callee, World.plain("end", "11-10", id: "e", more: #","to":"11""#))
+        #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
+    }
+}

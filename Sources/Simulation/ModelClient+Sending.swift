@@ -172,7 +172,11 @@ extension ModelClient {
             ),
             table[index].outbox.isEmpty, let epoch = object.number(of: .epoch)
         else { return }
-        if table[index].view.name.epoch == 0 { adopt(UInt32(truncatingIfNeeded: epoch), in: index) }
+        if table[index].view.name.epoch == 0 {
+            // A candidate that named no epoch has gone into the earlier call of the name.
+            guard epoch > past[table[index].view.name.key] ?? 0 else { return }
+            adopt(UInt32(truncatingIfNeeded: epoch), in: index)
+        }
         guard table[index].view.name.epoch == UInt32(truncatingIfNeeded: epoch) else { return }
         say(.end, "", in: index, at: now, into: &outputs)
     }

@@ -179,7 +179,7 @@ struct RestTests {
         }
         #expect(world.board.calls.live(of: try user("66")).count == 1)
         #expect(world.taken(other).isEmpty)
-        // What is new is of the call that rings.
+        // A signal with a new id belongs to the call that rings.
         world.send(talk.callee, World.plain("ringing", "c-1", id: "r"))
         #expect(world.taken(other).of("ringing").count == 1)
     }

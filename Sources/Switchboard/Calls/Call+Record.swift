@@ -234,7 +234,7 @@ extension TakenSignals.Signal {
         return SignalID(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// What was kept of several, one a line.
+    /// Reads the kept signals, one a line.
     fileprivate static func lines(_ text: String?, areEnds: Bool) -> [Self] {
         // By bytes: a name that was kept as it was may begin with what joins the character before it.
         (text ?? "").utf8.split(separator: 0x0A).compactMap { Self(kept: Substring($0), isEnd: areEnds) }

@@ -10,7 +10,7 @@ import CallWire
 struct TakenSignals {
     /// A signal.
     struct Signal: Equatable {
-        /// What it was.
+        /// Which kind of signal was taken.
         enum Kind: Equatable {
             /// An end, and why the call was over for its device.
             case end(EndReason?)

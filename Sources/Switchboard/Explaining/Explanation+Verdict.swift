@@ -28,7 +28,7 @@ extension Explanation {
 
     private var callee: String { record.callee.text }
 
-    /// What the caller saw of a call that was kept from its callee: the same as of any other call.
+    /// What the caller of a hidden call saw.
     private var callersView: String {
         record.reason == .busy
             ? "The caller was told busy, as any other would have been." : "The caller saw an ordinary ring."

@@ -21,7 +21,7 @@ struct Acquaintances {
         case peers(Set<UserID>)
     }
 
-    /// What is known of users who have a session and want to know of others.
+    /// The acquaintances of each user who has a session and asked for the presence of others.
     private var known: [UserID: Known] = [:]
     /// Pairs that have exchanged a text, oldest first, and the same by user.
     private var texts: Deque<Pair> = []

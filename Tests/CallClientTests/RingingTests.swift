@@ -252,6 +252,18 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
+    @Test("that came in, is over, and has its epoch from a server that crashed does not hide one made by an earlier run")
+    func orphanUnderAnEndedEpoch() throws {
+        var bench = Bench()
+        bench.take(.socketOpened)
+        _ = bench.offered()
+        _ = bench.event(.init(.ended, reason: .answeredElsewhere))
+        let end = try #require(bench.event(.init(.ringing)).compactMap(\.sent).first)
+        #expect(end.content == .end(.failed))
+        bench.take(.received(.error(end.id, code: "call_ended")))
+        #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
+    }
+
     @Test("out of an earlier run of the app is not taken for one of the same name that is being prepared")
     func orphanOfTheSameName() {
         var bench = Bench()

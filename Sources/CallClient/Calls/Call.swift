@@ -10,7 +10,7 @@ extension CallClient {
         /// The other side.
         public let peer: UserID
         /// On which side this device is.
-        public let side: Side
+        public internal(set) var side: Side
         /// Which use of the name; `nil` until the server has said.
         public internal(set) var epoch: UInt32?
         /// Where it stands.

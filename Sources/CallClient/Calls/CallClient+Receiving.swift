@@ -230,6 +230,9 @@ extension CallClient {
         guard case .ended = calls[index].phase, envelope.epoch == calls[index].epoch,
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
+        // That a call rings is told to the device that makes it. What came in and is over had its epoch from a server that
+        // crashed, and the call that has it now was made by an earlier run of the app.
+        if event.state == .ringing { calls[index].side = .caller }
         // Another device of this user may be in it.
         let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device
         if isOurs { enqueue(.end(.failed), of: index) }

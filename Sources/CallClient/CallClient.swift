@@ -98,7 +98,7 @@ public struct CallClient: Sendable {
     /// The moment at which ``Input/deadlineReached`` is due; `nil` while nothing is waited for.
     public var deadline: Moment? {
         var next: Moment?
-        for call in calls { next = Self.earlier(next, call.deadline) }
+        for index in calls.indices { next = Self.earlier(next, calls[index].deadline) }
         if !isSocketOpen, wantsSocket { next = Self.earlier(next, reconnectAt) }
         return Self.earlier(next, outboxDeadline)
     }

@@ -92,26 +92,31 @@ extension CallClient {
 
     /// The server has ended by itself what could not be told to it for so long.
     private mutating func giveUpOnEnds(at now: Moment) {
-        for call in calls {
-            guard case .ended(_, let at) = call.phase, now >= at + ClientLimits.endPatience else { continue }
-            outbox.removeAll { $0.call == call.number }
+        guard !outbox.isEmpty else { return }
+        for index in calls.indices {
+            guard case .ended(_, let at) = calls[index].phase, now >= at + ClientLimits.endPatience else { continue }
+            purge(index)
         }
     }
 
     /// The moment at which the outbox has something to do.
     var outboxDeadline: Moment? {
+        guard !outbox.isEmpty else { return nil }
         var next: Moment?
         var withHead: Set<UInt64> = []
         for entry in outbox {
-            let call = calls.first { $0.number == entry.call }
-            if case .ended(_, let at)? = call?.phase { next = Self.earlier(next, at + ClientLimits.endPatience) }
+            let call = calls.firstIndex { $0.number == entry.call }
+            let hasEpoch = call.map { calls[$0].epoch != nil } ?? false
+            if let call, case .ended(_, let at) = calls[call].phase {
+                next = Self.earlier(next, at + ClientLimits.endPatience)
+            }
             guard !entry.isWithdrawn else { continue }
             let isHead = withHead.insert(entry.call).inserted
             if let until = entry.pauseUntil {
                 next = Self.earlier(next, until)
                 continue
             }
-            guard isHead, !entry.isPosting, entry.role == .beginning || call?.epoch != nil,
+            guard isHead, !entry.isPosting, entry.role == .beginning || hasEpoch,
                 authorization(for: entry.signal.kind, of: entry.call) != nil
             else { continue }
             let patience = isSocketOpen ? entry.sentAt.map { $0 + ClientLimits.ackPatience } : nil

@@ -8,6 +8,8 @@ enum DescriptorLimit {
     private static let perLoop = 16
     /// What the library's tables are laid out for at most: 16 bytes an entry, touched at start.
     static let most = 131_072 + margin
+    /// And at least. The library refuses a socket by its descriptor's number, and files that others opened before have low ones.
+    static let fewest = 1_024
 
     /// Descriptors that no connection may have.
     static func reserve(loops: Int) -> Int { margin + perLoop * (loops - 1) }
@@ -25,7 +27,8 @@ enum DescriptorLimit {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return (body(1_024), 1_024) }
         let hard = Int(min(limit.rlim_max, rlim_t(1 << 20)))
-        let ours = max(128, min(hard - margin, wanted.map { $0 + margin + reserve(loops: loops) } ?? most))
+        let needed = wanted.map { $0 + margin + reserve(loops: loops) } ?? most
+        let ours = max(128, min(hard - margin, max(fewest, needed)))
         var seen = rlimit(rlim_cur: rlim_t(ours), rlim_max: limit.rlim_max)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &seen)
         let result = body(ours)

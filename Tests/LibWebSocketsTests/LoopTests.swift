@@ -141,5 +141,15 @@ extension EveryTest {
                 #expect(wait { Peer(port: test.port).upgrade()?.status == 101 })
             }
         }
+
+        @Test("takes as many connections as it may though the process has many other files open")
+        func limitBesideFiles() throws {
+            let files = (0..<200).map { _ in open("/dev/null", O_RDONLY | O_CLOEXEC) }
+            defer { for file in files { close(file) } }
+            try TestServer.run({ $0.maxConnections = 5 }) { test in
+                let peers = (0..<5).map { _ in Peer(port: test.port) }
+                for peer in peers { #expect(peer.upgrade()?.status == 101) }
+            }
+        }
     }
 }

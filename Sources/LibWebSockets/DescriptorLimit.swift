@@ -8,7 +8,9 @@ enum DescriptorLimit {
     private static let perLoop = 16
     /// What the library's tables are laid out for at most: 16 bytes an entry, touched at start.
     static let most = 131_072 + margin
-    /// And at least. The library refuses a socket by its descriptor's number, and files that others opened before have low ones.
+    /// What they are laid out for at least.
+    ///
+    /// The library refuses a socket by its descriptor's number, and files that others opened before have the low ones.
     static let fewest = 1_024
 
     /// Descriptors that no connection may have.

@@ -96,6 +96,8 @@ struct Watch {
     var cancelledPushes: Set<PushID> = []
     /// For which peer a signal was meant, by its device and name.
     var meant: [String: UserID] = [:]
+    /// For which call a signal was meant that does not say for whom, by its device and name: it goes there while that lives.
+    var meantTersely: [String: CallKey] = [:]
     var unknownBody: [String: [UInt8]] = [:]
     /// When each user last asked not to be disturbed.
     var silencedAt: [UserID: Int64] = [:]
@@ -247,6 +249,9 @@ struct Watch {
             let isOwn = mirror.record.legs.first?.phone.id == sender.id
             if let peer = meant["\(sender.id.text) \(id)"], !mirror.name.pair.holds(peer), !isOwn {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
+            }
+            if let key = meantTersely[name], key != mirror.name.key, let number = newest[key], live.contains(number) {
+                fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(key.pair)")
             }
             if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(entry.kind) that was said in another epoch") }
             let isIn = sender.id == winners[number] || mirror.record.legs.first?.phone.id == sender.id

@@ -181,7 +181,7 @@ extension World {
                         found.append("\(call.name) is answered and \(handset.device.text) does not know")
                     }
                 case .loser:
-                    if let known, known.phase != .ended {
+                    if let known, known.phase != .ended, !(handset.isPoller && isAmbiguous(known.name, for: handset)) {
                         found.append("\(call.name) was answered and \(handset.device.text) goes on")
                     }
                 case .callee, .callersOther, .anybody, .server: break
@@ -190,11 +190,7 @@ extension World {
         }
         for handset in handsets {
             for known in handset.core?.calls ?? [] where known.phase != .ended {
-                // A phone that only polls may see the other call, where a name is in use with two people.
-                let isAmbiguous = watch.newest.keys.contains {
-                    $0.id == known.name.id && $0.pair != known.name.pair && $0.pair.holds(handset.user)
-                }
-                if handset.isPoller, isAmbiguous { continue }
+                if handset.isPoller, isAmbiguous(known.name, for: handset) { continue }
                 guard let number = watch.newest[known.name.key], let call = watch.calls[number] else {
                     found.append("\(handset.device.text) is in \(known.name), which the server does not know")
                     continue
@@ -207,5 +203,10 @@ extension World {
             }
         }
         return found
+    }
+
+    /// Whether a name is in use with two people: a phone that only polls may see the other call.
+    private func isAmbiguous(_ name: CallName, for handset: Handset) -> Bool {
+        watch.newest.keys.contains { $0.id == name.id && $0.pair != name.pair && $0.pair.holds(handset.user) }
     }
 }

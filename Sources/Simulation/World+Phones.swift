@@ -61,7 +61,10 @@ extension World {
         // The first try goes by socket when there is one; a repeat may try the other way. No order between the two.
         let bySocket = isOnSocket && (signal.tries <= 1 ? network.percent(92) : network.percent(70))
         let isTerse = leavesOutPeer(signal, of: handset)
-        if isTerse { watch.meant["\(handset.device.text) \(signal.id)"] = signal.peer }
+        if isTerse {
+            watch.meantTersely["\(handset.device.text) \(signal.id)"] =
+                CallKey(id: signal.callID, pair: Pair(handset.user, signal.peer))
+        }
         let epoch = signal.epoch > 0 && !isTerse ? ",\"epoch\":\(signal.epoch)" : ""
         let to = isTerse ? "" : ",\"to\":\"\(signal.peer.text)\""
         let fields = signal.fields.isEmpty ? "" : "," + signal.fields

@@ -250,8 +250,8 @@ struct Watch {
             if let peer = meant["\(sender.id.text) \(id)"], !mirror.name.pair.holds(peer), !isOwn {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
             }
-            if let key = meantTersely[name], key != mirror.name.key, let number = newest[key], live.contains(number) {
-                fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(key.pair)")
+            if let key = meantTersely[name], key != mirror.name.key, !isOwn, newest[key].map(live.contains) ?? false {
+                fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), for another call of that callId")
             }
             if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(entry.kind) that was said in another epoch") }
             let isIn = sender.id == winners[number] || mirror.record.legs.first?.phone.id == sender.id

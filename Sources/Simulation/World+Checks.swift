@@ -168,6 +168,7 @@ extension World {
             guard let call = watch.calls[number], call.record.hidden == nil else { continue }
             for handset in handsets {
                 let known = handset.core?.calls.last { $0.name == call.name }
+                if handset.isPoller, isAmbiguous(call.name, for: handset) { continue }
                 switch watch.part(of: handset, in: call) {
                 case .caller, .winner:
                     // A phone that only polls asks for the calls that it knows. It does not hear of one that was begun
@@ -181,7 +182,7 @@ extension World {
                         found.append("\(call.name) is answered and \(handset.device.text) does not know")
                     }
                 case .loser:
-                    if let known, known.phase != .ended, !(handset.isPoller && isAmbiguous(known.name, for: handset)) {
+                    if let known, known.phase != .ended {
                         found.append("\(call.name) was answered and \(handset.device.text) goes on")
                     }
                 case .callee, .callersOther, .anybody, .server: break

@@ -77,7 +77,7 @@ struct LogTests {
     func epochs() throws {
         var bench = try Bench(epoch: 3, callees: [try phone("b1")])
         #expect(try bench.send(.ice, .caller, bench.caller, id: "x", epoch: 2) == [.refuse(.callEnded)])
-        #expect(try bench.send(.end(nil), .caller, bench.caller, epoch: 4) == [.refuse(.callEnded)])
+        #expect(try bench.send(.end(nil), .caller, bench.caller, epoch: 4) == [.refuse(.unknownEpoch)])
         #expect(bench.session.isLive)
         #expect(try bench.send(.ice, .caller, bench.caller, id: "x", epoch: 3).acknowledged?.isNew == true)
         #expect(try bench.send(.ice, .caller, bench.caller, id: "x", epoch: 2).isOnlyRepeat)

@@ -50,7 +50,7 @@ struct PhaseTableTests {
         case .callEnded: return .callEnded
         case .callExists: return .callExists
         case .forbidden: return .forbidden
-        case .logFull, nil: break
+        case .logFull, .unknownEpoch, nil: break
         }
         guard let acknowledged = out.acknowledged else { return .noEffect }
         return acknowledged.isNew ? .taken : acknowledged.seq == 0 ? .noEffect : .repeated

@@ -5,8 +5,9 @@ extension CallSession {
     /// still has the old one (protocol, section 9).
     public func isReplaced(by offer: Offer, from side: Side, _ phone: Phone) -> Bool {
         guard isLive else { return true }
-        guard answeredAt != nil else { return false }
         if lastDescription(.offer, from: side)?.digest == offer.digest { return false }
+        // An app that was killed while its call rang, and calls again, begins another call.
+        guard answeredAt != nil else { return offer.begins && side == .caller && isCaller(phone) }
         if offer.begins {
             // The app was ended in the call, and what it did not come to say is that the call is over.
             switch phase {

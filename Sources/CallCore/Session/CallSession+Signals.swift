@@ -7,7 +7,7 @@ extension CallSession {
             return
         }
         if let epoch = signal.epoch, epoch != self.epoch {
-            outputs.append(.refuse(.callEnded))
+            outputs.append(.refuse(epoch < self.epoch ? .callEnded : .unknownEpoch))
             return
         }
         if case .end(let reason) = signal.content {

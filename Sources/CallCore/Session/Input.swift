@@ -48,6 +48,8 @@ extension CallSession {
         case alreadyAnswered
         /// The call, or the epoch that the signal names, is over.
         case callEnded
+        /// The epoch that the signal names has not been yet: a crash took the call.
+        case unknownEpoch
         /// The callee offers under the name of the call that rings them.
         case callExists
         /// This device has no part in the call, or its side may not send this.

@@ -202,7 +202,7 @@ extension Switchboard {
         // call's end, or a later call under its name that is kept from its sender.
         if let epoch = message.epoch {
             // A call that is not known was lost in a crash: its caller begins it again.
-            guard let call = found else { return .failure(Self.unknownCall) }
+            guard let call = found, epoch <= call.session.epoch else { return .failure(Self.unknownCall) }
             guard epoch == call.session.epoch, call.session.isLive, call.session.side(of: source.user) != nil else {
                 return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
             }
@@ -275,6 +275,7 @@ extension WireError {
         switch refusal {
         case .alreadyAnswered: self.init(.alreadyAnswered, "another answer has the call")
         case .callEnded: self.init(.callEnded, "the call is over")
+        case .unknownEpoch: self.init(.notFound, "epoch: unknown", field: Field.epoch.name)
         case .callExists: self.init(.callExists, "the other side has begun a call under this callId")
         case .forbidden(let why): self.init(.forbidden, why)
         case .logFull: self.init(.logFull, "the call's log is full")

@@ -16,6 +16,8 @@ public enum ClientLimits {
     public static let longestPause = Moment.Span.seconds(8)
     /// The longest that a server which shuts down may keep a device away.
     public static let longestReturn = Moment.Span.seconds(60)
+    /// Ends kept of one call whose epoch is not known.
+    static let earlyEnds = 4
     /// For how long `not_found` may mean that a server which crashed has not been told of the call again yet.
     public static let notFoundPatience = Moment.Span.seconds(10)
     /// For how long an end is told to a server that cannot be reached; by then it has ended the call by itself.

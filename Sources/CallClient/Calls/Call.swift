@@ -42,10 +42,23 @@ extension CallClient {
         var usesMedia = false
         /// Whether the server refused a signal as if the call were over: the log must say.
         var isDoubted = false
+        /// Whether the socket was away, and the log has not been fetched since.
+        var mayHaveMissed = false
+        /// Ends that were told before the server said which use of the name this call is, oldest first.
+        var earlyEnds: [EarlyEnd] = []
+        /// The offer that began it.
+        var beginning: SignalName?
         /// Which device of this user has answered, as the server said.
         var winner: DeviceID?
         /// Whether a device of the callee was heard to ring.
         var hasHeardRinging = false
+
+        /// The end of some use of the call's name.
+        struct EarlyEnd: Equatable, Sendable {
+            let epoch: UInt32
+            let reason: EndReason?
+            let replacedBy: CallID?
+        }
 
         /// What a signal is known by when it comes again.
         struct SignalName: Equatable, Sendable {

@@ -20,14 +20,22 @@ extension CallClient {
                 }
                 return
             }
-            guard isNew(envelope, for: index) else { return }
+            guard isNew(envelope, for: index) else {
+                if case .offer(var offer) = content, beginsAnew(envelope, for: index) {
+                    offer.device = envelope.fromDevice
+                    purge(index)
+                    incoming(offer, envelope, from: from, at: now)
+                }
+                return
+            }
             apply(content, by: envelope.fromDevice, to: index, at: now)
         case .call(let envelope, let event):
             observe(envelope.at, at: now)
             let peer = envelope.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
             if let index = placeEvent(envelope, event, peer: peer, at: now) {
                 guard isNew(envelope, for: index) else {
-                    endZombie(index, envelope, event)
+                    keepEarlyEnd(of: index, envelope, event)
+                    endZombie(index, envelope, event, at: now)
                     return
                 }
                 apply(event, to: index, at: now)
@@ -78,7 +86,10 @@ extension CallClient {
         let isAnother =
             event.state == .ringing && !isOurBeginning || calls[index].side == .caller && !hasUnacknowledged(index)
         guard let epoch = calls[index].epoch else {
-            if isOurBeginning || calls[index].side == .callee && !isAnother, !isRemembered(envelope.epoch, of: index) {
+            // A server that crashed gives an epoch out again; that it names our offer says that this call has it now.
+            let isNamed = isOurBeginning && event.offerID != nil
+            let isNext = isOurBeginning || calls[index].side == .callee && !isAnother
+            if isNamed || isNext && !isRemembered(envelope.epoch, of: index) {
                 learn(envelope.epoch, of: index)
                 return index
             }
@@ -139,6 +150,46 @@ extension CallClient {
             calls[index].names = []
         }
         calls[index].epoch = epoch
+        // What was still to be said in a call that a crash took must not be said in the one that has its epoch now.
+        for other in calls.indices where other != index && isNamesake(other, of: index) && !calls[other].isLive {
+            purge(other)
+        }
+    }
+
+    /// Whether two calls have one name, epoch and peer.
+    private func isNamesake(_ other: Int, of index: Int) -> Bool {
+        calls[other].callID == calls[index].callID && calls[other].peer == calls[index].peer
+            && calls[other].epoch == calls[index].epoch
+    }
+
+    /// Whether an offer begins another call under the epoch of one that is over here.
+    ///
+    /// A server that crashed gives an epoch out again. The same offer again is the call that was lost, which is over here;
+    /// and an offer that is not the first of its call renegotiates it.
+    private func beginsAnew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
+        guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
+            calls[index].winner != configuration.device, let beginning = calls[index].beginning,
+            let device = envelope.fromDevice, let id = envelope.id
+        else { return false }
+        let isFirst = envelope.seq % Limits.restartGap == 1
+        return isFirst && beginning != Call.SignalName(device: device, id: id)
+    }
+
+    /// An end may be told before the server has said which use of its name our call is.
+    private mutating func keepEarlyEnd(of index: Int, _ envelope: Incoming.Envelope, _ event: Incoming.StateEvent) {
+        guard calls[index].epoch == nil, calls[index].isLive, event.state == .ended else { return }
+        if calls[index].earlyEnds.count >= ClientLimits.earlyEnds { calls[index].earlyEnds.removeFirst() }
+        calls[index].earlyEnds.append(
+            Call.EarlyEnd(epoch: envelope.epoch, reason: event.reason, replacedBy: event.replacedBy)
+        )
+    }
+
+    /// The server has said which use of its name our call is: one that was told to be over is over.
+    mutating func takeEarlyEnd(of index: Int, at now: Moment) {
+        let ends = calls[index].earlyEnds
+        calls[index].earlyEnds = []
+        guard calls[index].isLive, let end = ends.last(where: { $0.epoch == calls[index].epoch }) else { return }
+        ended(index, end.reason, replacedBy: end.replacedBy, at: now)
     }
 
     /// Applied once, in order: by (epoch, seq), and by the name that its sender gave it.
@@ -226,8 +277,13 @@ extension CallClient {
 
     /// A call that is over here goes on for the server, with this device in it: what was to tell it was lost, or was not
     /// understood.
-    private mutating func endZombie(_ index: Int, _ envelope: Incoming.Envelope, _ event: Incoming.StateEvent) {
-        guard case .ended = calls[index].phase, envelope.epoch == calls[index].epoch,
+    private mutating func endZombie(
+        _ index: Int,
+        _ envelope: Incoming.Envelope,
+        _ event: Incoming.StateEvent,
+        at now: Moment
+    ) {
+        guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
         // That a call rings is told to the device that makes it. What came in and is over had its epoch from a server that
@@ -235,7 +291,10 @@ extension CallClient {
         if event.state == .ringing { calls[index].side = .caller }
         // Another device of this user may be in it.
         let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device
-        if isOurs { enqueue(.end(.failed), of: index) }
+        guard isOurs else { return }
+        // The patience with an end that cannot be told begins with the end.
+        calls[index].phase = .ended(reason, at: now)
+        enqueue(.end(.failed), of: index)
     }
 
     /// A call of which nothing is known here.

@@ -70,8 +70,10 @@ extension CallClient {
         }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
             calls[index].seq = max(calls[index].seq, envelope.seq)
-            if let device = envelope.fromDevice, let id = envelope.id, calls[index].isLive {
-                calls[index].names.append(Call.SignalName(device: device, id: id))
+            if let device = envelope.fromDevice, let id = envelope.id {
+                let name = Call.SignalName(device: device, id: id)
+                calls[index].beginning = name
+                if calls[index].isLive { calls[index].names.append(name) }
             }
         }
     }
@@ -151,6 +153,8 @@ extension CallClient {
     /// Our call lost to the peer's: that one is answered at once, for its user wanted to talk.
     mutating func lostGlare(_ own: Int, to callID: CallID, at now: Moment) {
         if callID != calls[own].callID { purge(own) }
+        // The winner may have the epoch that a server which crashed had given to ours.
+        if callID == calls[own].callID { calls[own].epoch = nil }
         if let known = calls.lastIndex(where: { $0.callID == callID && $0.peer == calls[own].peer && $0.isLive }),
             known != own
         {

@@ -35,8 +35,10 @@ extension CallClient {
         calls[index].fetching = .idle
         switch result {
         case .success(let call):
+            let wasDoubted = calls[index].isDoubted
             calls[index].isDoubted = false
-            take(call, for: calls[index].number, failures: failures, at: now)
+            calls[index].mayHaveMissed = false
+            take(call, for: calls[index].number, failures: failures, wasDoubted: wasDoubted, at: now)
         case .failure(.unreachable):
             // Not counted up to where `not_found` is believed: that takes several in a row.
             pauseFetching(index, failures: min(3, failures + 1), at: now)
@@ -56,7 +58,7 @@ extension CallClient {
     /// Whether the log is still wanted.
     private func wantsLog(_ index: Int) -> Bool {
         guard calls[index].isLive else { return calls[index].epoch == nil && hasUnacknowledged(index) }
-        if calls[index].isDoubted { return true }
+        if calls[index].isDoubted || calls[index].mayHaveMissed { return true }
         switch calls[index].phase {
         case .ringing, .answering, .shadowed: return calls[index].negotiation.remoteOffer == nil
         case .connecting, .active, .calling: return true
@@ -86,7 +88,13 @@ extension CallClient {
         }
     }
 
-    private mutating func take(_ fetched: FetchedCall, for number: UInt64, failures: Int, at now: Moment) {
+    private mutating func take(
+        _ fetched: FetchedCall,
+        for number: UInt64,
+        failures: Int,
+        wasDoubted: Bool,
+        at now: Moment
+    ) {
         for object in fetched.signals { received(object, at: now) }
         // What the signals led to may have moved, ended or replaced the call.
         guard let index = calls.firstIndex(where: { $0.number == number }), fetched.callID == calls[index].callID else {
@@ -115,7 +123,13 @@ extension CallClient {
             ended(index, .replaced, replacedBy: nil, at: now)
             return
         }
-        guard fetched.epoch == epoch else { return }
+        guard fetched.epoch == epoch else {
+            // The server shows an earlier use of the name: of this one it knows nothing, for a crash took it.
+            guard calls[index].isLive else { return }
+            calls[index].isDoubted = wasDoubted
+            notFound(index, failures: failures + 1, at: now)
+            return
+        }
         if fetched.state == .ended {
             ended(index, fetched.reason, replacedBy: fetched.replacedBy, at: now)
             return

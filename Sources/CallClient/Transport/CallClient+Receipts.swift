@@ -22,6 +22,7 @@ extension CallClient {
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
         if entry.role == .beginning {
             if let epoch = acceptance.epoch { learn(epoch, of: index) }
+            takeEarlyEnd(of: index, at: now)
             checkSoon(on: calls[index].peer, at: now)
         }
         if entry.signal.kind == .end { purge(index) }
@@ -54,7 +55,12 @@ extension CallClient {
             fail(place, at: now)
         case .alreadyAnswered?:
             let entry = outbox.remove(at: place)
-            guard entry.role == .firstAnswer, let index = calls.firstIndex(where: { $0.number == entry.call }) else {
+            guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
+            guard entry.role == .firstAnswer else {
+                // Our answer to an offer that this one replaced has the call: the descriptions do not match.
+                if entry.signal.kind == .answer, calls[index].isAnswered {
+                    offer(index, Negotiation.Wish(hasVideo: calls[index].caller.hasVideo, restartsICE: true))
+                }
                 return
             }
             if calls[index].winner == configuration.device {
@@ -80,6 +86,10 @@ extension CallClient {
         outbox[place].failures += 1
         outbox[place].sentAt = nil
         outbox[place].pauseUntil = now + Unacknowledged.pause(after: outbox[place].failures)
+        // What was refused now may have been taken before: of an offer that is not sent again the log must say.
+        if outbox[place].isWithdrawn, let index = calls.firstIndex(where: { $0.number == outbox[place].call }) {
+            requestLog(of: index)
+        }
     }
 
     /// A signal came to nothing because its call is over, or is not known: find out.
@@ -90,11 +100,21 @@ extension CallClient {
             purge(index)
             ended(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isLive {
+            rollBack(entry, of: index)
             calls[index].isDoubted = true
             requestLog(of: index)
         } else {
             purge(index)
         }
+    }
+
+    /// A renegotiation that was refused leaves the call as it was.
+    private mutating func rollBack(_ entry: Unacknowledged, of index: Int) {
+        guard calls[index].isLive, case .offer(_, let round, _, _) = entry.signal.content,
+            calls[index].negotiation.state == .offered(round: round)
+        else { return }
+        calls[index].negotiation.state = .stable
+        out.append(.rollback(calls[index].uuid))
     }
 
     /// The server has known nothing of a signal's call for so long that what waits behind it would not be found either.
@@ -113,12 +133,7 @@ extension CallClient {
             purge(index)
             ended(index, .failed, replacedBy: nil, at: now)
         case .firstAnswer: giveUp(index, .failed, at: now)
-        case .ordinary:
-            guard calls[index].isLive, case .offer(_, let round, _, _) = entry.signal.content,
-                calls[index].negotiation.state == .offered(round: round)
-            else { return }
-            calls[index].negotiation.state = .stable
-            out.append(.rollback(calls[index].uuid))
+        case .ordinary: rollBack(entry, of: index)
         }
     }
 
@@ -128,7 +143,10 @@ extension CallClient {
         isSkewStale = true
         for index in outbox.indices { outbox[index].sentAt = nil }
         // The server replays what goes on and what this device missed; of a call that it has forgotten it says nothing.
-        for index in calls.indices where calls[index].isLive && calls[index].epoch != nil { requestLog(of: index) }
+        for index in calls.indices where calls[index].isLive && calls[index].epoch != nil {
+            calls[index].mayHaveMissed = true
+            requestLog(of: index)
+        }
     }
 
     mutating func socketClosed(at now: Moment) {

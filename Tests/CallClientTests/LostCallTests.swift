@@ -1,0 +1,226 @@
+import CallClient
+import CallCore
+import Testing
+
+/// What a crash of the server, or a socket that was away, leaves a client core with.
+@Suite("A call, after a crash or an outage,")
+struct LostCallTests {
+    private func older() -> FetchedCall {
+        FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .ended, reason: .hangup)
+    }
+
+    /// A server that lost epoch 2 and has epoch 1: refuses all that is sent, and shows the older log to whoever asks.
+    private func lost(_ bench: inout Bench, _ outputs: [CallClient.Output], code: String, log: FetchedCall?) {
+        var left = outputs
+        var turns = 0
+        while !left.isEmpty, turns < 200 {
+            turns += 1
+            let output = left.removeFirst()
+            if let signal = output.sent { left += bench.take(.received(.error(signal.id, code: code))) }
+            if let signal = output.posted { left += bench.take(.posted(signal.id, .failure(.refused(code: code)))) }
+            if let number = output.fetched {
+                if let log {
+                    left += bench.take(.fetched(number, .success(log)))
+                } else {
+                    left += bench.take(.fetched(number, .failure(.refused(code: "not_found"))))
+                }
+            }
+        }
+    }
+
+    @Test("whose earlier use can be fetched ends here, where a crash took it")
+    func lostUnderAKnownName() throws {
+        var bench = Bench()
+        let uuid = Bench.uuid(epoch: 2)
+        _ = bench.offered(epoch: 2)
+        bench.take(.answer(uuid))
+        bench.take(.localDescription(uuid, round: 1, .answer, sdp: "v=0 answer"))
+        bench.take(.mediaConnected(uuid))
+        bench.take(.socketClosed)
+        lost(&bench, bench.take(.socketOpened), code: "call_ended", log: older())
+        for _ in 0..<600 { lost(&bench, bench.pass(.seconds(1)), code: "call_ended", log: older()) }
+        #expect(bench.phase == .ended, "ten minutes later it is in a call that nobody else knows")
+    }
+
+    @Test("that comes in under an epoch that is over here rings, where its offer is another")
+    func epochAgain() {
+        var bench = Bench()
+        _ = bench.signal(.offer(.init(sdp: "v=0 first", hasVideo: false)), id: "one")
+        _ = bench.event(.init(.ended, reason: .cancelled))
+        bench.acknowledgeAll()
+        bench.take(.socketClosed)
+        bench.wait(.seconds(20))
+        bench.take(.socketOpened)
+        bench.nextSeq = 1_025
+        let offer = IncomingOffer(sdp: "v=0 second", hasVideo: false, ringUntil: bench.now + .seconds(45))
+        #expect(bench.signal(.offer(offer), seq: 1, id: "one").reported.isEmpty, "the lost call itself is over here")
+        #expect(bench.signal(.offer(offer), seq: 4, id: "two").reported.isEmpty, "so is what renegotiated it")
+        #expect(bench.signal(.offer(offer), id: "another").reported.count == 1)
+    }
+
+    @Test("of the peer under our callId and epoch is answered")
+    func callExistsAfterCrash() throws {
+        var bench = Bench()
+        bench.start()
+        let own = try #require(bench.history.compactMap(\.sent).last)
+        _ = bench.event(.init(.ringing, offerID: own.id))
+        bench.take(.socketClosed)
+        bench.take(.socketOpened)
+        bench.take(.received(.error(own.id, code: "call_exists")))
+        #expect(bench.phase == .answering)
+        var outputs: [CallClient.Output] = []
+        for _ in 0..<25 {
+            for number in (bench.history + outputs).compactMap(\.fetched) {
+                let envelope = Incoming.Envelope(
+                    callID: Bench.call("c1"),
+                    epoch: 1,
+                    seq: 1_025,
+                    at: bench.now,
+                    room: "p2p:11-10",
+                    from: Bench.user("11"),
+                    fromDevice: Bench.device("peer"),
+                    id: SignalID("theirs")
+                )
+                let log = FetchedCall(
+                    callID: Bench.call("c1"),
+                    epoch: 1,
+                    room: "p2p:11-10",
+                    state: .ringing,
+                    signals: [.signal(envelope, .offer(.init(sdp: "v=0 theirs", hasVideo: false)))]
+                )
+                outputs += bench.take(.fetched(number, .success(log)))
+            }
+            outputs += bench.pass(.seconds(1))
+        }
+        #expect(outputs.contains(.setRemoteDescription(Bench.ownUUID, .offer, sdp: "v=0 theirs")))
+        outputs += bench.pass(.seconds(10))
+        let wasTold = outputs.compactMap(\.sent).contains { $0.kind == .end && $0.epoch == 1 }
+        #expect(wasTold || bench.phase != .ended, "it gives up and the peer's call rings on")
+    }
+
+    @Test("given up while its offer was refused for the store's trouble is asked for, and ended")
+    func withdrawnAndStoreUnavailable() throws {
+        var bench = Bench(isOpen: false)
+        let offer = try #require(bench.start().compactMap(\.posted).last)
+        #expect(offer.kind == .offer)
+        bench.take(.end(Bench.ownUUID))
+        // The server has taken and relayed the offer; only its commit stalls.
+        let refused = bench.take(.posted(offer.id, .failure(.refused(code: "store_unavailable"))))
+        let later = refused + bench.pass(.seconds(45))
+        #expect(!later.compactMap(\.fetched).isEmpty, "its end waits for an epoch that nobody asks for")
+    }
+
+    @Test("whose renegotiation was refused as if it were over can be renegotiated again")
+    func renegotiationLost() throws {
+        var bench = Bench.talking()
+        bench.take(.renegotiate(Bench.uuid(), hasVideo: true, restartsICE: false))
+        bench.take(.localDescription(Bench.uuid(), round: 2, .offer, sdp: "v=0 renegotiated"))
+        let offer = try #require(bench.history.compactMap(\.sent).last)
+        let asked = bench.take(.received(.error(offer.id, code: "call_ended")))
+        let number = try #require(asked.compactMap(\.fetched).last)
+        bench.take(.fetched(number, .success(FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .active))))
+        #expect(bench.phase == .active)
+        bench.pass(.seconds(60))
+        let again = bench.take(.renegotiate(Bench.uuid(), hasVideo: nil, restartsICE: true))
+        let isMade = again.contains { if case .makeOffer = $0 { true } else { false } }
+        #expect(isMade, "no offer is made in this call any more")
+    }
+
+    @Test("that rings under the epoch of a lost one is not ended for it")
+    func redialUnderTheEpochOfALostCall() throws {
+        var bench = Bench()
+        bench.start()
+        let first = try #require(bench.history.compactMap(\.sent).last)
+        _ = bench.event(.init(.ringing, offerID: first.id))
+        _ = bench.event(.init(.ended, reason: .declined))
+        bench.take(.socketClosed)
+        bench.take(.socketOpened)
+        bench.nextSeq = 1_025
+        bench.start(uuid: Bench.made(CallUUID("AAAAAAAA-0000-4000-8000-000000000002")))
+        let second = try #require(bench.history.compactMap(\.sent).last)
+        #expect(bench.event(.init(.ringing, offerID: second.id)).sent == [])
+        #expect(bench.phase == .calling && bench.client.calls.last?.epoch == 1)
+    }
+
+    @Test(
+        "that is over here and goes on for the server is ended there, however long ago it ended here",
+        arguments: [100, 200]
+    )
+    func lateZombie(seconds: Int64) {
+        var bench = Bench.called()
+        bench.take(.end(Bench.ownUUID))
+        bench.take(.socketClosed)
+        bench.pass(.seconds(seconds))
+        let opened = bench.take(.socketOpened).sent
+        #expect(opened + bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
+    }
+
+    @Test("is not ended by what was still to be said in the one that had its epoch")
+    func endOfLostCall() throws {
+        var bench = Bench()
+        bench.start()
+        let first = try #require(bench.history.compactMap(\.sent).last)
+        _ = bench.event(.init(.ringing, offerID: first.id))
+        bench.take(.socketClosed)
+        bench.take(.end(Bench.ownUUID))
+        let redial = Bench.made(CallUUID("AAAAAAAA-0000-4000-8000-000000000002"))
+        bench.start(uuid: redial)
+        for signal in bench.history.compactMap(\.posted) { bench.take(.posted(signal.id, .failure(.unreachable))) }
+        let opened = bench.take(.socketOpened).compactMap(\.sent)
+        #expect(opened.map(\.kind) == [.end, .offer])
+        bench.take(.received(.error(opened[0].id, code: "not_found")))
+        bench.take(
+            .received(.ack(opened[1].id, Acceptance(callID: Bench.call("c1"), epoch: 1, seq: 1_025)))
+        )
+        #expect(bench.client.calls.last?.epoch == 1 && bench.phase == .calling)
+        let later = bench.pass(.seconds(9)).compactMap(\.sent)
+        #expect(
+            !later.contains { $0.kind == .end && $0.epoch == 1 },
+            "the redial is ended by the end of the call before"
+        )
+    }
+
+    @Test("whose answer to a replaced offer won is described anew")
+    func answerToReplacedOffer() throws {
+        var bench = Bench()
+        _ = bench.offered()
+        bench.take(.answer(Bench.uuid()))
+        bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0 answer"))
+        bench.acknowledgeAll()
+        // The caller's app was ended and has dialled again while it rang; our answer was at the server just after that.
+        _ = bench.signal(.offer(.init(sdp: "v=0 of the new run", hasVideo: false)), id: "q-1")
+        let sent = bench.take(.localDescription(Bench.uuid(), round: 2, .answer, sdp: "v=0 answer 2"))
+        let second = try #require(sent.compactMap(\.sent).last)
+        #expect(second.kind == .answer)
+        let after = bench.take(.received(.error(second.id, code: "already_answered")))
+        let isMade = after.contains { if case .makeOffer = $0 { true } else { false } }
+        #expect(isMade || bench.phase == .ended, "both have another idea of the other's description, for ever")
+    }
+
+    @Test("that ended before its epoch was known is over as soon as it is", arguments: [true, false])
+    func earlyEnd(byRequest: Bool) throws {
+        var bench = Bench()
+        bench.start()
+        let offer = try #require(bench.history.compactMap(\.sent).last)
+        #expect(
+            bench.event(.init(.ended, reason: .busy), epoch: 2).ends.isEmpty,
+            "it may be about another use of the name"
+        )
+        let receipt = Acceptance(callID: Bench.call("c1"), epoch: 2, seq: 1, state: byRequest ? .ringing : nil)
+        let outputs = bench.take(byRequest ? .posted(offer.id, .success(receipt)) : .received(.ack(offer.id, receipt)))
+        #expect(outputs.ends == [.remoteEnded] && bench.phase == .ended)
+    }
+
+    @Test("whose log was asked for after the socket was away is asked for until there is an answer")
+    func missed() throws {
+        var bench = Bench()
+        _ = bench.offered()
+        bench.take(.socketClosed)
+        var asked = bench.take(.socketOpened).compactMap(\.fetched)
+        bench.take(.fetched(try #require(asked.last), .failure(.unreachable)))
+        asked = bench.pass(.seconds(3)).compactMap(\.fetched)
+        let over = FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .ended, reason: .declined)
+        bench.take(.fetched(try #require(asked.last), .success(over)))
+        #expect(bench.phase == .ended)
+    }
+}

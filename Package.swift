@@ -142,7 +142,7 @@ let package = Package(
         tests("CallCoreTests", ["CallCore", "CallTesting"]),
         tests("CallWireTests", ["CallWire", "CallCore"]),
         tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire"]),
-        tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting"]),
+        tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting", "CallClient"]),
         tests("ThreadsTests", ["Threads"]),
         tests("IdentityTests", ["Identity", "Crypto"]),
         tests("SQLiteTests", ["SQLite"]),

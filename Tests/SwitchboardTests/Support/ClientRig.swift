@@ -1,0 +1,155 @@
+import CallClient
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+/// Real cores and the real switchboard, with a perfect network between them.
+final class ClientRig {
+    final class Device {
+        var client: CallClient
+        let user: String
+        let name: String
+        var session: SessionID?
+        var outputs: [CallClient.Output] = []
+
+        init(_ user: String, _ name: String, prefix: String) throws {
+            self.user = user
+            self.name = name
+            client = CallClient(
+                .init(
+                    user: try SwitchboardTests.user(user),
+                    device: try SwitchboardTests.device(name),
+                    namePrefix: prefix
+                )
+            )
+        }
+        var phase: CallClient.Phase.Name? { client.calls.last?.phase.name }
+        var live: [CallClient.Call] { client.calls.filter(\.isLive) }
+    }
+
+    var world = World()
+    var isUp = true
+    var devices: [Device] = []
+    var now: Moment { world.now }
+
+    func add(_ device: Device) -> Device {
+        devices.append(device)
+        return device
+    }
+
+    func feed(_ device: Device, _ input: CallClient.Input) throws {
+        for output in device.client.handle(input, at: now) { try perform(output, device) }
+    }
+
+    private func perform(_ output: CallClient.Output, _ device: Device) throws {
+        device.outputs.append(output)
+        switch output {
+        case .send(let signal):
+            if let session = device.session { world.send(session, String(decoding: signal.frame, as: UTF8.self)) }
+        case .post(let signal, _): try feed(device, .posted(signal.id, .failure(.unreachable)))
+        case .fetch(let number, let id, let peer, let since, _):
+            guard isUp else {
+                try feed(device, .fetched(number, .failure(.unreachable)))
+                return
+            }
+            let fetch = Switchboard.Fetch(
+                peer: peer,
+                since: since.map { .init(epoch: $0.epoch, seq: $0.seq) },
+                device: try SwitchboardTests.device(device.name)
+            )
+            let reply = try world.reply(try who(device.user), .fetch(id, fetch))
+            try feed(device, .fetched(number, FetchedCall.reply(status: reply.status, body: reply.body)))
+        case .makeOffer(let uuid, let round, _, _):
+            try feed(device, .localDescription(uuid, round: round, .offer, sdp: sdp(device, "offer", round)))
+        case .makeAnswer(let uuid, let round):
+            try feed(device, .localDescription(uuid, round: round, .answer, sdp: sdp(device, "answer", round)))
+        default: break
+        }
+    }
+
+    private var descriptions = 0
+    private func sdp(_ device: Device, _ kind: String, _ round: UInt32) -> String {
+        descriptions += 1
+        return "v=0\r\ns=\(device.name)-\(kind)-\(descriptions)\r\n"
+    }
+
+    func deliver() throws {
+        var isMoving = true
+        while isMoving {
+            isMoving = false
+            for device in devices {
+                guard let session = device.session else { continue }
+                for frame in world.taken(session) {
+                    isMoving = true
+                    try feed(device, .received(Incoming(Array(frame.description.utf8))))
+                }
+                if isMoving { world.pong(session) }
+            }
+        }
+    }
+
+    func advance(_ seconds: Double) throws {
+        for _ in 0..<Int(seconds * 10) {
+            world.wait(.milliseconds(100))
+            for device in devices {
+                if let deadline = device.client.deadline, deadline <= now { try feed(device, .deadlineReached) }
+                if let session = device.session { world.pong(session) }
+            }
+            try deliver()
+        }
+    }
+
+    func open(_ device: Device) throws {
+        device.session = try world.open(device.user, device.name)
+        try feed(device, .socketOpened)
+        try deliver()
+    }
+
+    func close(_ device: Device) throws {
+        if let session = device.session { world.give(.closed(session)) }
+        device.session = nil
+        try feed(device, .socketClosed)
+    }
+
+    func crash(to state: StoredState, after seconds: Int64 = 2) throws {
+        isUp = false
+        for device in devices where device.session != nil {
+            device.session = nil
+            try feed(device, .socketClosed)
+        }
+        world = World(stored: state, at: now + .seconds(seconds))
+        isUp = true
+    }
+
+    /// The server is away for a while; `during` is called five seconds after it went.
+    func outage(_ seconds: Double, during: () throws -> Void) throws {
+        let state = world.kept.state(crashes: 0)
+        isUp = false
+        for device in devices {
+            device.session = nil
+            try feed(device, .socketClosed)
+        }
+        // Only the clocks of the devices go on: what the old board decides in this time is thrown away.
+        try advance(5)
+        try during()
+        try advance(seconds - 5)
+        world = World(stored: state, at: now)
+        isUp = true
+    }
+
+    @discardableResult
+    func call(_ device: Device, to peer: String, _ id: String = "11-10", uuid: Int) throws -> CallUUID {
+        let uuid = try #require(CallUUID("AAAAAAAA-0000-4000-8000-00000000000\(uuid)"))
+        let wish = CallClient.StartCall(
+            uuid: uuid,
+            callID: try SwitchboardTests.call(id),
+            to: try SwitchboardTests.user(peer),
+            hasVideo: false
+        )
+        try feed(device, .startCall(wish))
+        try deliver()
+        return uuid
+    }
+}

@@ -79,6 +79,16 @@ struct Deliveries {
     var arrived: Set<String> = []
     var arrivedSeqs: Set<UInt64> = []
     var described: Set<String> = []
+    /// Whom the call is for.
+    ///
+    /// A call that a crash has taken and the next one of its callId have one name, and the next may go the other way.
+    var callee: UserID?
+
+    mutating func begin(for callee: UserID) {
+        guard self.callee != callee else { return }
+        if self.callee != nil { (lastSeq, names, seqs, described) = (0, [], [], []) }
+        self.callee = callee
+    }
 }
 
 /// One connection, seen from both ends.

@@ -177,6 +177,7 @@ extension Watch {
     mutating func delivered(_ one: Delivery, of name: CallName, to handset: Handset) {
         // Taken out while it changes, so that it is not copied.
         var log = handset.delivered.removeValue(forKey: name) ?? Deliveries()
+        if let call = newest[name.key].flatMap({ calls[$0] }), call.name == name { log.begin(for: call.record.callee) }
         if let id = one.id, !log.names.insert("\(one.device) \(id)").inserted {
             fail("I4", "\(handset.device.text) was handed \(one.kind.rawValue) \(id) of \(name) twice")
         }

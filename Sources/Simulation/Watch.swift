@@ -247,10 +247,13 @@ struct Watch {
             // A device that calls somebody else under a name that is in use must say whom it means. What it sent before
             // that call did not say so.
             let isOwn = mirror.record.legs.first?.phone.id == sender.id
-            if let peer = meant["\(sender.id.text) \(id)"], !mirror.name.pair.holds(peer), !isOwn {
+            let key = meantTersely[name]
+            if key == nil, let peer = meant[name], !mirror.name.pair.holds(peer), !isOwn {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
             }
-            if let key = meantTersely[name], key != mirror.name.key, !isOwn, newest[key].map(live.contains) ?? false {
+            // One that left out the peer means a call that the device makes or has answered before any other.
+            let isPreferred = isOwn || winners[number] == sender.id
+            if let key, key != mirror.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), for another call of that callId")
             }
             if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(entry.kind) that was said in another epoch") }

@@ -239,7 +239,13 @@ extension World {
             return core.calls.last { $0.name.key == name.key && $0.isCaller }?.name
         }
         switch intent {
-        case .call: tell(handset, .intent(intent))
+        case .call(let id, let peer, _, _):
+            // A model client forgets the earlier uses of a name; one that a crash brought back begins again for it.
+            if !handset.isRealApp {
+                let key = CallKey(id: id, pair: Pair(handset.user, peer))
+                for name in handset.delivered.keys where name.key == key { handset.delivered[name] = nil }
+            }
+            tell(handset, .intent(intent))
         case .answer(let name, let sdp):
             guard core.calls.contains(where: { $0.name == name && $0.phase == .ringing }) else { return }
             log("\(handset.user.text) answers \(name) on \(handset.device.text)")

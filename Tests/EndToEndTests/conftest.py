@@ -1,9 +1,12 @@
 """Fixtures: servers, tokens, phones, REST clients, and a fake APNs. Each test has its own server and data."""
 
+import base64
 import pathlib
 import sys
 
+import httpx
 import pytest
+import recording
 from phone import Phone
 from rest import Rest
 from ringline_server import Server, binary
@@ -13,6 +16,25 @@ from tokens import mint
 def pytest_configure(config):
     if not binary().exists():
         raise pytest.UsageError(f"{binary()} is not there: swift build -c release --product ringline")
+    if recording.FOLDER is not None:
+        record_http()
+
+
+def record_http():
+    """Every response that a test hears goes into the recording, whichever client it has."""
+    send = httpx.Client.send
+
+    def noted(self, request, **options):
+        response = send(self, request, **options)
+        if not options.get("stream"):
+            recording.answered(response)
+        return response
+
+    httpx.Client.send = noted
+
+
+def pytest_runtest_setup(item):
+    recording.begins(item.module.__name__)
 
 
 @pytest.fixture
@@ -113,6 +135,11 @@ def apns(tmp_path):
 
     with FakeAPNs(directory=tmp_path / "apns") as fake:
         yield fake
+        if recording.FOLDER is None or fake.process.poll() is not None:
+            return
+        for push in fake.pushes():
+            names = ",".join(name for name, _ in push["headerList"])
+            recording.heard(f"push {push['headers'].get('apns-push-type')} {names}", base64.b64decode(push["body"]))
 
 
 def push_options(fake, environment="sandbox") -> list[str]:

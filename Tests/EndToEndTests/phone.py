@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 
+import recording
 from one_thread import OneThreadSocket
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
@@ -54,6 +55,7 @@ class Phone:
     def _read(self, deadline: float) -> dict:
         raw = self.socket.recv(timeout=max(0.001, deadline - time.monotonic()))
         message = json.loads(raw)
+        recording.heard("frame", raw)
         self.raw.append(raw)
         self.heard.append(message)
         self.inbox.append(message)

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 
+import recording
 import samples
 from phone import brief
 from rest import Rest
@@ -113,6 +114,8 @@ class App:
             self.lines.put(None)
             raise TimeoutError
         said = json.loads(line)
+        if "event" in said:
+            recording.heard(f"event {said['event']}", json.dumps(said.get("data")))
         self.heard.append(said)
         if "ack" in said:
             self.acks[said["ack"]] = said["data"]

@@ -1,0 +1,126 @@
+"""A recording of what the server says: the forms of all frames, bodies and pushes that the end-to-end tests hear.
+
+A form keeps the members' names and order, and the values that are words of the protocol; other strings are `S`, numbers `0`.
+With `RINGLINE_RECORDING=FOLDER` each process of a run writes what it heard into a file of that folder. Then
+
+    python Tests/EndToEndTests/recording.py FOLDER            compares it with recorded-forms.txt: a new form is a failure
+    python Tests/EndToEndTests/recording.py FOLDER --accept   adds the new forms to the file: read the change, then commit it
+
+Forms of the file that were not heard are only counted: some need a race, or a test that was not run.
+"""
+
+import atexit
+import json
+import os
+import pathlib
+import re
+import sys
+
+FOLDER = os.environ.get("RINGLINE_RECORDING")
+FILE = pathlib.Path(__file__).with_name("recorded-forms.txt")
+API = pathlib.Path(__file__).resolve().parents[2] / "Deploy/api"
+# Members whose values are words of the protocol.
+WORDS = {
+    *("type", "code", "kind", "state", "reason", "action", "event", "status", "environment", "title", "verdict", "error"),
+    *("message", "result", "side", "presence", "priority", "interruption-level", "content-available", "role", "scope"),
+}
+# Members that hold what an app likes.
+APPS_OWN = {"data", "extra", "metadata"}
+MODULES_OF_CHANCE = {"test_structured_fuzz", "test_openapi", "test_asyncapi", "test_raw_bytes", "test_raw_http"}
+
+_forms: set[str] = set()
+_silent = False
+
+
+def form(value, member: str | None = None) -> str:
+    """The form of a JSON value."""
+    if member in APPS_OWN:
+        return "any"
+    if isinstance(value, Pairs):
+        members = [(name if re.fullmatch(r"[A-Za-z_][A-Za-z_-]*", name) else "*", inner) for name, inner in value]
+        return "{" + ",".join(dict.fromkeys(f"{name}:{form(inner, name)}" for name, inner in members)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(sorted({form(element, member) for element in value})) + "]"
+    if isinstance(value, bool) or value is None:
+        return json.dumps(value)
+    if isinstance(value, str):
+        return words(value) if member in WORDS else "S"
+    return "0"
+
+
+def words(text: str) -> str:
+    """A text without what a test or the machine has put into it."""
+    text = re.sub(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f-]{27}", "U", text)
+    return json.dumps(re.sub(r"-?\d+(\.\d+)?", "0", text), ensure_ascii=False)
+
+
+class Pairs(list):
+    """An object's members in their order."""
+
+
+def parsed(text: str | bytes):
+    return json.loads(text, object_pairs_hook=Pairs)
+
+
+def heard(channel: str, text: str | bytes):
+    """Notes a frame or body; one that is not JSON by its first word only."""
+    if FOLDER is None or _silent:
+        return
+    try:
+        shape = form(parsed(text))
+    except ValueError:
+        shape = "not JSON" if text else "nothing"
+    _forms.add(f"{channel} {shape}")
+
+
+def answered(response):
+    """Notes an HTTP response, with its headers in order."""
+    if FOLDER is None or _silent:
+        return
+    response.read()
+    request = response.request
+    names = ",".join(name.decode().lower() for name, _ in response.headers.raw)
+    kind = response.headers.get("content-type", "")
+    body = response.content if "json" in kind else b""
+    heard(f"{request.method} {template(request.url.path)} {response.status_code} {names} {kind}", body)
+
+
+_templates = [
+    (re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path))), path)
+    for file in sorted(API.glob("openapi*.yaml"))
+    for path in re.findall(r"^  (/\S*):", file.read_text(), re.MULTILINE)
+]
+
+
+def template(path: str) -> str:
+    return next((name for pattern, name in _templates if pattern.fullmatch(path)), "elsewhere")
+
+
+def begins(module: str):
+    """A test of this module begins. What those of chance hear differs from run to run."""
+    global _silent
+    _silent = module in MODULES_OF_CHANCE
+
+
+@atexit.register
+def _write():
+    if FOLDER is not None and _forms:
+        pathlib.Path(FOLDER).mkdir(parents=True, exist_ok=True)
+        (pathlib.Path(FOLDER) / f"{os.getpid()}.txt").write_text("".join(f"{each}\n" for each in sorted(_forms)))
+
+
+def main(folder: str, *options: str):
+    known = set(FILE.read_text().splitlines()) if FILE.exists() else set()
+    now = {line for file in pathlib.Path(folder).glob("*.txt") for line in file.read_text().splitlines()}
+    new = sorted(now - known)
+    print(f"{len(now)} forms heard, {len(new)} of them new; {len(known - now)} of {len(known)} known ones were not heard")
+    if "--accept" in options:
+        FILE.write_text("".join(f"{each}\n" for each in sorted(known | now)))
+        return 0
+    for each in new:
+        print(f"new: {each[:1000]}")
+    return 1 if new or not now else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

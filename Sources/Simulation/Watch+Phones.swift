@@ -189,11 +189,12 @@ extension Watch {
                 fail("I5", "\(handset.device.text) was handed a candidate of \(name) before its description")
             }
         } else {
-            // An offer waits for the user, while the other side's words do not.
-            if one.seq <= log.lastSeq, !(one.kind == .offer && handset.isRealApp) {
+            // An offer waits for the user, or has come with the push, while the other side's words do not.
+            let keepsOrder = !(one.kind == .offer && handset.isRealApp)
+            if keepsOrder, one.seq <= log.lastSeq {
                 fail("I4", "\(handset.device.text) was handed \(one.seq) of \(name) after \(log.lastSeq)")
             }
-            log.lastSeq = max(log.lastSeq, one.seq)
+            if keepsOrder { log.lastSeq = max(log.lastSeq, one.seq) }
         }
         if one.kind == .offer || one.kind == .answer { log.described.insert(one.device) }
         handset.delivered[name] = log

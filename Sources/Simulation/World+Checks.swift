@@ -200,6 +200,8 @@ extension World {
                     found.append("\(handset.device.text) is in \(known.name), which has ended")
                 } else if call.name != known.name, known.name.epoch < call.name.epoch {
                     found.append("\(handset.device.text) is in \(known.name), and the server in \(call.name)")
+                } else if known.name.epoch > call.name.epoch, handset.isRealApp {
+                    found.append("\(handset.device.text) is in \(known.name), which the server has lost")
                 }
             }
         }

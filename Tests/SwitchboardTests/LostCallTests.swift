@@ -222,4 +222,114 @@ struct LostCallTests {
         #expect(try world.fetched(try who("10"), "11-10", device: "b1")["state"] == "ringing")
         #expect(replayed.ack?["epoch"] == "2")
     }
+
+    private func reports(_ device: ClientRig.Device) -> Int {
+        device.outputs.count { if case .reportIncoming = $0 { true } else { false } }
+    }
+
+    @Test("that rings goes on ringing, whenever its caller is back", arguments: [false, true], [5.0, 20])
+    func ringsOn(older: Bool, after seconds: Double) throws {
+        let rig = ClientRig()
+        let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
+        let b = rig.add(try ClientRig.Device("10", "b1", prefix: "b"))
+        try rig.open(a)
+        try rig.open(b)
+        if older {
+            let first = try rig.call(a, to: "10", uuid: 1)
+            try rig.feed(a, .end(first))
+            try rig.deliver()
+            try rig.advance(20)
+        }
+        let state = rig.world.kept.state(crashes: 1)
+        rig.world.holdsCommits = true
+        try rig.call(a, to: "10", uuid: 2)
+        #expect(b.phase == .ringing)
+        try rig.crash(to: state)
+        try rig.open(b)
+        try rig.advance(seconds)
+        try rig.open(a)
+        try rig.advance(2)
+        #expect(a.phase == .calling)
+        #expect(b.phase == .ringing, "\(String(describing: b.client.calls.last?.phase))")
+        #expect(rig.world.board.calls.liveCount == 1)
+    }
+
+    @Test("that was declined does not ring again, whatever the server names its caller", arguments: [true, false])
+    func declinedUnnamed(named: Bool) throws {
+        let rig = ClientRig()
+        let b = rig.add(try ClientRig.Device("10", "b1", prefix: "b"))
+        try rig.open(b)
+        let state = rig.world.kept.state(crashes: 1)
+        rig.world.holdsCommits = true
+        let name = named ? "a1" : nil
+        let offer = World.offer("c-7", to: "10", id: "o-1", sdp: "v=0\\r\\ns=a\\r\\n")
+        let a = rig.world.session(try who("11"), device: name)
+        rig.world.send(a, offer)
+        try rig.deliver()
+        #expect(b.phase == .ringing)
+        rig.world.give(.closed(a))
+        try rig.feed(b, .end(try #require(b.live.last).uuid, .declined))
+        try rig.deliver()
+        #expect(b.live.isEmpty)
+        let before = reports(b)
+        try rig.crash(to: state)
+        try rig.open(b)
+        try rig.advance(0.5)
+        // The random numbers of a test's server begin anew: another connection takes the first name.
+        if !named { _ = rig.world.session(try who("12"), device: nil) }
+        let again = rig.world.session(try who("11"), device: name)
+        rig.world.send(again, offer)
+        try rig.deliver()
+        try rig.advance(5)
+        #expect(reports(b) == before, "it rings again: \(String(describing: b.client.calls.last?.phase))")
+        #expect(rig.world.board.calls.liveCount == 0)
+    }
+
+    @Test("is not over for a push's capability")
+    func act() throws {
+        let world = World()
+        let a = try world.open("11", "a1")
+        world.send(a, World.offer("11-10", to: "10", id: "p-1"))
+        world.send(a, World.plain("end", "11-10", id: "p-2"))
+        let again = World(stored: world.kept.state(crashes: 1), at: world.now + .seconds(30))
+        let scope = CallScope(call: try call("11-10"), epoch: 2, peer: try user("11"), device: try device("b1"))
+        let body = #"{"action":"end","callId":"11-10","id":"x","data":{"reason":"declined"}}"#
+        let reply = try again.post(Who(user: try user("10"), scope: scope), body)
+        #expect(reply.status == 404, "\(reply.text)")
+    }
+
+    @Test("that a push had shown first makes room for the next under its epoch")
+    func pushedFirst() throws {
+        let rig = ClientRig()
+        let before = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
+        let b = rig.add(try ClientRig.Device("10", "b1", prefix: "b"))
+        try rig.open(before)
+        let state = rig.world.kept.state(crashes: 1)
+        rig.world.holdsCommits = true
+        try rig.call(before, to: "10", uuid: 2)
+        let at = rig.now.milliseconds
+        try rig.feed(
+            b,
+            .pushed([
+                "type": .string("call.incoming"), "callId": .string("11-10"), "epoch": .int(1),
+                "fromUserId": .string("11"), "sentAt": .int(at),
+                "ringUntil": .int(at + 45_000),
+            ])
+        )
+        #expect(b.phase == .ringing)
+        try rig.open(b)
+        try rig.feed(b, .end(try #require(b.live.last).uuid, .declined))
+        try rig.deliver()
+        try rig.crash(to: state)
+        rig.devices.removeFirst()
+        let a = rig.add(try ClientRig.Device("11", "a1", prefix: "again"))
+        try rig.open(a)
+        try rig.open(b)
+        try rig.advance(30)
+        let count = reports(b)
+        try rig.call(a, to: "10", uuid: 3)
+        try rig.advance(5)
+        #expect(a.phase == .calling)
+        #expect(reports(b) == count + 1)
+    }
 }

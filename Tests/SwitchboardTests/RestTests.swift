@@ -321,7 +321,7 @@ struct RestTests {
         var later = scope
         later.epoch = 2
         let other = try talk.world.reply(Who(user: try user("10"), scope: later), .fetch(try call("c-1"), .init()))
-        #expect(other.status == 409)
+        #expect(other.status == 404)
     }
 
     @Test("after a restart goes to rest as before it")

@@ -28,6 +28,7 @@ extension CallClient {
                 }
                 return
             }
+            noteBeginning(content, envelope, of: index)
             apply(content, by: envelope.fromDevice, to: index, at: now)
         case .call(let envelope, let event):
             observe(envelope.at, at: now)
@@ -162,6 +163,14 @@ extension CallClient {
             && calls[other].epoch == calls[index].epoch
     }
 
+    /// Of a call that a push showed first, the offer comes as if it were a later word.
+    private mutating func noteBeginning(_ content: Incoming.Content, _ envelope: Incoming.Envelope, of index: Int) {
+        guard content.isOffer, calls[index].side == .callee, Self.isFirst(envelope), let device = envelope.fromDevice,
+            let id = envelope.id
+        else { return }
+        calls[index].beginning = Call.SignalName(device: device, id: id)
+    }
+
     /// Whether an offer begins another call under the epoch of one that is over here.
     ///
     /// A server that crashed gives an epoch out again. The same offer again is the call that was lost, which is over here;
@@ -171,9 +180,14 @@ extension CallClient {
             calls[index].winner != configuration.device, let beginning = calls[index].beginning,
             let device = envelope.fromDevice, let id = envelope.id
         else { return false }
-        let isFirst = envelope.seq % Limits.restartGap == 1
-        return isFirst && beginning != Call.SignalName(device: device, id: id)
+        guard Self.isFirst(envelope) else { return false }
+        // The server names a device that has no name, and may name it otherwise after a crash.
+        let isNamed = ![beginning.device, device].contains { $0.text.hasPrefix("c-") || $0.text.hasPrefix("t-") }
+        return beginning.id != id || isNamed && beginning.device != device
     }
+
+    /// Whether an offer is the first of its call: a restart leaves a gap that its number is behind.
+    static func isFirst(_ envelope: Incoming.Envelope) -> Bool { envelope.seq % Limits.restartGap == 1 }
 
     /// An end may be told before the server has said which use of its name our call is.
     private mutating func keepEarlyEnd(of index: Int, _ envelope: Incoming.Envelope, _ event: Incoming.StateEvent) {

@@ -49,7 +49,10 @@ extension CallClient {
                 // With the capability, if there is one, it is tried at once.
                 let pause = calls[index].capability != nil && failures == 0
                 if pause { ask(index, failures: 1) } else { pauseFetching(index, failures: failures + 1, at: now) }
-            case "not_found": notFound(index, failures: failures + 1, at: now)
+            case "not_found":
+                // That is an answer too; a call that rings is not taken for lost by it.
+                calls[index].mayHaveMissed = false
+                notFound(index, failures: failures + 1, at: now)
             default: pauseFetching(index, failures: failures + 1, at: now)
             }
         }

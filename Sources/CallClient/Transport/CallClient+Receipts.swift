@@ -58,7 +58,10 @@ extension CallClient {
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             guard entry.role == .firstAnswer else {
                 // Our answer to an offer that this one replaced has the call: the descriptions do not match.
-                if entry.signal.kind == .answer, calls[index].isAnswered {
+                let negotiation = calls[index].negotiation
+                if entry.signal.kind == .answer, calls[index].isAnswered, negotiation.state == .stable,
+                    negotiation.wanted == nil
+                {
                     offer(index, Negotiation.Wish(hasVideo: calls[index].caller.hasVideo, restartsICE: true))
                 }
                 return

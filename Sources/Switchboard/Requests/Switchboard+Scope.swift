@@ -37,6 +37,8 @@ extension Switchboard {
         guard id == scope.call, peer == nil || peer == scope.peer,
             let call = calls[CallKey(id: scope.call, pair: Pair(user, scope.peer))]
         else { throw Self.unknownCall }
+        // A crash took the call that was pushed; its caller may bring it back.
+        guard scope.epoch <= call.session.epoch else { throw Self.unknownCall }
         guard call.session.epoch == scope.epoch else { throw Self.callOver }
     }
 

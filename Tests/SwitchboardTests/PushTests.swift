@@ -218,4 +218,22 @@ struct PushTests {
         )
         #expect(world.pushes.isEmpty)
     }
+
+    @Test("of a call during which do-not-disturb was set and taken back is not sent, nor a notice")
+    func silencedForAMoment() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
+        let b = try world.open("10", "b1")
+        let a = try world.open("11", "a1")
+        world.send(a, World.offer("c-1", to: "10"))
+        #expect(world.taken(b).of("offer").count == 1)
+        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
+        _ = try world.reply(try who("10"), .doNotDisturb(until: nil))
+        // The socket turns out dead.
+        world.wait(5)
+        #expect(world.takenPushes() == [])
+        world.wait(.milliseconds(1))
+        for _ in 0..<20 { world.pong(a); world.wait(10) }
+        #expect(world.takenPushes() == [], "nor is there a notice")
+    }
 }

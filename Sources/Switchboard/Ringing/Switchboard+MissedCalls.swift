@@ -8,7 +8,7 @@ extension Switchboard {
 
     /// Tells the callee's devices of a call that nobody answered.
     func tellMissed(_ call: Call, at now: Moment) {
-        guard call.hidden == nil, !directory.isUndisturbed(call.session.callee, at: now),
+        guard call.hidden == nil, !call.isSilenced, !directory.isUndisturbed(call.session.callee, at: now),
             case .ended(let ending, nil) = call.session.phase,
             ending.reason == .unanswered || ending.reason == .cancelled
         else { return }

@@ -24,7 +24,7 @@ extension Switchboard {
     /// Orders a push for a device that has a token, unless one was ordered for this call before.
     func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
         guard call.pushes[device.id] == nil, token(of: device, for: kind(for: device)) != nil,
-            !directory.isUndisturbed(device.user, at: now)
+            !directory.isUndisturbed(device.user, at: now), !call.isSilenced
         else { return }
         drive(call, .notified(Phone(id: device.id, mark: TokenMark(rawValue: 0))), at: now)
         let id = makePushID()

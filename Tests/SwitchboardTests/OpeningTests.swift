@@ -72,6 +72,24 @@ struct OpeningTests {
         #expect(world.taken(world.session(try who("11", token: 2)))[0]["device"] != name)
     }
 
+    @Test(
+        "of a client without a name goes on in its call under a token that it renewed while connected",
+        arguments: [false, true]
+    )
+    func renewedWhileConnected(renews: Bool) throws {
+        let world = World()
+        let b = world.session(try who("10"))
+        let a = try world.open("11", "a1")
+        world.send(a, World.offer("c-1", to: "10"))
+        world.send(b, World.answer("c-1"))
+        if renews { world.give(.verified(b, id: nil, .success(try who("10", token: 2)))) }
+        world.give(.closed(b))
+        let again = world.session(try who("10", token: renews ? 2 : 1))
+        _ = world.taken(again)
+        for _ in 0..<8 { world.pong(a); world.pong(again); world.wait(10) }
+        #expect(world.board.calls.liveCount == 1)
+    }
+
     @Test("of a Socket.IO client without a name that has renewed its token goes on as the phone that is in the call")
     func renewed() throws {
         let world = World()

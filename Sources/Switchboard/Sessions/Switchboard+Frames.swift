@@ -118,11 +118,21 @@ extension Switchboard {
         case .success(let who) where isRevoked(who): tell(Self.revokedToken, id: name, to: session)
         case .success(let who) where who.user == session.user:
             session.who = who
+            takeMark(of: who, session, at: now)
             leaveLostGroups(session)
             scheduleCheckUp(of: session)
             if let name { out.append(.send(id, ServerFrame.ack(id: name))) }
         case .success: tell(WireError(.forbidden, "token: is another user's", field: "token"), id: name, to: session)
         case .failure(let error): tell(error, id: name, to: session)
+        }
+    }
+
+    /// A device without a name that renews its token comes back under the new one: its calls must know it by that.
+    private func takeMark(of who: Who, _ session: Session, at now: Moment) {
+        guard session.phone.isOfConnection, session.phone.mark != who.mark else { return }
+        session.phone = Phone(id: session.phone.id, mark: who.mark)
+        for call in calls.live(of: session.user) {
+            if let side = call.session.side(of: session.user) { drive(call, .seen(session.phone, side), at: now) }
         }
     }
 }

@@ -252,7 +252,7 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
-    @Test("that came in, is over, and has its epoch from a server that crashed does not hide one made by an earlier run")
+    @Test("that is over here does not hide one that an earlier run made, and that a crash gave its epoch")
     func orphanUnderAnEndedEpoch() throws {
         var bench = Bench()
         bench.take(.socketOpened)

@@ -79,9 +79,9 @@ struct Deliveries {
     var arrived: Set<String> = []
     var arrivedSeqs: Set<UInt64> = []
     var described: Set<String> = []
-    /// Whom the call is for.
+    /// The callee.
     ///
-    /// A call that a crash has taken and the next one of its callId have one name, and the next may go the other way.
+    /// After a crash another call can have the same callId and epoch, in the other direction.
     var callee: UserID?
 
     mutating func begin(for callee: UserID) {

@@ -2,7 +2,7 @@ import CallClient
 import CallCore
 import Testing
 
-/// What a crash of the server, or a socket that was away, leaves a client core with.
+/// A client core after a crash of the server, or after its socket was closed for a while.
 @Suite("A call, after a crash or an outage,")
 struct LostCallTests {
     private func older() -> FetchedCall {

@@ -151,7 +151,7 @@ extension CallClient {
             calls[index].names = []
         }
         calls[index].epoch = epoch
-        // What was still to be said in a call that a crash took must not be said in the one that has its epoch now.
+        // A crash took the earlier call of this epoch: its waiting signals must not reach this call.
         for other in calls.indices where other != index && isNamesake(other, of: index) && !calls[other].isLive {
             purge(other)
         }
@@ -163,7 +163,7 @@ extension CallClient {
             && calls[other].epoch == calls[index].epoch
     }
 
-    /// Of a call that a push showed first, the offer comes as if it were a later word.
+    /// Remembers the offer that began a call; it arrives later than a push that showed the call.
     private mutating func noteBeginning(_ content: Incoming.Content, _ envelope: Incoming.Envelope, of index: Int) {
         guard content.isOffer, calls[index].side == .callee, Self.isFirst(envelope), let device = envelope.fromDevice,
             let id = envelope.id
@@ -177,13 +177,12 @@ extension CallClient {
     /// and an offer that is not the first of its call renegotiates it.
     private func beginsAnew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
         guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
-            calls[index].winner != configuration.device, let beginning = calls[index].beginning,
-            let device = envelope.fromDevice, let id = envelope.id
+            calls[index].winner != configuration.device, Self.isFirst(envelope),
+            let beginning = calls[index].beginning, let device = envelope.fromDevice, let id = envelope.id
         else { return false }
-        guard Self.isFirst(envelope) else { return false }
-        // The server names a device that has no name, and may name it otherwise after a crash.
-        let isNamed = ![beginning.device, device].contains { $0.text.hasPrefix("c-") || $0.text.hasPrefix("t-") }
-        return beginning.id != id || isNamed && beginning.device != device
+        if beginning.id != id { return true }
+        // The server makes an id for a device without one, and may make another after a crash.
+        return beginning.device != device && !Phone.isMadeByServer(beginning.device) && !Phone.isMadeByServer(device)
     }
 
     /// Whether an offer is the first of its call: a restart leaves a gap that its number is behind.

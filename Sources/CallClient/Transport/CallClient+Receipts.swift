@@ -89,7 +89,7 @@ extension CallClient {
         outbox[place].failures += 1
         outbox[place].sentAt = nil
         outbox[place].pauseUntil = now + Unacknowledged.pause(after: outbox[place].failures)
-        // What was refused now may have been taken before: of an offer that is not sent again the log must say.
+        // The server may have taken a withdrawn offer and lost only its reply: the log tells.
         if outbox[place].isWithdrawn, let index = calls.firstIndex(where: { $0.number == outbox[place].call }) {
             requestLog(of: index)
         }

@@ -40,6 +40,9 @@ public struct Phone: Hashable, Sendable {
     /// Whether it has only the name that its connection was given.
     public var isOfConnection: Bool { id.text.hasPrefix("c-") }
 
+    /// Whether a device id of this form is the server's, made for a connection or a token without a device.
+    public static func isMadeByServer(_ id: DeviceID) -> Bool { id.text.hasPrefix("c-") || id.text.hasPrefix("t-") }
+
     /// Whether it is a registration that came without a device id.
     public var isOfUnnamedRow: Bool { id.text.hasPrefix("d-") }
 

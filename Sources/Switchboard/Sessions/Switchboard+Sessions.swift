@@ -81,7 +81,7 @@ extension Switchboard {
     /// A name for a device that gave none: that of the connection it had before, if a live call still counts on it.
     private func unnamedDevice(of who: Who) -> DeviceID {
         for call in calls.live(of: who.user) {
-            for leg in call.session.legs where leg.phone.mark == who.mark && leg.phone.id.text.hasPrefix("c-") {
+            for leg in call.session.legs where leg.phone.mark == who.mark && leg.phone.isOfConnection {
                 let isThere = sessionsByUser[who.user]?.contains { $0.phone.id == leg.phone.id } ?? false
                 if call.user(on: leg.side) == who.user, !isThere { return leg.phone.id }
             }

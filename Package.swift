@@ -29,20 +29,53 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
 }
 
-/// A package in this version or, unless an image is built (`RINGLINE_PINNED`), a compatible newer one.
+/// Whether an image is built (`Deploy/Dockerfile`): from exact versions of the packages, without the folder of the tests.
+let isForImage = ProcessInfo.processInfo.environment["RINGLINE_PINNED"] != nil
+
+/// A package in this version or, unless an image is built, a compatible newer one.
 ///
 /// An image of a commit has the same packages whenever it is built. There is no `Package.resolved`: it names revisions too,
 /// and those differ behind mirrors.
 func dependency(_ name: String, _ version: Version) -> Package.Dependency {
     let url = "https://github.com/\(name)"
-    return ProcessInfo.processInfo.environment["RINGLINE_PINNED"] == nil
-        ? .package(url: url, from: version) : .package(url: url, exact: version)
+    return isForImage ? .package(url: url, exact: version) : .package(url: url, from: version)
 }
 
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let deques = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let testing: [Target] = [
+    tests("CallCoreTests", ["CallCore", "CallTesting"]),
+    tests("CallWireTests", ["CallWire", "CallCore"]),
+    tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire"]),
+    tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting", "CallClient"]),
+    tests("ThreadsTests", ["Threads"]),
+    tests("IdentityTests", ["Identity", "Crypto"]),
+    tests("SQLiteTests", ["SQLite"]),
+    tests("ContractTests", ["SQLiteStore", "SQLite", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),
+    tests(
+        "ApplePushTests",
+        ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]
+    ),
+    // The gateway's loops too: no two contexts of the library may end at a time, see `EveryTest`.
+    tests("LibWebSocketsTests", ["LibWebSockets", "Threads", "Gateway", "Switchboard", "CallCore", "CallWire"]),
+    tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
+    tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
+    tests("ConfigurationTests", ["ringline"]),
+    .target(
+        name: "FuzzTargets",
+        dependencies: [
+            "Switchboard", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallTesting",
+            "CallCore", "CallWire",
+        ],
+        path: "Tests/Fuzz/Targets",
+        swiftSettings: house
+    ),
+    tests("FuzzTests", ["FuzzTargets"]),
+    tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
+]
 
 /// The operations whose instructions and allocations are counted.
 ///
@@ -139,34 +172,6 @@ let package = Package(
         // The test world: simulated networks, phones and pushes, and the contract suites of the ports.
         library("CallTesting", ["Switchboard", "CallCore", "CallWire"]),
         library("Simulation", ["Switchboard", "CallClient", "CallCore", "CallWire"], pure),
-        tests("CallCoreTests", ["CallCore", "CallTesting"]),
-        tests("CallWireTests", ["CallWire", "CallCore"]),
-        tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire"]),
-        tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting", "CallClient"]),
-        tests("ThreadsTests", ["Threads"]),
-        tests("IdentityTests", ["Identity", "Crypto"]),
-        tests("SQLiteTests", ["SQLite"]),
-        tests("ContractTests", ["SQLiteStore", "SQLite", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),
-        tests(
-            "ApplePushTests",
-            ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]
-        ),
-        // The gateway's loops too: no two contexts of the library may end at a time, see `EveryTest`.
-        tests("LibWebSocketsTests", ["LibWebSockets", "Threads", "Gateway", "Switchboard", "CallCore", "CallWire"]),
-        tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
-        tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
-        tests("ConfigurationTests", ["ringline"]),
-        .target(
-            name: "FuzzTargets",
-            dependencies: [
-                "Switchboard", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallTesting",
-                "CallCore", "CallWire",
-            ],
-            path: "Tests/Fuzz/Targets",
-            swiftSettings: house
-        ),
-        tests("FuzzTests", ["FuzzTargets"]),
-        tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
-    ] + benchmarks + fuzzing,
+    ] + (isForImage ? [] : testing) + benchmarks + fuzzing,
     swiftLanguageModes: [.v6]
 )

@@ -7,6 +7,7 @@ import sys
 import httpx
 import pytest
 import recording
+import wall_clock
 from phone import Phone
 from rest import Rest
 from ringline_server import Server, binary
@@ -56,6 +57,11 @@ def make_server(tmp_path):
             crashed.append(f"code {server.process.returncode}: {server.errors()[-2000:]}")
         server.kill()
     assert not crashed, crashed
+
+
+@pytest.fixture(scope="session")
+def clock_library(tmp_path_factory) -> pathlib.Path:
+    return wall_clock.build(tmp_path_factory.mktemp("clock"))
 
 
 @pytest.fixture

@@ -1,48 +1,20 @@
 """The machine's wall clock leaps: nobody is sent away, nothing is deleted, and an operator hears of it (issue 12, E1)."""
 
 import itertools
-import mmap
-import pathlib
-import shutil
 import sqlite3
-import struct
-import subprocess
 import time
 
 import pytest
 from test_admin import eventually, get
 from test_monitoring import sample
+from wall_clock import WallClock
 
-SOURCE = pathlib.Path(__file__).with_name("wall_clock.c")
 DAY = 86_400
 
 
-@pytest.fixture(scope="session")
-def stub(tmp_path_factory) -> pathlib.Path:
-    """A library that puts a wall clock of the test's before the system's (`wall_clock.c`)."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    assert compiler, "a C compiler comes with the toolchain"
-    library = tmp_path_factory.mktemp("clock") / "wall_clock.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-Wall", "-o", library, SOURCE, "-ldl"], check=True)
-    return library
-
-
-class WallClock:
-    """The server's wall clock: so many seconds ahead of this process's."""
-
-    def __init__(self, library: pathlib.Path, path: pathlib.Path, ahead: float = 0):
-        path.write_bytes(struct.pack("=q", int(ahead * 1e9)))
-        self.environment = {"LD_PRELOAD": str(library), "RINGLINE_TEST_CLOCK": str(path)}
-        with open(path, "r+b") as file:
-            self.page = mmap.mmap(file.fileno(), 8)
-
-    def set(self, ahead: float):
-        self.page[:8] = struct.pack("=q", int(ahead * 1e9))
-
-
 @pytest.fixture
-def clock(stub, tmp_path) -> WallClock:
-    return WallClock(stub, tmp_path / "clock")
+def clock(clock_library, tmp_path) -> WallClock:
+    return WallClock(clock_library, tmp_path / "clock")
 
 
 @pytest.mark.parametrize("loops", [1, 2])
@@ -114,14 +86,14 @@ def test_a_wall_clock_40_days_ahead_for_little_more_than_a_second_deletes_no_his
 
 
 def test_a_start_with_a_clock_40_days_ahead_deletes_nothing_at_first_and_says_that_the_clock_is_odd(
-    make_server, make_world, stub, tmp_path
+    make_server, make_world, clock_library, tmp_path
 ):
     world = make_world(make_server())
     taro, _ = world.call("c-1")
     taro.ask(type="end", callId="c-1")
     world.server.terminate()
     assert world.server.exit_code() == 0
-    wrong = WallClock(stub, tmp_path / "clock", ahead=40 * DAY)
+    wrong = WallClock(clock_library, tmp_path / "clock", ahead=40 * DAY)
     server = make_server(data=world.server.data, environment=wrong.environment)
     eventually(lambda: "the clock is far from the newest call or device" in server.errors())
     # NTP corrects it; by the server's own clock, which goes on as it was, nothing is deleted either.

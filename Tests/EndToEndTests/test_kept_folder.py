@@ -1,0 +1,92 @@
+"""A data folder that an earlier build has left behind, killed in mid-call: this build opens it, continues it, explains it.
+
+`kept_folder.py` says how it was written, and by what.
+"""
+
+import json
+import time
+
+import kept_folder
+import pytest
+import samples
+from kept_folder import FOLDER, description
+from wall_clock import WallClock
+
+TOLD = json.loads((FOLDER / "answers.json").read_text())
+
+
+@pytest.fixture
+def kept(make_server, tmp_path, clock_library):
+    """A world with the folder as it was a second after the kill."""
+    moment = kept_folder.lay(tmp_path / "kept")
+    clock = WallClock(clock_library, tmp_path / "clock", ahead=moment + 1 - time.time())
+    world = kept_folder.people(make_server(data=tmp_path / "kept", environment=clock.environment), moment)
+    world.moment = moment
+    yield world
+    world.close()
+
+
+def test_every_question_about_it_has_the_answer_that_it_had(kept):
+    told = kept_folder.answers(kept, kept.moment)
+    assert told.keys() == TOLD.keys()
+    assert {question for question in TOLD if told[question] != TOLD[question]} == set()
+
+
+def test_nothing_in_it_is_mended_or_complained_of(kept):
+    logged = [line for line in kept.server.errors().splitlines() if " error " in line or "damaged" in line]
+    assert logged == []
+
+
+def test_a_call_that_rings_in_it_rings_on_and_is_answered(kept):
+    taro, hanako = kept.phone("11", "phone-11"), kept.phone("10", "iphone-10")
+    offer = hanako.expect(type="offer", callId="c-ringing")
+    assert offer["sdp"] == description("offer of c-ringing") and offer["displayName"] == "Taro"
+    assert offer["ringUntil"] == TOLD["10 GET /api/calls/signal/c-ringing"]["body"]["ringUntil"]
+    heard = [hanako.expect(type="ice", callId="c-ringing")["candidate"] for _ in range(3)]
+    assert heard == [samples.candidate(number) for number in range(3)]
+    hanako.ask(type="answer", callId="c-ringing", sdp=description("at last"))
+    assert taro.expect(type="answer", callId="c-ringing")["sdp"] == description("at last")
+
+
+def test_a_call_that_was_talked_in_goes_on_under_numbers_that_were_never_given(kept):
+    one, other = kept.phone("16", "phone-16"), kept.phone("17", "phone-17")
+    before = [signal["seq"] for signal in TOLD["17 GET /api/calls/signal/c-active"]["body"]["signals"]]
+    one.ask(type="offer", callId="c-active", sdp=description("third offer"))
+    offer = other.wait(lambda each: each["type"] == "offer" and each["sdp"] == description("third offer"))
+    assert offer["epoch"] == 1 and offer["from"] == "16" and offer["seq"] > max(before)
+    other.ask(type="end", callId="c-active")
+    assert one.expect(type="call", callId="c-active", state="ended")["reason"] == "hangup"
+
+
+def test_what_was_sent_before_it_was_killed_and_comes_again_has_the_same_ack(kept):
+    one, caller = kept.phone("14", "phone-14"), kept.phone("30", "phone-30")
+    rest = kept.rest("14", device="phone-14").log("c-answered")
+    (seq,) = [signal["seq"] for signal in rest["signals"] if signal.get("id") == "c-answered-15-1"]
+    assert seq > 0
+    again = one.ask(type="ice", callId="c-answered", id="c-answered-14-1", candidate=samples.candidate(1))
+    log = kept.rest("15", device="phone-15").log("c-answered")
+    assert again["seq"] in [signal["seq"] for signal in log["signals"] if signal.get("id") == "c-answered-14-1"]
+    ended = caller.ask(type="end", callId="c-cancelled", id="c-cancelled-end")
+    assert (ended["epoch"], kept.rest("30").get("/api/calls/c-cancelled").json()["reason"]) == (1, "cancelled")
+
+
+def test_a_name_used_three_times_in_it_is_used_a_fourth_time(kept):
+    one, other = kept.phone("18", "phone-18"), kept.phone("19", "phone-19")
+    assert one.ring("19", "19-18", room="p2p:19-18")["epoch"] == 4
+    assert other.expect(type="offer", callId="19-18")["epoch"] == 4
+
+
+def test_blocks_do_not_disturb_and_log_outs_hold_on(kept):
+    blocked, quiet = kept.phone("22", "phone-22"), kept.phone("23", "phone-23")
+    kept.phone("21", "phone-21").ring("22", "b-1")
+    kept.phone("30", "phone-30").ring("23", "d-1")
+    assert [each for each in blocked.fence() + quiet.fence() if each["type"] == "offer"] == []
+    assert kept.rest("24").get("/api/me/devices").status_code == 401
+
+
+def test_it_is_opened_again_after_an_orderly_end(kept):
+    kept.server.terminate()
+    assert kept.server.exit_code() == 0
+    kept.server.start()
+    assert kept.rest("11").log("c-ringing")["state"] == "ringing"
+    assert kept.rest("30").get("/api/calls/c-hangup").status_code == 200

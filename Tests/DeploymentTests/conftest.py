@@ -1,6 +1,7 @@
 """The files below Deploy, tried as an operator would use them. `Deploy/test` runs these; see there."""
 
 import pathlib
+import re
 import socket
 import ssl
 import sys
@@ -10,6 +11,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "Deploy"
 sys.path.insert(0, str(ROOT / "Tests/EndToEndTests"))
+
+
+def swift_packages() -> dict[str, str]:
+    """Name (`apple/swift-log`) → version of the packages that an image is built from, as Package.swift says."""
+    found = dict(re.findall(r'^ +dependency\("(.*)", "(.*)"\),$', (ROOT / "Package.swift").read_text(), re.M))
+    assert len(found) == 3, "written in another way now"
+    return found
 
 
 def free_port() -> int:

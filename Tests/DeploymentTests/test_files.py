@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import yaml
-from conftest import DEPLOY, ROOT
+from conftest import DEPLOY, ROOT, swift_packages
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
@@ -89,13 +89,11 @@ def sbom(*parts: str) -> subprocess.CompletedProcess:
 
 
 def test_the_list_of_an_images_parts_is_cyclonedx():
-    packages = re.findall(r'^ +dependency\("(.*)", "(.*)"\),$', (ROOT / "Package.swift").read_text(), re.M)
-    assert len(packages) == 3
-    parts = [f"swift https://github.com/{name} {version}" for name, version in packages]
+    parts = [f"swift https://github.com/{name} {version}" for name, version in swift_packages().items()]
     text = sbom(*parts, "deb libstdc++6 12.2.0-14+deb12u1 amd64", "deb libssl3 1:3.0.17-1~deb12u2 arm64").stdout
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(text) is None
     named = {part["name"]: part for part in json.loads(text)["components"]}
-    assert {name.split("/")[1] for name, _ in packages} | {"libstdc++6", "libssl3"} == set(named)
+    assert {name.split("/")[1] for name in swift_packages()} | {"libstdc++6", "libssl3"} == set(named)
     assert named["libssl3"]["purl"] == "pkg:deb/debian/libssl3@1%3A3.0.17-1~deb12u2?arch=arm64&distro=debian-12"
     assert text == sbom(*parts[::-1], "deb libssl3 1:3.0.17-1~deb12u2 arm64", "deb libstdc++6 12.2.0-14+deb12u1 amd64").stdout
 

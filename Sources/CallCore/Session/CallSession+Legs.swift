@@ -53,7 +53,42 @@ extension CallSession {
     /// A device that a push is to wake has none yet, and a request that names no device is known by its token alone.
     private mutating func learnMark(of phone: Phone, at index: Int) {
         guard legs[index].phone.id == phone.id, phone.mark.rawValue != 0 else { return }
+        know(phone, at: index)
+    }
+
+    /// Knows the device of a leg by this name and token from now on; if it has the call, it has it under these.
+    private mutating func know(_ phone: Phone, at index: Int) {
+        let known = legs[index].phone
         legs[index].phone = phone
+        if known.id != phone.id {
+            // What it sent under its old name may come again under the new one.
+            for (name, seq) in receipts where name.side == legs[index].side && name.device == known.id {
+                receipts[SignalName(side: name.side, device: phone.id, id: name.id)] = seq
+            }
+        }
+        guard legs[index].side == .callee, winner?.id == known.id else { return }
+        switch phase {
+        case .ringing: break
+        case .answered: phase = .answered(by: phone)
+        case .active: phase = .active(with: phone)
+        case .ended(let ending, _): phase = .ended(ending, answeredBy: phone)
+        }
+    }
+
+    /// A device goes on under another token, or the name is learnt of one that was known by its token alone.
+    ///
+    /// A caller that began over REST and named no device stays known by its token where the new name is a connection's:
+    /// it hears the call on all of these.
+    mutating func renewed(_ old: Phone, as new: Phone, _ side: Side, into outputs: inout [Output]) {
+        guard isLive else { return }
+        for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: old) {
+            let known = legs[index].phone
+            // Another device that has a name of its own may have come with the same token.
+            guard known != new, known.id == new.id || (known.isUnnamed && (side == .callee || !new.isOfConnection))
+            else { continue }
+            know(new, at: index)
+            outputs.append(.changed)
+        }
     }
 
     /// A device is not to be reached any more: from now its grace runs, once the call is answered.
@@ -64,10 +99,12 @@ extension CallSession {
     }
 
     /// A device is there again.
-    mutating func seen(_ phone: Phone, _ side: Side) {
+    mutating func seen(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
         for index in legs.indices where isLeg(index, of: phone, side) {
+            let known = legs[index].phone
             legs[index].goneSince = nil
             learnMark(of: phone, at: index)
+            if legs[index].phone != known { outputs.append(.changed) }
         }
     }
 

@@ -122,7 +122,8 @@ extension CallSession {
         case (.caller, .caller), (.both, .caller), (.callerAnd, .caller): isCaller(phone)
         case (.callee, .caller), (.calleeBut, .caller), (.caller, .callee): false
         case (.callerAnd(let one), .callee): one.isSame(as: phone)
-        case (.calleeBut(let one), .callee): !one.isSame(as: phone)
+        // The device that has the call may be known by another token by now than when it answered.
+        case (.calleeBut(let one), .callee): !(winner ?? one).isSame(as: phone)
         case (.callee, .callee), (.both, .callee): !isHidden && (winner.map { $0.isSame(as: phone) } ?? true)
         }
     }

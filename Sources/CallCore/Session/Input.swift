@@ -12,6 +12,8 @@ extension CallSession {
         case gone(Phone, Side)
         /// A device opened a socket or made a request.
         case seen(Phone, Side)
+        /// A device goes on under another token, or the name is learnt of one that was known by its token alone.
+        case renewed(Phone, as: Phone, Side)
         /// A device was handed the news that it is out of the call.
         case told(Phone, Side)
         /// The callee is in another call, and this server's policy is to say so.

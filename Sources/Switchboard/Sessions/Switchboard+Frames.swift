@@ -127,12 +127,17 @@ extension Switchboard {
         }
     }
 
-    /// A device without a name that renews its token comes back under the new one: its calls must know it by that.
+    /// A device that renews its token comes back, and asks, under the new one: its calls must know it by that.
+    ///
+    /// A session that goes by its token's name keeps it: its client goes on under that as long as it stays connected.
     private func takeMark(of who: Who, _ session: Session, at now: Moment) {
-        guard session.phone.isOfConnection, session.phone.mark != who.mark else { return }
-        session.phone = Phone(id: session.phone.id, mark: who.mark)
+        let old = session.phone
+        guard !old.isUnnamed, old.mark != who.mark else { return }
+        session.phone = Phone(id: old.id, mark: who.mark)
         for call in calls.live(of: session.user) {
-            if let side = call.session.side(of: session.user) { drive(call, .seen(session.phone, side), at: now) }
+            guard let side = call.session.side(of: session.user) else { continue }
+            goesOn(old, as: session.phone, in: call, side, at: now)
+            drive(call, .seen(session.phone, side), at: now)
         }
     }
 }

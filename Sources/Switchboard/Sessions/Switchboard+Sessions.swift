@@ -216,6 +216,7 @@ extension Switchboard {
         isNotBacklogged(session)
         for call in calls.live(of: session.user) {
             guard let side = call.session.side(of: session.user) else { continue }
+            if session.isNamed { goesOn(session.phone, as: session.phone, in: call, side, at: now) }
             if !isPresent(session.phone, of: session.user, in: call) {
                 drive(call, .gone(session.phone, side), at: now)
             }

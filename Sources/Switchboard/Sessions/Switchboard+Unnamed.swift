@@ -35,6 +35,16 @@ extension Switchboard {
         return inCall
     }
 
+    /// A session ends or renews its token: a phone that its call knows by the token alone, because it answered or began
+    /// by a request, goes by the session's name from now on.
+    ///
+    /// Unless another session of that token goes on: the call may be that one's.
+    func goesOn(_ old: Phone, as new: Phone, in call: Call, _ side: Side, at now: Moment) {
+        let asked = Phone(unnamed: old.mark)
+        let isAnothers = sessionsByUser[call.user(on: side)]?.contains { $0.phone.isSame(as: asked) } ?? false
+        if !isAnothers { drive(call, .renewed(asked, as: new, side), at: now) }
+    }
+
     /// Whether a phone without a name may be one that came under another token: the server has not met its own, and knows
     /// of no two phones of the user that have no name.
     private func mayBeAnother(_ own: Phone, _ who: Who) -> Bool {

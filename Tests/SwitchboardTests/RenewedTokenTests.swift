@@ -1,0 +1,161 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+/// A phone that renews its token in a call is the same phone, by its socket and by requests that name no device.
+@Suite("A phone that renews its token in a call")
+struct RenewedTokenTests {
+    /// How a phone comes to have its second token.
+    enum Renewal: CaseIterable { case auth, reconnect }
+
+    /// 11 calls 10; 10 answers as told, and renews its token.
+    private struct Renewed {
+        let world = World()
+        let caller: SessionID
+        let callee: SessionID
+
+        init(_ device: String?, by renewal: Renewal, answersByRequest: Bool, before: Bool = false) throws {
+            let world = world
+            caller = try world.open("11", "a1")
+            let first = world.session(try who("10"), device: device)
+            world.send(caller, World.offer("c-1", to: "10"))
+            world.pong(first)
+            if !before { try Self.answer(world, 1, by: answersByRequest ? nil : first) }
+            callee = try Self.renew(world, first, device, by: renewal)
+            if before { try Self.answer(world, 2, by: answersByRequest ? nil : callee) }
+            _ = world.taken(caller)
+            if renewal == .auth, !before { _ = world.taken(callee) }
+        }
+
+        private static func answer(_ world: World, _ token: UInt64, by session: SessionID?) throws {
+            if let session {
+                world.send(session, World.answer("c-1"))
+            } else {
+                #expect(try world.post(try who("10", token: token), World.answer("c-1")).status == 200)
+            }
+        }
+
+        private static func renew(
+            _ world: World,
+            _ session: SessionID,
+            _ device: String?,
+            by renewal: Renewal
+        ) throws -> SessionID {
+            let renewed = try who("10", token: 2)
+            switch renewal {
+            case .auth:
+                world.give(.verified(session, id: nil, .success(renewed)))
+                return session
+            case .reconnect:
+                if device == nil { world.give(.closed(session)) }
+                return world.session(renewed, device: device)
+            }
+        }
+    }
+
+    @Test(
+        "ends the call by a request that names no device",
+        arguments: ["b1", nil] as [String?],
+        Renewal.allCases
+    )
+    func end(_ device: String?, _ renewal: Renewal) throws {
+        let talk = try Renewed(device, by: renewal, answersByRequest: false)
+        let reply = try talk.world.reply(try who("10", token: 2), .end(try call("c-1"), device: nil))
+        #expect(reply.status == 200)
+        #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
+    }
+
+    @Test(
+        "is told by a request that names no device that the call goes on",
+        arguments: ["b1", nil] as [String?],
+        Renewal.allCases
+    )
+    func fetch(_ device: String?, _ renewal: Renewal) throws {
+        let talk = try Renewed(device, by: renewal, answersByRequest: false)
+        #expect(try talk.world.fetched(try who("10", token: 2), "c-1")["state"] == "answered")
+    }
+
+    @Test(
+        "that it has answered by a request hears and ends it by its socket",
+        arguments: [("b1", .auth), ("b1", .reconnect), (nil, .auth)] as [(String?, Renewal)]
+    )
+    func socket(_ device: String?, _ renewal: Renewal) throws {
+        let talk = try Renewed(device, by: renewal, answersByRequest: true)
+        if renewal == .reconnect { #expect(!talk.world.taken(talk.callee).states.contains { $0.hasPrefix("ended") }) }
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.taken(talk.callee).types.contains("ice"))
+        talk.world.wait(20)
+        for session in [talk.caller, talk.callee] { talk.world.pong(session) }
+        talk.world.wait(20)
+        #expect(talk.world.board.calls.liveCount == 1)
+        _ = talk.world.taken(talk.caller)
+        talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
+        #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
+    }
+
+    @Test(
+        "before it answers by a request is not told by its socket that it was answered elsewhere",
+        arguments: ["b1", nil] as [String?],
+        Renewal.allCases
+    )
+    func answers(_ device: String?, _ renewal: Renewal) throws {
+        let talk = try Renewed(device, by: renewal, answersByRequest: true, before: true)
+        #expect(!talk.world.taken(talk.callee).states.contains { $0.hasPrefix("ended") })
+        talk.world.send(talk.caller, World.ice("c-1", id: "i"))
+        #expect(talk.world.taken(talk.callee).types.contains("ice"))
+    }
+
+    @Test("that renewed it by its socket is known by it after a restart", arguments: [false, true])
+    func restarted(answersByRequest: Bool) throws {
+        let talk = try Renewed(nil, by: .auth, answersByRequest: answersByRequest)
+        let next = talk.world.restarted(crashes: 1)
+        let caller = try next.open("11", "a1")
+        let callee = next.session(try who("10", token: 2))
+        #expect(next.taken(callee).states == ["answered"])
+        next.wait(20)
+        for session in [caller, callee] { next.pong(session) }
+        next.wait(20)
+        #expect(next.board.calls.liveCount == 1)
+    }
+
+    @Test("leaves the call to another phone of the user that goes on under the old token")
+    func shared() throws {
+        let world = World()
+        let caller = try world.open("11", "a1")
+        let inCall = world.session(try who("10"))
+        let other = world.session(try who("10"))
+        world.send(caller, World.offer("c-1", to: "10"))
+        for session in [inCall, other] { world.pong(session) }
+        #expect(try world.post(try who("10"), World.answer("c-1")).status == 200)
+        world.give(.verified(other, id: nil, .success(try who("10", token: 2))))
+        _ = world.taken(inCall)
+        world.send(caller, World.ice("c-1", id: "i"))
+        #expect(world.taken(inCall).types.contains("ice"))
+    }
+
+    @Test("that it began by a request goes on in it by its socket", arguments: Renewal.allCases)
+    func caller(_ renewal: Renewal) throws {
+        let world = World()
+        let first = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        #expect(try world.post(try who("11"), World.offer("c-1", to: "10")).status == 200)
+        world.send(callee, World.answer("c-1"))
+        #expect(world.taken(first).types.contains("answer"))
+        var again = first
+        switch renewal {
+        case .auth: world.give(.verified(first, id: nil, .success(try who("11", token: 2))))
+        case .reconnect: again = world.session(try who("11", token: 2), device: "a1")
+        }
+        world.send(callee, World.ice("c-1", id: "i"))
+        #expect(world.taken(again).types.contains("ice"))
+        world.wait(20)
+        for session in [again, callee] { world.pong(session) }
+        world.wait(20)
+        #expect(world.board.calls.liveCount == 1)
+        _ = world.taken(callee)
+        world.send(again, World.plain("end", "c-1", id: "e"))
+        #expect(world.taken(callee).states == ["ended hangup"])
+    }
+}

@@ -14,6 +14,13 @@ struct Acquaintances {
         case news(SessionID)
         /// News of all of them, for an app with a list of contacts, which does not ask.
         case everybody(SessionID)
+
+        /// The session that waits.
+        var session: SessionID {
+            switch self {
+            case .presence(let id, _, _), .news(let id), .everybody(let id): id
+            }
+        }
     }
 
     private enum Known {
@@ -96,5 +103,10 @@ struct Acquaintances {
     }
 
     /// A user has no session any more.
-    mutating func forget(_ user: UserID) { known[user] = nil }
+    ///
+    /// A question under way goes on, and what happens meanwhile is added: whoever comes back before it is answered
+    /// would else take this answer, which knows nothing of that, for the one to a later question.
+    mutating func forget(_ user: UserID) {
+        if case .asked(_, let met) = known[user] { known[user] = .asked([], met: met) } else { known[user] = nil }
+    }
 }

@@ -38,7 +38,13 @@ extension Switchboard {
     func askAgainForPeers(of session: Session, at now: Moment) {
         guard session.hasUnknownPeers else { return }
         session.hasUnknownPeers = false
-        askForPeers(session.keepsNoPlace ? .everybody(session.id) : .news(session.id), of: session.user, at: now)
+        let wish: Acquaintances.Wish = session.keepsNoPlace ? .everybody(session.id) : .news(session.id)
+        // Another session of the user may have asked since. To ask once more would be to forget the answer meanwhile.
+        if let peers = acquaintances.peers(of: session.user) {
+            grant(wish, of: session.user, knowing: peers.sorted())
+        } else {
+            askForPeers(wish, of: session.user, at: now)
+        }
     }
 
     private func askForPeers(_ wish: Acquaintances.Wish, of user: UserID, at now: Moment) {
@@ -48,28 +54,26 @@ extension Switchboard {
 
     /// The store has said with whom a user has had calls; `nil` = it could not be read.
     func learned(_ peers: [UserID]?, of user: UserID) {
+        let wishes = acquaintances.learn(peers, of: user)
         guard sessionsByUser[user] != nil else {
             acquaintances.forget(user)
             return
         }
-        for wish in acquaintances.learn(peers, of: user) {
-            switch wish {
-            case .presence(let id, let peer, let name):
-                guard let session = sessions[id] else { continue }
-                if peers == nil { session.hasUnknownPeers = true }
-                answerWatch(of: peer, session, id: name)
-            case .news(let id):
-                guard let session = sessions[id] else { continue }
-                if peers == nil { session.hasUnknownPeers = true }
-                for peer in session.watched.sorted() where isOnline(peer, for: user) {
-                    out.append(.send(id, ServerFrame.presence(of: peer, isOnline: true)))
-                }
-            case .everybody(let id):
-                guard let session = sessions[id] else { continue }
-                if peers == nil { session.hasUnknownPeers = true }
-                let known = peers ?? []
-                watch(known + acquaintances.texted(with: user).filter { !known.contains($0) }, by: session)
+        for wish in wishes { grant(wish, of: user, knowing: peers) }
+    }
+
+    private func grant(_ wish: Acquaintances.Wish, of user: UserID, knowing peers: [UserID]?) {
+        guard let session = sessions[wish.session] else { return }
+        if peers == nil { session.hasUnknownPeers = true }
+        switch wish {
+        case .presence(_, let peer, let name): answerWatch(of: peer, session, id: name)
+        case .news:
+            for peer in session.watched.sorted() where isOnline(peer, for: user) {
+                out.append(.send(session.id, ServerFrame.presence(of: peer, isOnline: true)))
             }
+        case .everybody:
+            let known = peers ?? []
+            watch(known + acquaintances.texted(with: user).filter { !known.contains($0) }, by: session)
         }
     }
 

@@ -107,6 +107,7 @@ extension Switchboard {
                 return !bucket.isFull(at: now)
             }
         }
+        forgetQuotas(at: now)
         cutRevocations(at: now)
         rings.forgetFull(at: now)
         for user in news.keys.sorted() {

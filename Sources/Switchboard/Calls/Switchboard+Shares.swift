@@ -83,4 +83,13 @@ extension Switchboard {
         error.retryAfterSeconds = bucket.secondsUntilNext
         return error
     }
+
+    /// Forgets who had used up a quota of which something is left again, whether they have asked since or not.
+    func forgetQuotas(at now: Moment) {
+        guard !overQuota.isEmpty else { return }
+        overQuota = overQuota.filter { user in
+            var bucket = keptBuckets[user]
+            return bucket?.isEmpty(at: now) ?? false
+        }
+    }
 }

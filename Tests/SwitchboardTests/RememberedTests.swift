@@ -23,4 +23,20 @@ struct RememberedTests {
         #expect(world.board.overQuota.isEmpty)
         #expect(!world.board.isRestrained)
     }
+
+    @Test("that a callee asked not to be disturbed while it rang, is known after a restart")
+    func silenced() throws {
+        let world = World()
+        try world.register(try who("10"), "b1")
+        let caller = try world.open("11", "a1")
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(600)))
+        _ = try world.reply(try who("10"), .doNotDisturb(until: nil))
+        world.give(.closed(callee))
+        #expect(world.pushes.isEmpty)
+        let next = world.restarted(crashes: 0)
+        next.wait(10)
+        #expect(next.pushes.isEmpty)
+    }
 }

@@ -87,6 +87,7 @@ extension Call {
             hidden: record.hidden,
             isWaiting: state.isWaiting
         )
+        isSilenced = state.isSilenced
         pushes = state.pushes
         taken = state.taken
         let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
@@ -291,6 +292,7 @@ private struct KeptState {
     var caller = MediaUpdate()
     var callee = MediaUpdate()
     var isWaiting = false
+    var isSilenced = false
     /// The signals that were taken under its name.
     var taken = TakenSignals()
     /// What became of the pushes that were sent; of one that was under way it is not known.
@@ -302,6 +304,7 @@ private struct KeptState {
         caller = call.session.callerMedia
         callee = call.session.calleeMedia
         isWaiting = call.isWaiting
+        isSilenced = call.isSilenced
         pushes = call.pushes
         taken = call.taken
     }
@@ -326,6 +329,10 @@ private struct KeptState {
         }
         if isWaiting {
             json.name("waiting")
+            json.value(true)
+        }
+        if isSilenced {
+            json.name("silenced")
             json.value(true)
         }
         let settled = pushes.keys.sorted { $0.text < $1.text }.compactMap { id in
@@ -361,6 +368,7 @@ private struct KeptState {
             case "caller": caller = Self.media(value)
             case "callee": callee = Self.media(value)
             case "waiting": isWaiting = true
+            case "silenced": isSilenced = true
             case "ends": taken.restore(ends: TakenSignals.Signal.lines(value, areEnds: true))
             case "descriptions": taken.restore(descriptions: TakenSignals.Signal.lines(value, areEnds: false))
             case "pushes":

@@ -36,7 +36,7 @@ extension Switchboard {
 
     /// After a restart in the middle of a ring: phones have a moment to come back, then they are woken as before.
     func wakeLater(_ call: Call, at now: Moment) {
-        guard case .ringing = call.session.phase, call.hidden == nil else { return }
+        guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
         for device in directory.devices(of: call.session.callee) where call.pushes[device.id] == nil {
             guard token(of: device, for: kind(for: device)) != nil else { continue }
             call.pushes[device.id] = DevicePush(
@@ -151,6 +151,7 @@ extension Switchboard {
     func silence(_ call: Call, at now: Moment) {
         if !call.isSilenced { note(call, "dnd", at: now) }
         call.isSilenced = true
+        markDirty(call)
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call, at: now) }
     }
 

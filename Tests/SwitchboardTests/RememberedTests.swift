@@ -39,4 +39,26 @@ struct RememberedTests {
         next.wait(10)
         #expect(next.pushes.isEmpty)
     }
+
+    @Test("a user's phones without ids are told apart after a restart as before")
+    func order() throws {
+        for seed in 1...8 as ClosedRange<UInt64> {
+            let world = World(seed: seed)
+            try world.register(try who("10"), nil, voip: "aa")
+            world.wait(10)
+            try world.register(try who("10"), nil, voip: "bb")
+            world.wait(10)
+            let next = World(stored: try sorted(world.board))
+            try next.register(try who("10"), nil, voip: nil, alert: "cc")
+            let row = next.board.directory.devices(of: try user("10")).first { $0.alertToken == "cc" }
+            #expect(row?.voipToken == "bb", "seed \(seed)")
+        }
+    }
+
+    /// As the database has them: by id.
+    private func sorted(_ board: Switchboard) throws -> StoredState {
+        var state = StoredState()
+        state.devices = board.directory.devices(of: try user("10")).sorted { $0.id.text < $1.id.text }
+        return state
+    }
 }

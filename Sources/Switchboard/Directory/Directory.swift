@@ -20,7 +20,8 @@ struct Directory {
         undisturbed = stored.doNotDisturb
         revocations = stored.revocations
         epochs = Epochs(stored.epochs, keptFor: historyFor, at: now)
-        for device in stored.devices { put(device) }
+        // A registration without a device id completes the newest row: their order must be as it was.
+        for device in stored.devices.sorted(by: { $0.createdAt < $1.createdAt }) { put(device) }
         for block in stored.blocks { blocked[block.by, default: [:]][block.blocked] = block.at }
     }
 

@@ -61,4 +61,54 @@ struct RememberedTests {
         state.devices = board.directory.devices(of: try user("10")).sorted { $0.id.text < $1.id.text }
         return state
     }
+
+    /// 12 and 10 have talked under a callId, that call is at rest, and 11 talks with 10 under the same callId.
+    private func namesakes(_ world: World) throws -> (caller: SessionID, callee: SessionID) {
+        let earlier = try world.open("12", "c1")
+        let callee = try world.open("10", "b1")
+        world.send(earlier, World.offer("c-1", to: "10"))
+        world.send(callee, World.answer("c-1"))
+        world.send(earlier, World.plain("end", "c-1", id: "e"))
+        for _ in 0..<3 {
+            world.wait(25)
+            for session in [earlier, callee] { world.pong(session) }
+        }
+        #expect(world.board.calls.resting.count == 1)
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(callee, World.plain("answer", "c-1", id: "a2", more: #","to":"11","sdp":"v=0\r\ns=c\r\n""#))
+        #expect(world.taken(caller).types.contains("answer"))
+        world.holdsAnswers = true
+        return (caller, callee)
+    }
+
+    @Test("the end of an app that hangs up and disconnects while the store is asked for an earlier call of the name")
+    func endBeforeClose() throws {
+        let world = World()
+        let (caller, callee) = try namesakes(world)
+        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        world.give(.closed(callee))
+        world.answerQuestions()
+        #expect(world.taken(caller).states == ["ended hangup"])
+    }
+
+    @Test("the DELETE of an app that hangs up and does not wait for the reply, while the store is asked")
+    func deleteBeforeAbandoned() throws {
+        let world = World()
+        let (caller, _) = try namesakes(world)
+        let id = world.request(try who("10"), .end(try call("c-1"), device: try device("b1")))
+        world.give(.abandoned(id))
+        world.answerQuestions()
+        #expect(world.taken(caller).states == ["ended hangup"])
+    }
+
+    @Test("the end of a user who logged out everywhere meanwhile is not heeded")
+    func endBeforeLogOut() throws {
+        let world = World()
+        let (caller, callee) = try namesakes(world)
+        world.send(callee, World.plain("end", "c-1", id: "e2"))
+        _ = try world.reply(try who("10", token: 3), .logOutEverywhere(nil))
+        world.answerQuestions()
+        #expect(world.taken(caller).states.isEmpty)
+    }
 }

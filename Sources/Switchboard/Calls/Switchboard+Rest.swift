@@ -9,7 +9,7 @@ extension Switchboard {
     /// Something that waits for calls to be taken up.
     struct Parked {
         enum Work {
-            case signal(SignalMessage, id: SignalID?, SessionID)
+            case signal(SignalMessage, id: SignalID?, Session)
             case sync([CallID: ClientMessage.Cursor], id: SignalID?, SessionID)
             case request(RequestID, Who, Request)
             case timeline(RequestID, Who, CallRecord, [TimelineRecord])
@@ -124,7 +124,6 @@ extension Switchboard {
         for parked in failed {
             switch parked.work {
             case .signal(let message, let id, let session):
-                guard let session = sessions[session] else { continue }
                 tell(Self.storeUnavailableError, id: id, callID: message.callID, to: session)
             case .sync(_, let id, let session):
                 guard let session = sessions[session] else { continue }
@@ -147,7 +146,8 @@ extension Switchboard {
     private func resume(_ work: Parked.Work, at now: Moment) {
         switch work {
         case .signal(let message, let id, let session):
-            if let session = sessions[session] { take(message, id: id, from: session, at: now) }
+            guard isHeeded(message, from: session) else { return }
+            take(message, id: id, from: session, at: now)
         case .sync(let cursors, let id, let session):
             if let session = sessions[session] { sync(cursors, session, id: id, at: now) }
         case .request(let id, let who, let request): requested(request, by: who, as: id, at: now)
@@ -158,6 +158,15 @@ extension Switchboard {
             tellNews(to: session, takesUp: !session.hasUnreadNews, at: now)
         case .expiry(let number): if let call = calls[number] { forget(call, at: now) }
         }
+    }
+
+    /// Whether a signal that had to wait is still taken.
+    ///
+    /// An app hangs up and disconnects: its end counts, as it does where it need not wait. Other signals come again.
+    private func isHeeded(_ message: SignalMessage, from session: Session) -> Bool {
+        if sessions[session.id] != nil { return true }
+        guard case .end = message.content else { return false }
+        return !isRevoked(session.who)
     }
 
     /// A call at rest can no longer be fetched: it is taken up once more, and its timeline keeps what its log tells.

@@ -96,8 +96,8 @@ extension Switchboard {
 
     func abandoned(_ id: RequestID, at now: Moment) {
         guard let poll = polls.removeValue(forKey: id) else {
-            // It must not become a poll when its call has been taken up.
-            parked.removeAll { if case .request(id, _, _) = $0.work { true } else { false } }
+            // It must not become a poll when its call has been taken up. What else was asked for is done all the same.
+            parked.removeAll { if case .request(id, _, .fetch) = $0.work { true } else { false } }
             return
         }
         leavePoll(poll, id, at: now)

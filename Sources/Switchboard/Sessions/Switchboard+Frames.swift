@@ -42,7 +42,7 @@ extension Switchboard {
         case .success(let receipt): acknowledge(receipt, id: id, to: session, at: now)
         case .failure(let error):
             if let awaited = takeAwaited() {
-                park(.signal(signal, id: id, session.id), until: awaited, at: now)
+                park(.signal(signal, id: id, session), until: awaited, at: now)
             } else {
                 tell(error, id: id, callID: signal.callID, to: session)
             }

@@ -50,6 +50,8 @@ public final class Switchboard {
     var awaited: [CallNumber] = []
     var pushes: [PushID: Wake] = [:]
     var breaker = DeletionBreaker()
+    /// The log-outs that lie in this clock's future: in force until now, and kept as they were dated.
+    var uncutRevocations: [UserID: Moment] = [:]
     /// Calls that a device was in and that ended without its knowing, by user.
     var news: [UserID: [CallNumber]] = [:]
 

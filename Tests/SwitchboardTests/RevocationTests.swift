@@ -54,6 +54,32 @@ struct RevocationTests {
         #expect(try world.reply(issued("10", at: 123), .devices).status == 200)
     }
 
+    @Test("holds after a start whose clock was a day behind, once a start has the right one", arguments: [false, true])
+    func fromBehind(byOrder: Bool) throws {
+        let before = World()
+        let revokedAt = before.now + .seconds(86_400)
+        before.wait(86_400)
+        if !byOrder { #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200) }
+        let behind = before.restarted(after: -86_400 + 60)
+        if byOrder { behind.give(.ordered(OrderID(rawValue: 1), .revoke(try user("10"), before: revokedAt))) }
+        behind.wait(300)
+        let world = behind.restarted(after: 86_400)
+        #expect(try world.reply(issued("10", at: 86_000), .devices).status == 401)
+        #expect(try world.reply(issued("10", at: 86_401), .devices).status == 200)
+    }
+
+    @Test("that lies in the future is cut for good once the clock is trusted")
+    func cut() throws {
+        let before = World()
+        before.wait(86_400)
+        #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200)
+        let world = before.restarted(after: -86_400 + 60)
+        world.wait(3_700)
+        #expect(world.board.uncutRevocations.isEmpty)
+        let next = world.restarted()
+        #expect(try next.reply(issued("10", at: 200), .devices).status == 200)
+    }
+
     @Test("refuses a token that does not say when it was issued, once the user has logged out, and not before")
     func withoutIssue() throws {
         let world = World()

@@ -18,12 +18,20 @@ extension Switchboard {
     }
 
     /// A log-out that a clock dated into the future, which has been set back since, would lock its user out until then.
+    ///
+    /// It may as well be this clock that is wrong, as at a boot before NTP: then what was revoked would be good again. So
+    /// it is kept as it was until this clock may delete history, too, and a start with a right clock takes it up whole.
     func cutRevocations(at now: Moment) {
         for user in directory.revocations(behind: now + policy.tokenLeeway) {
+            uncutRevocations[user] = directory.revocation(of: user)
             directory.revoke(user, before: now)
-            changes.append(.revoked(user, before: now))
             out.append(.revoked(user, before: now))
         }
+        guard !uncutRevocations.isEmpty, historyHold.allowsDeletion(at: now) else { return }
+        for user in uncutRevocations.keys.sorted() {
+            if let before = directory.revocation(of: user) { changes.append(.revoked(user, before: before)) }
+        }
+        uncutRevocations = [:]
     }
 
     /// `POST /api/logout-all`: for oneself, or, as a service, for anybody.
@@ -49,6 +57,9 @@ extension Switchboard {
         switch order {
         // An order from the future (the clock was set back since) would lock the user out until then.
         case .revoke(let user, let moment):
+            if moment > now + policy.tokenLeeway {
+                uncutRevocations[user] = max(moment, uncutRevocations[user] ?? moment)
+            }
             revoke(user, upTo: min(moment, now), asker: nil, at: now)
             out.append(.audit(.revoked(user, by: .theOperator)))
         }
@@ -68,7 +79,7 @@ extension Switchboard {
             .filter { now < $0 && $0 <= now + policy.tokenLeeway }.max()
         let before = max(moment, ahead ?? moment, directory.revocation(of: user) ?? moment)
         directory.revoke(user, before: before)
-        changes.append(.revoked(user, before: before))
+        changes.append(.revoked(user, before: max(before, uncutRevocations[user] ?? before)))
         out.append(.revoked(user, before: before))
         metrics.revocations += 1
         for device in directory.devices(of: user) {

@@ -15,6 +15,7 @@ extension Switchboard {
             markDirty(call)
         }
         keep(result, verdict, of: wake, at: now)
+        if case .answered(400, "BadDeviceToken", _) = result { sendByOther(wake, at: now) }
         if let call {
             complain(result, of: wake, call)
             if verdict == .tryOther { retryPushes(of: call, at: now) }
@@ -78,7 +79,10 @@ extension Switchboard {
         )
         switch result {
         case .answered(200, _, _):
-            device.workingEnvironment = wake.environment
+            // It says nothing of a token that was registered meanwhile.
+            if device.voipToken == wake.token || device.alertToken == wake.token {
+                device.workingEnvironment = wake.environment
+            }
             breaker.accepted(at: now)
         case .answered(410, _, let timestamp): dropToken(of: &device, wake, diedAt: timestamp, at: now)
         case .answered where verdict == .tokenIsBad: dropToken(of: &device, wake, diedAt: nil, at: now)

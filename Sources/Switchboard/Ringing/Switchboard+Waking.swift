@@ -11,11 +11,13 @@ extension Switchboard {
         let device: DeviceID
         let token: String
         let kind: PushOrder.Kind
-        let environment: APNsEnvironment
+        var environment: APNsEnvironment
         /// When it was handed to the push service.
-        let sentAt: Moment
+        var sentAt: Moment
         /// Whether it tells of a call that was missed.
         var tellsMissed = false
+        /// A notice, to be sent once more should the token belong to the other service.
+        var notice: PushOrder?
     }
 
     /// After so many VoIP pushes in a row that nobody reacted to, iOS is taken to withhold them (protocol, section 6).
@@ -106,37 +108,71 @@ extension Switchboard {
         giveUpAt: Moment,
         at now: Moment
     ) {
-        pushes[id] = wake
-        call.openPushes += 1
+        let order = PushOrder(
+            id: id,
+            token: wake.token,
+            topic: wake.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
+            kind: wake.kind,
+            environment: wake.environment,
+            apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.session.epoch)/\(device.id.text)\(name)"),
+            payload: payload,
+            giveUpAt: giveUpAt,
+            call: call.key.id,
+            device: device.id
+        )
+        var wake = wake
+        if wake.tellsMissed { wake.notice = order }
+        send(order, for: wake, in: call, at: now)
+    }
+
+    private func send(_ order: PushOrder, for wake: Wake, in call: Call?, at now: Moment) {
+        pushes[order.id] = wake
         metrics.pushesSent += 1
-        note(
-            call,
-            "push.sent",
-            device: device.id,
-            { json in
-                json.name("kind")
-                json.plain(wake.tellsMissed ? "missed" : wake.kind.rawValue)
-                json.name("environment")
-                json.plain(wake.environment.rawValue)
-            },
-            at: now
-        )
-        out.append(
-            .push(
-                PushOrder(
-                    id: id,
-                    token: wake.token,
-                    topic: wake.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
-                    kind: wake.kind,
-                    environment: wake.environment,
-                    apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.session.epoch)/\(device.id.text)\(name)"),
-                    payload: payload,
-                    giveUpAt: giveUpAt,
-                    call: call.key.id,
-                    device: device.id
-                )
+        if let call {
+            call.openPushes += 1
+            note(
+                call,
+                "push.sent",
+                device: order.device,
+                { json in
+                    json.name("kind")
+                    json.plain(wake.tellsMissed ? "missed" : wake.kind.rawValue)
+                    json.name("environment")
+                    json.plain(wake.environment.rawValue)
+                },
+                at: now
             )
+        }
+        out.append(.push(order))
+    }
+
+    /// Sends the notice of a text.
+    func send(_ order: PushOrder, to device: DeviceRecord, at now: Moment) {
+        let wake = Wake(
+            call: nil,
+            user: device.user,
+            device: device.id,
+            token: order.token,
+            kind: order.kind,
+            environment: order.environment,
+            sentAt: now,
+            notice: order
         )
+        send(order, for: wake, in: nil, at: now)
+    }
+
+    /// Sends a notice once more, by the other service: which one a token belongs to is found out with the first push.
+    func sendByOther(_ wake: Wake, at now: Moment) {
+        guard var order = wake.notice, now < order.giveUpAt,
+            directory.device(wake.device, of: wake.user)?.alertToken == wake.token
+        else { return }
+        order.id = makePushID()
+        order.environment = wake.environment.other
+        var next = wake
+        next.environment = order.environment
+        next.sentAt = now
+        next.notice = nil
+        send(order, for: next, in: wake.call.flatMap { calls[$0] }, at: now)
     }
 
     /// The call no longer rings: what was not yet sent stays unsent, and phones that never reacted are counted.

@@ -92,33 +92,19 @@ extension Switchboard {
         for device in directory.devices(of: user) {
             guard let token = device.alertToken else { continue }
             let id = makePushID()
-            let wake = Wake(
-                call: nil,
-                user: user,
-                device: device.id,
+            let name = "ringline:message/\(text.from.text)/\(user.text)/\(now.milliseconds)/\(id.rawValue)"
+            let order = PushOrder(
+                id: id,
                 token: token,
+                topic: device.bundleID,
                 kind: .alert,
                 environment: environment(of: device),
-                sentAt: now
+                apnsID: UUIDv5.url(name),
+                payload: PushPayload.text(text.message, from: text.from, name: text.name, at: now),
+                giveUpAt: now + Self.noticeFor,
+                device: device.id
             )
-            pushes[id] = wake
-            metrics.pushesSent += 1
-            let name = "ringline:message/\(text.from.text)/\(user.text)/\(now.milliseconds)/\(id.rawValue)"
-            out.append(
-                .push(
-                    PushOrder(
-                        id: id,
-                        token: token,
-                        topic: device.bundleID,
-                        kind: .alert,
-                        environment: wake.environment,
-                        apnsID: UUIDv5.url(name),
-                        payload: PushPayload.text(text.message, from: text.from, name: text.name, at: now),
-                        giveUpAt: now + Self.noticeFor,
-                        device: device.id
-                    )
-                )
-            )
+            send(order, to: device, at: now)
         }
     }
 

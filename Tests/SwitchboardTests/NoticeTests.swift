@@ -1,0 +1,34 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("Of pushes under way:")
+struct NoticeTests {
+    @Test("a text's notice is tried with the other APNs environment, as a ring's is")
+    func environment() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: nil, alert: "cc")
+        let sender = try world.open("11", "a1")
+        world.send(sender, World.text(to: "10"))
+        #expect(world.pushes.map(\.environment) == [.production])
+        world.answerPush(world.pushes[0], 400, "BadDeviceToken")
+        #expect(world.pushes.map(\.environment) == [.production, .sandbox])
+        if let second = world.pushes.dropFirst().first { world.answerPush(second, 200) }
+        world.send(sender, World.text(to: "10"))
+        #expect(world.pushes.last?.environment == .sandbox)
+    }
+
+    @Test("the late result of a push for an old token says nothing of the environment of the new one")
+    func staleEnvironment() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa")
+        let sender = try world.open("11", "a1")
+        world.send(sender, World.offer("c-1", to: "10"))
+        try world.register(try who("10"), "b1", voip: "bb", environment: .sandbox)
+        world.answerPush(world.pushes[0], 200)
+        let device = world.board.directory.devices(of: try user("10"))[0]
+        #expect(device.workingEnvironment == nil)
+    }
+}

@@ -31,4 +31,35 @@ struct NoticeTests {
         let device = world.board.directory.devices(of: try user("10"))[0]
         #expect(device.workingEnvironment == nil)
     }
+
+    @Test("a device that is logged out (DELETE) while a push to it is under way is not rung by it")
+    func removedDevice() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa")
+        let sender = try world.open("11", "a1")
+        world.send(sender, World.offer("c-1", to: "10"))
+        #expect(world.pushes.count == 1)
+        _ = try world.reply(try who("10"), .removeDevice(try device("b1")))
+        #expect(world.cancelled == [world.pushes[0].id])
+    }
+
+    @Test("a push under way to a token that another user registers is taken back")
+    func movedToken() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: "aa")
+        let sender = try world.open("11", "a1")
+        world.send(sender, World.offer("c-1", to: "10"))
+        try world.register(try who("12"), "b1", voip: "aa")
+        #expect(world.cancelled == [world.pushes[0].id])
+    }
+
+    @Test("the notice of a text that is under way is taken back at a log-out everywhere")
+    func textAtLogOut() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: nil, alert: "cc")
+        let sender = try world.open("11", "a1")
+        world.send(sender, World.text(to: "10"))
+        _ = try world.reply(try who("10"), .logOutEverywhere(nil))
+        #expect(world.cancelled == [world.pushes[0].id])
+    }
 }

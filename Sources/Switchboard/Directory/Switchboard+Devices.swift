@@ -82,6 +82,7 @@ extension Switchboard {
         if old.alertToken == token { old.alertToken = nil }
         store(old)
         guard owner.user != device.user else { return }
+        takeBackPushes(to: owner.device, of: owner.user, token: token)
         out.append(.audit(.pushTokenMoved(kind, from: owner.user, to: device.user, device.id)))
     }
 
@@ -100,6 +101,7 @@ extension Switchboard {
             return
         }
         changes.append(.deviceRemoved(who.user, device))
+        takeBackPushes(to: device, of: who.user)
         say(.reply(id, Reply(body: Self.ok)), at: now)
     }
 

@@ -175,6 +175,21 @@ extension Switchboard {
         send(order, for: next, in: wake.call.flatMap { calls[$0] }, at: now)
     }
 
+    /// Takes back what is under way to a device, or to one token of it: it is its user's no more.
+    ///
+    /// `onlyNotices`: What a call's ringing has sent is taken back with that.
+    func takeBackPushes(
+        to device: DeviceID,
+        of user: UserID,
+        token: String? = nil,
+        onlyNotices: Bool = false
+    ) {
+        for (id, wake) in pushes.sorted(by: { $0.key.rawValue < $1.key.rawValue })
+        where wake.user == user && wake.device == device && token ?? wake.token == wake.token {
+            if !onlyNotices || wake.call == nil || wake.tellsMissed { out.append(.cancelPush(id)) }
+        }
+    }
+
     /// The call no longer rings: what was not yet sent stays unsent, and phones that never reacted are counted.
     func stopWaking(_ call: Call, at now: Moment) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {

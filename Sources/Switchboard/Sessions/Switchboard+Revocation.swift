@@ -85,6 +85,7 @@ extension Switchboard {
         for device in directory.devices(of: user) {
             directory.remove(device.id, of: user)
             changes.append(.deviceRemoved(user, device.id))
+            takeBackPushes(to: device.id, of: user, onlyNotices: true)
         }
         for call in calls.live(of: user) {
             guard let side = call.session.side(of: user) else { continue }

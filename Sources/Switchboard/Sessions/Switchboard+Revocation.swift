@@ -19,8 +19,8 @@ extension Switchboard {
 
     /// A log-out that a clock dated into the future, which has been set back since, would lock its user out until then.
     ///
-    /// It may as well be this clock that is wrong, as at a boot before NTP: then what was revoked would be good again. So
-    /// it is kept as it was until this clock may delete history, too, and a start with a right clock takes it up whole.
+    /// It may as well be this clock that is wrong, as at a boot before NTP: then what was revoked would be good again.
+    /// So it is kept as it was until this clock may delete history, too; a start with a right clock takes it up whole.
     func cutRevocations(at now: Moment) {
         for user in directory.revocations(behind: now + policy.tokenLeeway) {
             uncutRevocations[user] = directory.revocation(of: user)

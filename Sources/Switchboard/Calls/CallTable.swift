@@ -48,11 +48,18 @@ struct CallTable: ~Copyable {
         on phone: Phone? = nil,
         said: (name: SignalID?, at: Moment)? = nil
     ) -> Call? {
-        if let peer { return byKey[CallKey(id: id, pair: Pair(user, peer))].flatMap { Self.visible($0, to: user) } }
+        if let peer { return find(CallKey(id: id, pair: Pair(user, peer)), for: user) }
         guard let named = named[Name(user: user, id: id)] else { return nil }
         // There is nearly always one call of the name.
         guard named.count > 1 else { return named.first.flatMap { Self.visible($0, to: user) } }
         return Self.meant(among: named, by: user, phone, said: said)
+    }
+
+    /// The call of a user with a peer whom they name: the newest, or the newest that is not hidden from them.
+    private func find(_ key: CallKey, for user: UserID) -> Call? {
+        guard let newest = byKey[key] else { return nil }
+        return Self.visible(newest, to: user)
+            ?? named[Name(user: user, id: key.id)]?.last { $0.key == key && Self.visible($0, to: user) != nil }
     }
 
     /// A function of its own, so that the table is not copied where there is one call of the name.

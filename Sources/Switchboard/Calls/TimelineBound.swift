@@ -4,7 +4,7 @@ import CallCore
 ///
 /// An event that a device can repeat at will is written once for it in each phase; how often it came again is written
 /// when the phase is over. A phase is a state of the call. While the call rings, each wave of pushes begins a phase,
-/// too, so that the timeline shows whether a device came back.
+/// and each dead socket, too, so that the timeline shows whether a device came back.
 struct TimelineBound {
     /// Events of one call: a call has some 10, a family's with 32 devices some 200.
     static let events = 512
@@ -20,7 +20,7 @@ struct TimelineBound {
         case fetched
     }
 
-    /// Waves of pushes that are told apart.
+    /// Waves of pushes and dead sockets that are told apart.
     private static let waves = 4
 
     /// A repeatable event of a device that was written in this phase, and how often it came again.
@@ -48,8 +48,8 @@ struct TimelineBound {
 
     private var phase = CallState.ringing
     private var wave = 0
-    /// Whether a device got the offer since the last wave of pushes.
-    private var hasDelivered = false
+    /// Whether a device was there since the last wave began.
+    private var hasCome = false
     /// Few: an array is searched faster than a dictionary is kept.
     private var written: [Written] = []
     /// How many events were written.
@@ -81,13 +81,19 @@ struct TimelineBound {
             }
             guard hasRoom else { return false }
             written.append(Written(event: repeatable, wave: wave, device: device))
-            if repeatable == .delivered { hasDelivered = true }
+            if repeatable == .delivered || repeatable == .fetched { hasCome = true }
+            if repeatable == .probeFailed { beginWave() }
         } else {
             guard hasRoom else { return false }
-            if event == "push.sent", hasDelivered, wave < Self.waves { (wave, hasDelivered) = (wave + 1, false) }
+            if event == "push.sent" { beginWave() }
         }
         count += 1
         return true
+    }
+
+    /// What comes from now on shows that a device came back.
+    private mutating func beginWave() {
+        if hasCome, wave < Self.waves { (wave, hasCome) = (wave + 1, false) }
     }
 
     /// Counts an event that is written in any case.

@@ -134,7 +134,8 @@ extension Explanation {
         case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
         case .disconnected: return "it ended at \(offset(endedAt)) because one side was gone for longer than its grace"
         case .failed: return "it failed at \(offset(endedAt)), as \(enderName) said"
-        case .replaced: return "the caller began anew under the same callId at \(offset(endedAt))"
+        // A phone that was killed in the call may be either one's, and who began anew is not kept with this call.
+        case .replaced: return "one of the two began anew under the same callId at \(offset(endedAt))"
         case .cancelled, .declined, .busy, .unanswered, .answeredElsewhere, .declinedElsewhere, .glare:
             return "it ended with \(reason.rawValue) at \(offset(endedAt))"
         }
@@ -162,22 +163,46 @@ extension Explanation {
         let name = "\(callee)'s \(model(of: device))"
         if let push = own.last(where: { $0.name == "push.result" }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.name == "push.sent" }) {
-            let isTakenBack = own.contains { $0.name == "push.cancelled" && $0.position > push.position }
-            return name + " \(verb(push)) at \(offset(push.at)); "
-                + (isTakenBack
-                    ? "that was taken back before it left, for \(whyTakenBack)." : "no answer of APNs is known.")
+            let fate = whyTakenBack(push, own).map { "that was taken back before it left, for \($0)" }
+            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer of APNs is known")"
+                + "\(cameAllTheSame(own))."
         }
         return name + bySocket(own)
     }
 
-    private var whyTakenBack: String {
-        events.contains { $0.name == "dnd" } ? "\(callee) did not want to be disturbed" : "the call rang no more"
+    /// Why a push without an answer was taken back; `nil` = it was not.
+    ///
+    /// After a restart what is taken back is the next try: whether the push before it left nobody knows.
+    private func whyTakenBack(_ push: Event, _ own: [Event]) -> String? {
+        guard let back = own.first(where: { $0.name == "push.cancelled" && $0.position > push.position }) else {
+            return nil
+        }
+        let before = events.prefix { $0.position < back.position }
+        if before.contains(where: { $0.name == "restarted" && $0.position > push.position }) { return nil }
+        if before.contains(where: { $0.name == "dnd" }) { return "\(callee) did not want to be disturbed" }
+        if before.contains(where: { $0.name == "logged_out" && $0.side == .callee }) {
+            return "\(callee) logged out everywhere"
+        }
+        return "the call rang no more"
+    }
+
+    /// When a device was there since it was first pushed, of which it is not known that a push reached it.
+    private func cameAllTheSame(_ own: [Event]) -> String {
+        guard let pushed = own.first(where: { $0.name == "push.sent" }),
+            let life = own.first(where: { $0.position > pushed.position && $0.isLife })
+        else { return "" }
+        let rang = own.contains { $0.position >= life.position && $0.signal == "ringing" }
+        return "; it came all the same at \(offset(life.at))\(rang ? " and rang" : "")"
     }
 
     private func bySocket(_ own: [Event]) -> String {
         guard let delivered = own.first(where: { $0.name == "delivered.socket" }) else { return " was not reached." }
         if let failed = own.first(where: { $0.name == "probe.failed" }) {
             let dead = " looked connected, but its socket was dead (no answer to the ping by \(offset(failed.at)))"
+            if let back = own.first(where: { $0.position > failed.position && $0.isLife }) {
+                let rang = own.contains { $0.position >= back.position && $0.signal == "ringing" }
+                return dead + "; it came back at \(offset(back.at))\(rang ? " and rang" : "")."
+            }
             let isNameless = failed.device.map { Self.isNameless($0) } ?? false
             let isWoken = events.contains { event in
                 event.name == "push.sent" && event.device.map { $0.hasPrefix("d-") } ?? false
@@ -207,11 +232,12 @@ extension Explanation {
         guard push.status == 200 else {
             let reason = push.reason.map(Self.printable) ?? "no reason given"
             let hint = hint(for: push).map { ": \($0)" } ?? ""
+            let came = cameAllTheSame(own)
             if let status = push.status {
-                return
-                    " \(verb(sent)) at \(offset(sent.at))\(why), and APNs\(service) refused: \(status) \(reason)\(hint)."
+                return " \(verb(sent)) at \(offset(sent.at))\(why), and APNs\(service) refused: "
+                    + "\(status) \(reason)\(hint)\(came)."
             }
-            return " was to be pushed at \(offset(sent.at))\(why), but \(reason)\(hint)."
+            return " was to be pushed at \(offset(sent.at))\(why), but \(reason)\(hint)\(came)."
         }
         let taken = " \(verb(sent)) at \(offset(sent.at))\(why), APNs accepted it\(service) at \(offset(push.at)), "
         if let life = events.first(where: { $0.position > sent.position && $0.isLife && $0.device == push.device }) {

@@ -1,0 +1,114 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("The verdict on a phone that came all the same")
+struct ReaderExplanationTests {
+    private func rung(_ world: World = World()) throws -> (world: World, caller: SessionID, first: PushOrder) {
+        try world.register(try who("10"), "b1", voip: "b1b1")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        return (world, caller, try #require(world.takenPushes().first))
+    }
+
+    /// The newest call of one name, as it was kept by these runs of the server.
+    private func explain(_ callID: String, epoch: UInt32? = nil, _ worlds: World...) throws -> String {
+        let changes = worlds.flatMap(\.changes)
+        let records = changes.compactMap { if case .call(let record) = $0 { record } else { nil } }
+        let record = try #require(
+            records.last { $0.id.text == callID && (epoch == nil || $0.epoch == epoch) }
+        )
+        let events = changes.compactMap { change -> TimelineRecord? in
+            if case .event(record.number, let event) = change { event } else { nil }
+        }
+        let log = changes.compactMap { change -> EntryRecord? in
+            if case .entry(record.number, let entry) = change { entry } else { nil }
+        }
+        let now = try #require(worlds.last).now
+        return Explanation(record: record, events: events, log: log, devices: [], at: now).text
+    }
+
+    @Test("says that a phone rang by its socket though APNs had refused its push")
+    func refusedAndRang() throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, 503, "ServiceUnavailable")
+        world.wait(.milliseconds(100))
+        let b = try world.open("10", "b1")
+        world.send(b, World.plain("ringing", "c-1", id: "r"))
+        for _ in 0..<5 { world.pong(b); world.wait(10) }
+        let text = try explain("c-1", world)
+        #expect(text.contains("refused: 503"))
+        #expect(text.contains("it came all the same at +0.10 s and rang."), "\(text)")
+    }
+
+    @Test("says that a phone came though the answer to its push is not known")
+    func unknownAndCame() throws {
+        let (world, _, _) = try rung()
+        world.wait(.milliseconds(500))
+        let b = try world.open("10", "b1")
+        world.send(b, World.plain("ringing", "c-1", id: "r"))
+        for _ in 0..<5 { world.pong(b); world.wait(10) }
+        let text = try explain("c-1", world)
+        #expect(text.contains("no answer of APNs is known; it came all the same at +0.50 s and rang."), "\(text)")
+    }
+
+    @Test("does not say that a push was taken back which a crash cut off from its answer")
+    func notTakenBack() throws {
+        let (world, _, _) = try rung()
+        let later = world.restarted(crashes: 1)
+        let a = try later.open("11", "a1")
+        later.send(a, World.plain("end", "c-1", id: "e"))
+        let text = try explain("c-1", world, later)
+        #expect(text.contains("ended: cancelled"))
+        #expect(!text.contains("taken back before it left"), "\(text)")
+    }
+
+    @Test("says that a push was taken back for a log-out, not that the call rang no more")
+    func takenBackForLogout() throws {
+        let (world, _, order) = try rung()
+        _ = try world.reply(try who("10"), .logOutEverywhere(nil))
+        #expect(world.cancelled == [order.id])
+        world.give(.pushed(order.id, .cancelled))
+        let text = try explain("c-1", world)
+        #expect(text.contains("taken back before it left, for 10 logged out everywhere."), "\(text)")
+    }
+
+    @Test("says that a device whose socket was dead came back and rang")
+    func corpseCameBack() throws {
+        let world = World()
+        _ = try world.open("10", "b1")
+        let a = try world.open("11", "a1")
+        world.send(a, World.offer("c-1", to: "10"))
+        world.wait(4)
+        let b = try world.open("10", "b1")
+        world.send(b, World.plain("ringing", "c-1", id: "r"))
+        for _ in 0..<5 { world.pong(b); world.pong(a); world.wait(10) }
+        let text = try explain("c-1", world)
+        #expect(text.contains("(no answer to the ping by +2.00 s); it came back at +4.00 s and rang."), "\(text)")
+    }
+
+    @Test("does not blame the caller when the callee began anew")
+    func calleeBeganAnew() throws {
+        let talk = try Talk.answered()
+        let anew = World.offer("c-1", to: "11", id: "n", sdp: "v=0\\r\\ns=n\\r\\n", more: #","begin":true"#)
+        talk.world.send(talk.callee, anew)
+        let text = try explain("c-1", epoch: 1, talk.world)
+        #expect(text.contains("ended: replaced"))
+        #expect(!text.contains("the caller began anew"), "\(text)")
+    }
+
+    @Test("the timeline shows that a phone which had fetched the call before its push came back after it")
+    func fetchedBeforePush() throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, 503)
+        _ = try world.fetched(try who("10"), "c-1", device: "b1")
+        world.wait(.milliseconds(300))
+        world.answerPush(try #require(world.takenPushes().first), 200)
+        world.wait(1)
+        _ = try world.fetched(try who("10"), "c-1", device: "b1")
+        world.wait(40)
+        let text = try explain("c-1", world)
+        #expect(!text.contains("never came back") && !text.contains("has not come back"), "\(text)")
+    }
+}

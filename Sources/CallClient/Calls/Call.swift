@@ -52,6 +52,8 @@ extension CallClient {
         var winner: DeviceID?
         /// Whether a device of the callee was heard to ring.
         var hasHeardRinging = false
+        /// Whether it ended because its push was taken for late, by this device's clock.
+        var wasLate = false
 
         /// The end of some use of the call's name.
         struct EarlyEnd: Equatable, Sendable {

@@ -134,6 +134,7 @@ extension CallClient {
         )
         calls[index].ringUntil = push.ringUntil
         calls[index].capability = push.act
+        calls[index].wasLate = reason == .unanswered
         if reason == .busy {
             enqueue(.end(.busy), of: index)
             if push.epoch == nil { requestLog(of: index) }

@@ -21,7 +21,9 @@ extension CallClient {
                 return
             }
             guard isNew(envelope, for: index) else {
-                if case .offer(var offer) = content, beginsAnew(envelope, for: index) {
+                if case .offer(var offer) = content,
+                    beginsAnew(envelope, for: index) || goesOn(offer, envelope, for: index, at: now)
+                {
                     offer.device = envelope.fromDevice
                     purge(index)
                     incoming(offer, envelope, from: from, at: now)
@@ -183,6 +185,20 @@ extension CallClient {
         if beginning.id != id { return true }
         // The server makes an id for a device without one, and may make another after a crash.
         return beginning.device != device && !Phone.isMadeByServer(beginning.device) && !Phone.isMadeByServer(device)
+    }
+
+    /// Whether a call whose push was taken for late rings all the same: this device's clock was wrong, and what the server
+    /// has said since tells by how much.
+    private func goesOn(
+        _ offer: IncomingOffer,
+        _ envelope: Incoming.Envelope,
+        for index: Int,
+        at now: Moment
+    ) -> Bool {
+        guard case .ended = calls[index].phase, calls[index].wasLate, envelope.epoch == calls[index].epoch,
+            let until = offer.ringUntil, let skew = clockSkew
+        else { return false }
+        return now < until + skew
     }
 
     /// Whether an offer is the first of its call: a restart leaves a gap that its number is behind.

@@ -1,0 +1,72 @@
+import CallClient
+import CallCore
+import Testing
+
+@Suite("A VoIP push that the socket contradicts")
+struct ReaderPushTests {
+    private func offer(_ at: Moment) -> IncomingOffer {
+        IncomingOffer(
+            sdp: "v=0 offer",
+            hasVideo: false,
+            displayName: "Eleven",
+            callUUID: Bench.uuid(),
+            ringUntil: at + .seconds(45),
+            isWaiting: false
+        )
+    }
+
+    /// The server's objects bear its own clock's time.
+    private func offered(_ bench: inout Bench, at: Moment, id: String = "o1") -> [CallClient.Output] {
+        let envelope = Incoming.Envelope(
+            callID: Bench.call("c1"),
+            epoch: 1,
+            seq: 1,
+            at: at,
+            room: "p2p:11-10",
+            from: Bench.user("11"),
+            fromDevice: Bench.device("peer"),
+            id: SignalID(id)
+        )
+        return bench.take(.received(.signal(envelope, .offer(offer(at)))))
+    }
+
+    @Test("and that came to a phone whose clock is ahead rings once the socket says that its call goes on")
+    func clockAhead() {
+        var bench = Bench(isOpen: false)
+        let server = bench.now
+        // This phone's clock is ten minutes ahead, and it does not know.
+        bench.wait(.seconds(600))
+        let push = Bench.push(at: server)
+        let verdict = bench.take(.pushed(push))
+        #expect(verdict.reported.count == 1)
+        bench.wait(.seconds(1))
+        bench.take(.socketOpened)
+        let outputs = offered(&bench, at: server)
+        #expect(outputs.reported.count == 1)
+        #expect(bench.phase == .ringing)
+        #expect(Set(verdict.reported + outputs.reported).count == 2, "CallKit takes no UUID twice")
+    }
+
+    @Test("by its offer, and that was late by the server's clock too, does not ring")
+    func trulyLate() {
+        var bench = Bench()
+        let server = bench.now
+        _ = bench.event(.init(.ended, reason: .cancelled), call: "other")
+        bench.wait(.seconds(600))
+        bench.take(.pushed(Bench.push(at: server)))
+        #expect(offered(&bench, at: server).reported == [])
+    }
+
+    @Test("for it is of another call, to which a server that crashed gave the same epoch, rings with its offer")
+    func epochAgain() {
+        var bench = Bench()
+        _ = offered(&bench, at: bench.now)
+        _ = bench.take(.end(Bench.uuid(), nil))
+        bench.take(.socketClosed)
+        bench.wait(.seconds(5))
+        let first = bench.take(.pushed(Bench.push(at: bench.now)))
+        bench.take(.socketOpened)
+        let second = offered(&bench, at: bench.now, id: "o2")
+        #expect(bench.phase == .ringing, "\(first) \(second)")
+    }
+}

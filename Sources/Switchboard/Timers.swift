@@ -110,6 +110,7 @@ extension Switchboard {
         forgetQuotas(at: now)
         cutRevocations(at: now)
         rings.forgetFull(at: now)
+        metrics.isDeletionStopped = breaker.isOpen(at: now)
         for user in news.keys.sorted() {
             news[user]?.removeAll { !isKept($0) }
             if news[user]?.isEmpty == true { news[user] = nil }

@@ -45,6 +45,14 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
+    @Test("says in the metrics that they are deleted again, though no push comes meanwhile")
+    func saysWhenOver() throws {
+        let world = try world(40, 410, "Unregistered")
+        #expect(world.board.metrics.isDeletionStopped)
+        world.wait(700)
+        #expect(!world.board.metrics.isDeletionStopped)
+    }
+
     @Test("goes on deleting where as many phones take their pushes: those are just deleted apps")
     func ordinary() throws {
         let world = try world(40, 200, nil)

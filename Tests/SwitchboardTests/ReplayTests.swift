@@ -253,6 +253,22 @@ struct FloodTests {
         #expect(world.closes[caller] == 4_429)
     }
 
+    @Test(
+        "of ends that end nothing keeps back no end that names a live call by its peer or room alone",
+        arguments: [#""to":"10""#, #""room":"p2p:11-10""#, #""callId":"c-1","room":"p2p:11-10""#]
+    )
+    func endsByPeer(_ means: String) throws {
+        let world = World()
+        let other = try world.open("11", "a2")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "12"))
+        world.send(caller, World.offer("c-1", to: "10", id: "o2"))
+        for number in 0..<200 { world.send(other, World.plain("end", "none", id: "n\(number)")) }
+        world.send(caller, #"{"type":"end","id":"e",\#(means)}"#)
+        #expect(world.taken(caller).ack?["id"] == "e")
+        #expect(world.record("c-1")?.callee == (try user("10")) && world.record("c-1")?.reason == .cancelled)
+    }
+
     @Test("of pongs closes with 4429, and a thousand between two pings do not")
     func pongs() throws {
         let world = World()

@@ -17,10 +17,12 @@ extension Switchboard {
 
     /// Whether an end is of a call that goes on for its sender.
     private func endsCall(_ message: SignalMessage, by user: UserID, _ phone: Phone) -> Bool {
-        guard let id = message.callID else { return false }
-        guard let call = calls.find(id, for: user, with: message.to, on: phone),
-            let side = call.session.side(of: user)
-        else { return false }
+        // A room that is none of the user's is refused by whoever takes the end.
+        let peer = try? self.peer(of: message, from: user)
+        let found =
+            message.callID.map { calls.find($0, for: user, with: peer, on: phone) }
+            ?? peer.flatMap { liveCall(of: user, with: $0) }
+        guard let call = found, let side = call.session.side(of: user) else { return false }
         let standing = call.session.standing(side: side, phone: call.session.standIn(for: phone, on: side))
         return standing.state != .ended
     }

@@ -67,7 +67,7 @@ extension Switchboard {
     }
 
     /// Whom a message is for, as `to` and `room` say.
-    private func peer(of message: SignalMessage, from user: UserID) throws(WireError) -> UserID? {
+    func peer(of message: SignalMessage, from user: UserID) throws(WireError) -> UserID? {
         if message.to == user { throw .invalid(.to, "is the sender; a call needs two users") }
         guard let name = message.room else { return message.to }
         switch Result(catching: { () throws(Room.Refusal) in try Room(name, for: user) }) {
@@ -101,9 +101,7 @@ extension Switchboard {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
-            call = calls.live(of: source.user).last {
-                $0.key.pair.holds(peer) && $0.session.side(of: source.user) != nil
-            }
+            call = liveCall(of: source.user, with: peer)
         } else {
             return .failure(.invalid(.callId, "is missing"))
         }
@@ -111,6 +109,11 @@ extension Switchboard {
             return refusal(of: message, from: source, peer)
         }
         return deliverSignal(message, to: call, side, from: source, at: now)
+    }
+
+    /// The call that a signal without a callId means: the newest live one with a peer.
+    func liveCall(of user: UserID, with peer: UserID) -> Call? {
+        calls.live(of: user).last { $0.key.pair.holds(peer) && $0.session.side(of: user) != nil }
     }
 
     /// The refusal of a signal whose call its sender cannot see.

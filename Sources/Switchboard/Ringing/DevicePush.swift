@@ -28,6 +28,8 @@ struct DevicePush: Equatable {
     let kind: PushOrder.Kind
     /// How often it was tried.
     private(set) var attempts: Int
+    /// The token that is tried.
+    private(set) var token: String
     /// Which service is asked.
     private(set) var environment: APNsEnvironment
     /// When it was last handed to the push service.
@@ -36,18 +38,20 @@ struct DevicePush: Equatable {
     private var triedOther = false
 
     /// A push that is sent now.
-    init(sent id: PushID, kind: PushOrder.Kind, environment: APNsEnvironment, at now: Moment) {
+    init(sent id: PushID, kind: PushOrder.Kind, token: String, environment: APNsEnvironment, at now: Moment) {
         phase = .sent(id)
         self.kind = kind
+        self.token = token
         self.environment = environment
         sentAt = now
         attempts = 1
     }
 
     /// A push that will be due if its device has not come by then, as after a restart in the middle of a ring.
-    init(waitingUntil moment: Moment, kind: PushOrder.Kind, environment: APNsEnvironment) {
+    init(waitingUntil moment: Moment, kind: PushOrder.Kind, token: String, environment: APNsEnvironment) {
         phase = .waiting(until: moment)
         self.kind = kind
+        self.token = token
         self.environment = environment
         sentAt = moment
         attempts = 0
@@ -57,6 +61,7 @@ struct DevicePush: Equatable {
     init(settled phase: Phase) {
         self.phase = phase
         kind = .voip
+        token = ""
         environment = .production
         sentAt = Moment(milliseconds: 0)
         attempts = 1
@@ -64,6 +69,14 @@ struct DevicePush: Equatable {
 
     /// When it is to be tried again.
     var retryAt: Moment? { if case .waiting(let until) = phase { until } else { nil } }
+
+    /// Its device has registered another token: what was found out of the one before says nothing of this one.
+    mutating func take(_ token: String, environment: APNsEnvironment) {
+        guard token != self.token else { return }
+        self.token = token
+        self.environment = environment
+        triedOther = false
+    }
 
     mutating func sent(_ id: PushID, at now: Moment) {
         phase = .sent(id)
@@ -119,7 +132,8 @@ struct DevicePush: Equatable {
             environment = environment.other
             phase = .waiting(until: now)
             return .tryOther
-        case .answered(429, _, _), .answered(500, _, _), .answered(503, _, _), .unreachable:
+        // What is not Apple's own (502, 504) is of a gateway on the way, and as passing.
+        case .answered(429, _, _), .answered(500...599, _, _), .unreachable:
             // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the ring's end stops it.
             let exponent = min(max(attempts, 1) - 1, 5)
             phase = .waiting(until: now + .milliseconds(250 << Int64(exponent)))

@@ -14,13 +14,21 @@ extension Switchboard {
             verdict = call.pushes[wake.device]?.take(result, for: id, at: now) ?? .ignore
             markDirty(call)
         }
+        if wake.kind == .alert, wake.call == nil || wake.tellsMissed { verdict = noticed(result, wake, at: now) }
         keep(result, verdict, of: wake, at: now)
-        if case .answered(400, "BadDeviceToken", _) = result { sendByOther(wake, at: now) }
         if let call {
             complain(result, of: wake, call)
-            if verdict == .tryOther { retryPushes(of: call, at: now) }
+            if verdict == .tryOther, !wake.tellsMissed { retryPushes(of: call, at: now) }
             reschedule(call)
         }
+    }
+
+    /// What follows from a notice's result: it goes to the other service once if this one does not know the token.
+    private func noticed(_ result: PushResult, _ wake: Wake, at now: Moment) -> DevicePush.Verdict {
+        guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
+        guard wake.notice != nil else { return .tokenIsBad }
+        sendByOther(wake, at: now)
+        return .tryOther
     }
 
     private func complain(_ result: PushResult, of wake: Wake, _ call: Call) {
@@ -80,9 +88,7 @@ extension Switchboard {
         switch result {
         case .answered(200, _, _):
             // It says nothing of a token that was registered meanwhile.
-            if device.voipToken == wake.token || device.alertToken == wake.token {
-                device.workingEnvironment = wake.environment
-            }
+            if token(of: device, for: wake.kind) == wake.token { device.workingEnvironment = wake.environment }
             breaker.accepted(at: now)
         case .answered(410, _, let timestamp): dropToken(of: &device, wake, diedAt: timestamp, at: now)
         case .answered where verdict == .tokenIsBad: dropToken(of: &device, wake, diedAt: nil, at: now)

@@ -16,7 +16,9 @@ extension Switchboard {
         var sentAt: Moment
         /// Whether it tells of a call that was missed.
         var tellsMissed = false
-        /// A notice, to be sent once more should the token belong to the other service.
+        /// What goes to the other service if this one does not know the token of a notice, of a text or a missed call.
+        ///
+        /// What wakes a phone for a call is made anew for each try.
         var notice: PushOrder?
     }
 
@@ -25,12 +27,18 @@ extension Switchboard {
 
     /// Orders a push for a device that has a token, unless one was ordered for this call before.
     func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
-        guard call.pushes[device.id] == nil, token(of: device, for: kind(for: device)) != nil,
+        guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
             !directory.isUndisturbed(device.user, at: now), !call.isSilenced
         else { return }
         drive(call, .notified(Phone(id: device.id, mark: TokenMark(rawValue: 0))), at: now)
         let id = makePushID()
-        let push = DevicePush(sent: id, kind: kind(for: device), environment: environment(of: device), at: now)
+        let push = DevicePush(
+            sent: id,
+            kind: kind(for: device),
+            token: token,
+            environment: environment(of: device),
+            at: now
+        )
         call.pushes[device.id] = push
         markDirty(call)
         send(id, push, to: device, for: call, at: now)
@@ -40,10 +48,11 @@ extension Switchboard {
     func wakeLater(_ call: Call, at now: Moment) {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
         for device in directory.devices(of: call.session.callee) where call.pushes[device.id] == nil {
-            guard token(of: device, for: kind(for: device)) != nil else { continue }
+            guard let token = token(of: device, for: kind(for: device)) else { continue }
             call.pushes[device.id] = DevicePush(
                 waitingUntil: now + policy.probeFor,
                 kind: kind(for: device),
+                token: token,
                 environment: environment(of: device)
             )
         }
@@ -54,7 +63,7 @@ extension Switchboard {
         return device.unansweredPushes >= Self.pushesUntilAlert && device.alertToken != nil ? .alert : .voip
     }
 
-    private func token(of device: DeviceRecord, for kind: PushOrder.Kind) -> String? {
+    func token(of device: DeviceRecord, for kind: PushOrder.Kind) -> String? {
         switch kind {
         case .voip: device.voipToken
         case .alert: device.alertToken
@@ -97,7 +106,7 @@ extension Switchboard {
         )
     }
 
-    /// Hands a push to the push service, and says so in the timeline.
+    /// Orders a push of a call, and says so in the timeline.
     func order(
         _ wake: Wake,
         as id: PushID,
@@ -229,8 +238,8 @@ extension Switchboard {
         let sessions = sessionsByUser[call.session.callee] ?? []
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             guard var push = call.pushes[id], let at = push.retryAt, now >= at else { continue }
-            guard let device = directory.device(id, of: call.session.callee), token(of: device, for: push.kind) != nil,
-                !directory.isUndisturbed(device.user, at: now)
+            guard let device = directory.device(id, of: call.session.callee),
+                let token = token(of: device, for: push.kind), !directory.isUndisturbed(device.user, at: now)
             else {
                 // It was removed, its token belongs to somebody else by now, or it is to be let alone (as known from
                 // before a restart): a try that is due for ever would wake the loop for ever.
@@ -244,6 +253,7 @@ extension Switchboard {
                 continue
             }
             let name = makePushID()
+            push.take(token, environment: environment(of: device))
             push.sent(name, at: now)
             call.pushes[id] = push
             markDirty(call)

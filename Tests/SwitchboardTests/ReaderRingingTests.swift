@@ -1,0 +1,86 @@
+import CallCore
+import Testing
+
+@testable import Switchboard
+
+@Suite("A push, its token and its environment")
+struct ReaderRingingTests {
+    private func rung(_ world: World = World()) throws -> (world: World, caller: SessionID, first: PushOrder) {
+        try world.register(try who("10"), "b1", voip: "b1b1")
+        let caller = try world.open("11", "a1")
+        world.send(caller, World.offer("c-1", to: "10"))
+        return (world, caller, try #require(world.takenPushes().first))
+    }
+
+    @Test("deletes a token that was registered between two tries only once both environments refuse it")
+    func tokenRegisteredBetweenTries() throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, 400, "BadDeviceToken")
+        world.answerPush(try #require(world.takenPushes().first), 503)
+        try world.register(try who("10"), "b1", voip: "c1c1")
+        world.wait(1)
+        let again = try #require(world.takenPushes().first)
+        #expect(again.token == "c1c1")
+        world.answerPush(again, 400, "BadDeviceToken")
+        #expect(try world.reply(try who("10"), .devices).text.contains("c1c1"), "only one environment has refused it")
+        #expect(try #require(world.takenPushes().first).environment == again.environment.other)
+    }
+
+    @Test("to an earlier token says nothing of the environment of the one that replaced it")
+    func lateResultOfEarlierToken() throws {
+        let (world, caller, order) = try rung()
+        try world.register(try who("10"), "b1", voip: "c1c1", environment: .sandbox)
+        world.answerPush(order, 200)
+        world.send(caller, World.plain("end", "c-1", id: "e"))
+        world.send(caller, World.offer("c-2", to: "10", id: "o2"))
+        #expect(world.takenPushes().map(\.environment) == [.sandbox])
+    }
+
+    @Test("that a gateway answers 502 or 504 is tried again", arguments: [502, 504, 507])
+    func gateway(_ status: Int) throws {
+        let (world, _, order) = try rung()
+        world.answerPush(order, status)
+        world.wait(1)
+        #expect(world.takenPushes().count == 1)
+    }
+
+    @Test("that is a notice goes to the other environment once, and removes a token that neither knows")
+    func noticeOfOtherEnvironment() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")
+        let a = try world.open("11", "a1")
+        world.send(a, World.text(to: "10"))
+        world.answerPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
+        let other = try #require(world.takenPushes().first)
+        #expect(other.environment == .sandbox)
+        world.answerPush(other, 200)
+        world.send(a, #"{"type":"message","id":"m2","to":"10","body":"y"}"#)
+        let second = world.takenPushes()
+        #expect(second.map(\.environment) == [.sandbox])
+        for order in second { world.answerPush(order, 400, "BadDeviceToken") }
+        let last = world.takenPushes()
+        #expect(last.map(\.environment) == [.production])
+        for order in last { world.answerPush(order, 400, "BadDeviceToken") }
+        #expect(world.takenPushes() == [])
+        #expect(try world.reply(try who("10"), .devices).text == "[]")
+    }
+
+    @Test("that tells of a missed call goes to the other environment once, and its call can rest")
+    func missedInOtherEnvironment() throws {
+        let world = World()
+        try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")
+        let b = try world.open("10", "b1")
+        let a = try world.open("11", "a1")
+        world.send(a, World.offer("c-1", to: "10"))
+        world.pong(b)
+        world.send(a, World.plain("end", "c-1", id: "e"))
+        world.pong(b)
+        world.answerPush(try #require(world.takenPushes().first), 400, "BadDeviceToken")
+        let other = try #require(world.takenPushes().first)
+        #expect(other.environment == .sandbox && other.topic == "com.example.app")
+        world.answerPush(other, 200)
+        #expect(world.events("push.sent").count == 2 && world.events("push.result").count == 2)
+        for _ in 0..<8 { world.wait(10); world.pong(a); world.pong(b) }
+        #expect(world.board.calls.count == 0 && world.board.calls.resting.count == 1)
+    }
+}

@@ -95,6 +95,27 @@ extension Switchboard {
         return calls.resting.named(RestingCalls.name(id, of: source.user))
     }
 
+    /// The calls at rest that the newest waiting offer of a user to another one waits for.
+    func awaitedByOffer(from user: UserID, to peer: UserID) -> [CallNumber] {
+        for work in parked.reversed() {
+            guard let (offer, caller) = offer(in: work.work), caller == user else { continue }
+            let inItsName = offer.callID.flatMap { Room.peer(inCallID: $0, for: user) }
+            // One whose peer cannot be read is refused in its turn.
+            if (try? self.peer(of: offer, from: user)) ?? inItsName == peer { return work.awaited.sorted() }
+        }
+        return []
+    }
+
+    private func offer(in work: Parked.Work) -> (SignalMessage, from: UserID)? {
+        switch work {
+        case .signal(let message, _, let session) where message.signal.kind == .offer:
+            (message, session.user)
+        case .request(_, let who, .signal(let message)) where message.signal.kind == .offer:
+            (message, message.from ?? who.user)
+        case .signal, .sync, .request, .timeline, .news, .expiry: nil
+        }
+    }
+
     /// Puts work aside until calls are taken up.
     func park(_ work: Parked.Work, until numbers: [CallNumber], at now: Moment) {
         parked.append(Parked(awaited: Set(numbers), work: work))

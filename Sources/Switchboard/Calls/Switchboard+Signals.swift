@@ -101,6 +101,10 @@ extension Switchboard {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
+            // What follows an offer that waits for a call at rest means the call that it is going to begin.
+            if !parked.isEmpty, awaits(awaitedByOffer(from: source.user, to: peer)) {
+                return .failure(Self.unknownCall)
+            }
             call = liveCall(of: source.user, with: peer)
         } else {
             return .failure(.invalid(.callId, "is missing"))

@@ -13,10 +13,7 @@ extension Switchboard {
             refuse(id, .invalid(.callee_id, "is the user's own; a call needs two users"))
             return
         }
-        let live = calls.live(of: who.user).last {
-            $0.key.pair.holds(peer) && $0.session.side(of: who.user) != nil
-        }
-        if let live {
+        if let live = liveCall(of: who.user, with: peer) {
             say(.reply(id, Reply(body: CallView.one(live.record, for: who))), at: now)
         } else {
             ask(.history(who.user, limit: Self.callsSearched, before: nil), for: .record(id, who, with: peer), at: now)
@@ -25,6 +22,11 @@ extension Switchboard {
 
     /// Answers with the newest of the pair's calls, if it ended so short a time ago that it may be the one that is meant.
     func answerRecord(among history: [CallRecord], with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
+        // An offer that had to wait for a call at rest may have begun one since the store was asked.
+        if let live = liveCall(of: who.user, with: peer) {
+            say(.reply(id, Reply(body: CallView.one(live.record, for: who))), at: now)
+            return
+        }
         let newest = history.first { record in
             Pair(record.caller, record.callee) == Pair(who.user, peer) && Self.concerns(record, who)
         }

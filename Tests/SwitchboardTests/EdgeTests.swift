@@ -1,0 +1,84 @@
+import CallCore
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("At the edges")
+struct EdgeTests {
+    /// What a session of a Socket.IO client sends, which names a user and no call.
+    private static func toldTo(_ user: String, _ type: String, id: String, more: String = "") -> String {
+        #"{"type":"\#(type)","id":"\#(id)","to":"\#(user)"\#(more)}"#
+    }
+
+    private static func candidate(id: String) -> String {
+        toldTo("10", "ice", id: id, more: #","candidate":{"candidate":"\#(id)"}"#)
+    }
+
+    /// 11 and 10 have had a call, which has gone out of memory; 11's app names users and no calls.
+    private func rested(_ callID: String = "11-10") throws -> (world: World, caller: SessionID, callee: SessionID) {
+        let world = World()
+        let caller = world.join(try who("11"))
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer(callID, to: "10"))
+        world.pong(callee)
+        world.send(callee, World.answer(callID))
+        world.send(callee, World.plain("end", callID, id: "e"))
+        for _ in 0..<2 {
+            world.wait(26)
+            world.pong(caller)
+            world.pong(callee)
+        }
+        #expect(world.board.calls.resting.count == 1)
+        _ = (world.taken(caller), world.taken(callee))
+        return (world, caller, callee)
+    }
+
+    @Test("candidates without a callId belong to the offer before them, also while that waits for a call at rest")
+    func candidatesBehindAnOffer() throws {
+        let (world, caller, callee) = try rested()
+        world.holdsAnswers = true
+        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(caller, Self.candidate(id: "i1"))
+        world.send(caller, Self.candidate(id: "i2"))
+        world.answerQuestions()
+        #expect(world.taken(callee).types == ["offer", "ice", "ice"])
+        #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "i1", "i2"])
+    }
+
+    @Test("a hang-up without a callId ends the offer before it, also while that waits for a call at rest")
+    func endBehindAnOffer() throws {
+        let (world, caller, callee) = try rested()
+        world.holdsAnswers = true
+        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(caller, Self.toldTo("10", "end", id: "e2"))
+        world.answerQuestions()
+        #expect(world.taken(callee).states == ["ended cancelled"])
+        #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "e2"])
+    }
+
+    @Test("what is said without a callId to another user does not wait for an offer")
+    func othersDoNotWait() throws {
+        let (world, caller, _) = try rested()
+        let other = try world.open("12", "c1")
+        world.send(other, World.offer("c-2", to: "11"))
+        world.pong(caller)
+        world.holdsAnswers = true
+        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(caller, Self.toldTo("12", "ringing", id: "r"))
+        #expect(world.taken(caller).of("ack").map { $0["id"] } == ["r"])
+    }
+
+    @Test("an app that tells of its call while the offer waits for a call at rest is told of that call")
+    func recordBehindAnOffer() throws {
+        let (world, caller, _) = try rested()
+        world.holdsAnswers = true
+        world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        let id = world.request(try who("11"), .record(with: try user("10")))
+        // The store has read both before anything of the new call was written.
+        let answers = world.questions.map { ($1, world.kept.answer($0)) }
+        for (question, answer) in answers { world.give(.stored(.answered(question, answer))) }
+        let reply = try #require(world.replies[id])
+        #expect(reply.text.contains(#""epoch":2"#), "\(reply.text)")
+    }
+}

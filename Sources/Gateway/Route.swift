@@ -66,7 +66,8 @@ enum Route: Equatable {
         case .getSignal(let id):
             guard let text = id ?? head.parameter("callId") else { throw .invalid(.callId, "is missing") }
             return .fetch(try Self.callID(text), try head.fetch())
-        case .deleteSignal(let id): return .end(try Self.callID(id), device: try head.device())
+        case .deleteSignal(let id):
+            return .end(try Self.callID(id), peer: try head.peer(), device: try head.device())
         case .history:
             return .history(
                 limit: Int(try head.number("limit", in: 1...500) ?? 50),

@@ -74,7 +74,7 @@ extension World {
             watch.attempt(message, from: handset, at: now)
             isRepeatable = message.id != nil && network.percent(4)
         }
-        if case .end(let id, _) = asked {
+        if case .end(let id, _, _) = asked {
             watch.attempt(SignalMessage(endOf: id), from: handset, at: now, event: "DELETE")
         }
         if case .fetch(let id, _) = asked { watch.visit("fetch", id, by: handset) }

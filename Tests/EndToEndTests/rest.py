@@ -31,8 +31,8 @@ class Rest:
     def put(self, path: str, body) -> httpx.Response:
         return self.request("PUT", path, json=body)
 
-    def delete(self, path: str) -> httpx.Response:
-        return self.request("DELETE", path)
+    def delete(self, path: str, **params) -> httpx.Response:
+        return self.request("DELETE", path, params=params)
 
     def signal(
         self, action: str, call_id: str | None = None, *, path_id: bool = False, top=None, **data

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 import samples
+from rest import code
 from ringline_server import binary, clean_environment
 from test_explain import wait_for
 from test_push import pushed, register
@@ -97,6 +98,34 @@ def test_a_pushes_word_is_good_for_no_other_call_of_that_name(push_world):
     assert rest.delete("/api/calls/signal/c-1").status_code == 200
     assert taro.expect(type="call", state="ended")["reason"] == "declined"
     assert jiro.fence() == []
+
+
+def test_a_delete_that_names_the_peer_ends_the_call_with_that_peer(world):
+    taro, hanako = world.call("n")
+    jiro = world.phone("12", "pixel-j")
+    hanako.ring("12", "n", sdp=samples.VIDEO_OFFER)
+    jiro.expect(type="offer")
+    jiro.ask(type="answer", callId="n", sdp=samples.VIDEO_ANSWER)
+    jiro.fence(), jiro.inbox.clear(), taro.fence(), taro.inbox.clear()
+    rest = world.rest("10")
+    assert rest.delete("/api/calls/signal/n", peer="66").status_code == 404
+    assert code(rest.delete("/api/calls/signal/n", peer="")) == (400, "invalid_field")
+    assert rest.delete("/api/calls/signal/n", peer="12").json()["state"] == "ended"
+    assert jiro.expect(type="call", state="ended")["reason"] == "hangup"
+    assert taro.fence() == []
+
+
+def test_a_pushes_word_deletes_no_call_with_another_peer(push_world):
+    world, fake = push_world
+    device = register(world, deviceId="iphone-h")
+    taro = world.phone("11", "iphone-t")
+    taro.ring("10", "c-1")
+    rest = world.rest("10")
+    rest.http.headers["Authorization"] = f"Ring {pushed(fake, device)['payload']['act']}"
+    taro.fence(), taro.inbox.clear()
+    assert rest.delete("/api/calls/signal/c-1", peer="12").status_code == 404
+    assert taro.fence() == []
+    assert rest.delete("/api/calls/signal/c-1", peer="11").status_code == 200
 
 
 @pytest.mark.parametrize("restart", [False, True])

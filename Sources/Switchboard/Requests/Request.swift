@@ -8,8 +8,8 @@ extension Switchboard {
         case signal(SignalMessage)
         /// Everything that a phone needs of a call.
         case fetch(CallID, Fetch)
-        /// End a call.
-        case end(CallID, device: DeviceID?)
+        /// End a call; `peer` says with whom, where one name may be in use with several.
+        case end(CallID, peer: UserID? = nil, device: DeviceID?)
         /// The user's calls, newest first.
         case history(limit: Int, before: CallNumber?)
         /// The record of the user's call with another, which a client believes to have begun just now.

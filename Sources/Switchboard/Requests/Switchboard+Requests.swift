@@ -40,8 +40,8 @@ extension Switchboard {
         switch request {
         case .signal(let message): signal(message, by: who, as: id, at: now)
         case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: who, as: id, at: now)
-        case .end(let callID, let device):
-            end(end(of: callID, by: who), device: device, asked: request, by: who, as: id, at: now)
+        case .end(let callID, let peer, let device):
+            end(end(of: callID, with: peer, by: who), device: device, asked: request, by: who, as: id, at: now)
         case .history(let limit, let before):
             ask(.history(who.user, limit: limit, before: before), for: .history(id, who), at: now)
         case .record(let peer): record(with: peer, by: who, as: id, at: now)
@@ -80,8 +80,8 @@ extension Switchboard {
     /// A hang-up must always get through.
     private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
         switch request {
-        case .end(let callID, let device):
-            return endRefusal(end(of: callID, by: who), by: who.user, device, who, at: now)
+        case .end(let callID, let peer, let device):
+            return endRefusal(end(of: callID, with: peer, by: who), by: who.user, device, who, at: now)
         case .signal(let message):
             if message.signal.kind == .end {
                 return endRefusal(message, by: message.from ?? who.user, message.device, who, at: now)
@@ -115,7 +115,7 @@ extension Switchboard {
             switch request {
             case .signal(let message): message.device
             case .fetch(_, let fetch): fetch.device
-            case .end(_, let device): device
+            case .end(_, _, let device): device
             case .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential, .blocks,
                 .block, .unblock,
                 .doNotDisturb, .logOutEverywhere:

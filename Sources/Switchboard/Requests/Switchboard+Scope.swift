@@ -11,8 +11,8 @@ extension Switchboard {
             try check(id, with: fetch.peer, against: scope, of: user)
             fetch.peer = scope.peer
             return .fetch(id, fetch)
-        case .end(let id, _):
-            try check(id, with: nil, against: scope, of: user)
+        case .end(let id, let peer, _):
+            try check(id, with: peer, against: scope, of: user)
             return request
         case .signal(var message) where message.signal.kind == .ringing || message.signal.kind == .end:
             guard let id = message.callID else { throw Self.unknownCall }
@@ -43,9 +43,9 @@ extension Switchboard {
     }
 
     /// The end that `DELETE` means.
-    func end(of callID: CallID, by who: Who) -> SignalMessage {
+    func end(of callID: CallID, with peer: UserID?, by who: Who) -> SignalMessage {
         var message = SignalMessage(endOf: callID)
-        message.to = who.scope?.peer
+        message.to = who.scope?.peer ?? peer
         message.epoch = who.scope?.epoch
         return message
     }

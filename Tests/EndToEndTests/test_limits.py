@@ -7,7 +7,7 @@ import httpx
 import pytest
 import raw_socket
 import samples
-from raw_socket import RawSocket
+from raw_socket import TEXT, RawSocket
 from rest import code
 
 
@@ -172,6 +172,21 @@ def test_a_user_who_connects_too_often_is_answered_429_with_retry_after(make_ser
     assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited")
     assert int(answer.headers["retry-after"]) >= 1
     assert RawSocket(world.server.port, world.token("12")).status == 101, "another user may"
+    assert 'ringline_limited_total{limit="connects"} 2' in world.server.metrics_text()
+
+
+def test_a_socketio_client_that_gives_its_token_in_connect_connects_no_more_often(make_server, make_world):
+    """The handshake has no token then, and nobody counted: an account could connect as often as it liked."""
+    world = make_world(make_server("--connects-per-minute", 3))
+    token = world.token(None, uid=11)
+    answers = []
+    for _ in range(5):
+        raw = RawSocket(world.server.port, path="/socket.io/?EIO=4&transport=websocket")
+        raw.read_until(TEXT)
+        raw.frame(TEXT, b'40{"token":"' + token.encode() + b'"}')
+        answers.append(raw.read_until(TEXT).decode())
+    assert [answer[:2] for answer in answers] == ["40", "40", "40", "44", "44"]
+    assert '"code":"rate_limited"' in answers[4]
     assert 'ringline_limited_total{limit="connects"} 2' in world.server.metrics_text()
 
 

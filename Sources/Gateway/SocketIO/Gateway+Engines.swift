@@ -51,6 +51,8 @@ extension Gateway {
     private func verify(_ token: String, for engine: Engine) {
         do throws(WireError) {
             let who = try door.admit(token)
+            // The handshake has counted its own token's user, if it had one.
+            if who.user != engine.guarantor, let refusal = door.connects.refusal(of: who, at: now) { throw refusal }
             engine.who = who
             handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), engine)
         } catch {

@@ -60,7 +60,10 @@ let testing: [Target] = [
         ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]
     ),
     // The gateway's loops too: no two contexts of the library may end at a time, see `EveryTest`.
-    tests("LibWebSocketsTests", ["LibWebSockets", "Threads", "Gateway", "Switchboard", "CallCore", "CallWire"]),
+    tests(
+        "LibWebSocketsTests",
+        ["LibWebSockets", "Threads", "Gateway", "SocketIO", "Switchboard", "CallCore", "CallWire"]
+    ),
     tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
     tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
     tests("ConfigurationTests", ["ringline"]),

@@ -156,6 +156,7 @@ struct EngineTable {
             checks.removeFirst()
             guard let engine = bySID[check.sid] else { continue }
             due.append(engine)
+            if let key = engine.place { places.keep(key, at: now) }
             // All wait for the same time: whoever is appended last is due last.
             checks.append((now + Self.checkEvery, check.sid))
         }
@@ -173,7 +174,7 @@ struct Places {
         let device: DeviceID
     }
 
-    /// For how long a device's place is remembered.
+    /// For how long a device's place is remembered once it has no session.
     private static let keptFor = Moment.Span.seconds(600)
 
     private var all: [Key: (seen: [LogName: UInt64], at: Moment)] = [:]
@@ -187,6 +188,9 @@ struct Places {
         if seen.count > SocketIOLimits.rememberedLogs { seen = news }
         all[key] = (seen, now)
     }
+
+    /// A device's session is still open.
+    mutating func keep(_ key: Key, at now: Moment) { all[key]?.at = now }
 
     mutating func prune(at now: Moment) {
         guard now >= prunedAt + .seconds(60) else { return }

@@ -1,0 +1,63 @@
+import CallCore
+import CallWire
+import LibWebSockets
+import SocketIO
+import Switchboard
+import Testing
+
+@testable import Gateway
+
+@Suite("The Socket.IO sessions of a gateway")
+struct EngineTableTests {
+    private static let start = Moment(milliseconds: 1_700_000_000_000)
+
+    private static func engine(in table: inout EngineTable) -> Engine {
+        let session = SocketSession(
+            names: ("sid", "public", "tag"),
+            version: .v4,
+            isSocket: true,
+            credential: .none,
+            trustsRegister: false,
+            at: start
+        )
+        let beginning = EngineKnock.Beginning(
+            version: .v4,
+            credential: .none,
+            who: nil,
+            device: nil,
+            share: RequestHead(path: "/").share
+        )
+        let engine = Engine(session: session, id: table.makeID(), beginning)
+        table.insert(engine, at: start)
+        table.join(engine)
+        return engine
+    }
+
+    @Test("a device's place in a call is remembered for as long as its session is open, and ten minutes more")
+    func places() throws {
+        var table = EngineTable()
+        let engine = Self.engine(in: &table)
+        let key = Places.Key(user: try #require(UserID("11")), device: try #require(DeviceID("t-1")))
+        let log = LogName(callID: try #require(CallID("11-10")), room: "p2p:11-10", epoch: 1)
+        engine.place = key
+        table.places.note([log: 7], by: key, at: Self.start)
+        var now = Self.start
+        func wait(_ seconds: Int64) {
+            let end = now + .seconds(seconds)
+            while now < end {
+                now = now + .seconds(5)
+                _ = table.due(at: now)
+            }
+        }
+        // Nothing is said in the call for an hour: nobody notes a place anew.
+        wait(3_600)
+        #expect(table.places.seen(by: key) == [log: 7])
+        table.remove(engine)
+        // Others are looked at all the same.
+        _ = Self.engine(in: &table)
+        wait(500)
+        #expect(table.places.seen(by: key) == [log: 7])
+        wait(200)
+        #expect(table.places.seen(by: key).isEmpty)
+    }
+}

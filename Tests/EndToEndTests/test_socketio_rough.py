@@ -36,6 +36,31 @@ def answer(raw: Raw, number: int) -> str:
 # Who goes without a word
 
 
+def test_a_client_that_came_back_in_a_call_does_not_take_the_end_of_another_one_for_its_own(world):
+    """It had forgotten its live call with the socket: the app hung up when another device of its peer gave up a call."""
+    taro, hanako = entered(world), world.phone("10", "iphone-h")
+    taro.say(f'421["offer",{{"to":10,"sdp":{json.dumps(samples.OFFER)}}}]')
+    hanako.expect(type="offer", callId="11-10")
+    hanako.ask(type="answer", callId="11-10", sdp=samples.ANSWER)
+    heard = ""
+    while not ('"answer"' in heard and "431[" in heard):
+        heard += taro.hear()
+    # The answers to the pings show that all of it has arrived.
+    for number in (2, 3, 4):
+        taro.say(f'42{number}{ASK}')
+        answer(taro, number)
+        time.sleep(0.1)
+    taro.socket.close()
+    taro = entered(world)
+    ipad = world.phone("10", "ipad-h")
+    ipad.ring("11", "other", sdp=samples.VIDEO_OFFER)
+    ipad.ask(type="end", callId="other")
+    heard = ""
+    while '"callId":"other"' not in heard or '"reason":"cancelled"' not in heard:
+        heard = taro.hear()
+    assert heard.startswith('42["call-replaced",'), "there is a call with that user still"
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_client_that_is_killed_is_missed_at_once(world, way):
     curious, hanako = App(world, 12), App(world, 10, way)

@@ -81,4 +81,22 @@ struct EdgeTests {
         let reply = try #require(world.replies[id])
         #expect(reply.text.contains(#""epoch":2"#), "\(reply.text)")
     }
+
+    @Test("a Socket.IO client that knows all of an answered call is told that it lives")
+    func aLiveCallIsKnown() throws {
+        let world = World()
+        let caller = world.join(try who("11"))
+        let callee = try world.open("10", "b1")
+        world.send(caller, World.offer("11-10", to: "10"))
+        world.pong(callee)
+        world.send(callee, World.answer("11-10"))
+        let newest = try #require(world.taken(caller).map(\.seq).max())
+        world.give(.closed(caller))
+        let name = LogName(callID: try call("11-10"), room: "p2p:11-10", epoch: 1)
+        let back = SessionID(rawValue: 99)
+        world.give(.joined(back, try who("11"), device: nil, seen: [name: newest]))
+        let told = world.taken(back)
+        #expect(!told.types.contains("answer"))
+        #expect(told.states == ["answered"], "or it takes the end of any other call with 10 for the end of this one")
+    }
 }

@@ -189,7 +189,7 @@ struct PlaceTests {
         world.give(.closed(first))
         world.send(caller, World.ice("11-10", id: "i2"))
         let second = try world.join("10", seen: [try log(): last], as: 2 << 40)
-        #expect(world.taken(second).types == ["welcome", "ice", "presence"])
+        #expect(world.taken(second).types == ["welcome", "call", "ice", "presence"], "and again that it lives")
         world.give(.closed(second))
         let third = try world.join("10", seen: [try log(2): 999], as: 3 << 40)
         #expect(world.taken(third).of("ice").count == 2, "another epoch's place says nothing")

@@ -32,10 +32,26 @@ extension Switchboard {
             drive(call, .seen(session.phone, side), at: now)
             if side == .callee { drive(call, .notified(session.phone), at: now) }
             let place = call.session.answeredAt == nil ? nil : seen?[call.logName]
+            if let place { tellThatItGoesOn(call, to: session, side, seen: place, at: now) }
             enqueue(call, side, after: place ?? 0, isOpening: true, for: session)
         }
         continueReplays(to: session, at: now)
         tellNews(to: session, at: now)
+    }
+
+    /// Tells a client that keeps no place, and has got all that says so, that a call goes on.
+    ///
+    /// It forgets its calls with its connection, and would take the end of another call with the same user for the end of
+    /// all.
+    private func tellThatItGoesOn(_ call: Call, to session: Session, _ side: Side, seen place: UInt64, at now: Moment) {
+        let newest = call.session.log.lastIndex { entry in
+            guard case .state = entry.content else { return false }
+            return call.session.sees(entry, side: side, phone: session.phone)
+        }
+        guard let newest, call.session.log[newest].seq <= place,
+            case .state(let change) = call.session.log[newest].content, change.state != .ended
+        else { return }
+        send(call.frames[newest], to: session, at: now)
     }
 
     /// Tells a device of the calls that ended without its knowing.

@@ -104,6 +104,17 @@ def test_the_settings_file_is_read_anew_for_keys(make_server, make_world, tmp_pa
     assert world.phone(token=mint(b"b" * 40, "10")).user == "10"
 
 
+def test_settings_that_name_no_key_any_more_leave_the_key_before_in_force(make_server, make_world, tmp_path):
+    """An editor has just emptied the file: everybody was logged out, for a development key was made and taken."""
+    (tmp_path / "a").write_text("a" * 40)
+    settings = tmp_path / "ringline.conf"
+    settings.write_text(f"jwt-secret-file = {tmp_path}/a\n")
+    server = make_server("--config", settings)
+    settings.write_text("")
+    hang_up(server, "jwt", is_refused=True)
+    assert make_world(server).phone(token=mint(b"a" * 40, "11")).user == "11"
+
+
 def test_another_turn_secret_holds_from_sighup_on_and_a_broken_file_changes_nothing(make_server, make_world, tmp_path):
     path = tmp_path / "turn-secret"
     path.write_text("first secret\n")

@@ -15,6 +15,8 @@ final class TokenKeys: Sendable {
         /// From the issuer; `nil` until they have come.
         var published: [UInt8]?
         var rules: TokenRules
+        /// Whether the settings name no key, and the data folder's own holds.
+        var isDevelopment = false
         /// `nil` as long as there is no key at all.
         var verifier: TokenVerifier?
 
@@ -57,6 +59,10 @@ final class TokenKeys: Sendable {
     /// Those of the issuer are fetched anew.
     func load(_ settings: ServeSettings, warn: (String) -> Void) throws(Complaint) {
         guard settings.jwks == feed?.keys else { throw Complaint("another --jwks-url takes a restart") }
+        // A file of settings that somebody is just writing must not log everybody out, nor let in whoever knows that key.
+        guard Self.namesKeys(settings) || state.withLock({ $0.isDevelopment }) else {
+            throw Complaint("the settings name no JWT key any more, and the development key takes a restart")
+        }
         var new = try Self.read(settings, warn: warn)
         do throws(TokenKeyError) {
             try state.withLock { state throws(TokenKeyError) in
@@ -68,9 +74,14 @@ final class TokenKeys: Sendable {
         feed?.hurry()
     }
 
+    private static func namesKeys(_ settings: ServeSettings) -> Bool {
+        settings.jwtSecretFile != nil || settings.jwtPublicKeyFile != nil || settings.jwksFile != nil
+            || settings.jwks != nil
+    }
+
     private static func read(_ settings: ServeSettings, warn: (String) -> Void) throws(Complaint) -> State {
         var sources = try Keys.configured(settings, warn: warn)
-        if sources.isEmpty, settings.jwks == nil {
+        if !namesKeys(settings) {
             guard !settings.isInMemory else {
                 throw Complaint("--data :memory: keeps no development key: give --jwt-secret-file or another key")
             }
@@ -85,7 +96,7 @@ final class TokenKeys: Sendable {
             audience: settings.jwtAudience,
             requireExpiry: settings.jwtRequireExpiry
         )
-        var state = State(own: sources, published: nil, rules: rules)
+        var state = State(own: sources, published: nil, rules: rules, isDevelopment: !namesKeys(settings))
         do throws(TokenKeyError) { for warning in try state.rebuild() { warn(warning) } } catch {
             throw Complaint(error.description)
         }

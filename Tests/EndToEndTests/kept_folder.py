@@ -10,7 +10,6 @@ Later versions of the schema get a folder of their own beside this one; what is 
 import base64
 import json
 import pathlib
-import re
 import sqlite3
 import subprocess
 import sys
@@ -194,17 +193,18 @@ def reopened(place: pathlib.Path, library: pathlib.Path, folder: pathlib.Path = 
     """What the release build says of everything, a second after the kill."""
     data = place / "data"
     moment = lay(data, folder)
+    told = explanations(data)
     clock = WallClock(library, place / "clock", ahead=moment + 1 - time.time())
     server = Server(data, environment=clock.environment).start()
     try:
-        return answers(people(server, moment), moment)
+        return told | answers(people(server, moment), moment)
     finally:
         server.kill()
 
 
 def answers(world: World, moment: float) -> dict[str, object]:
-    """Every body about every call, by whoever may ask, and what `explain` prints; without what came after the kill."""
-    told = {f"explain {call_id}": explained(world.server.data, call_id) for call_id in CALLS}
+    """Every body about every call, by whoever may ask; without what came after the kill."""
+    told = {}
     for call_id, users in CALLS.items():
         for user in users.split():
             rest = world.rest(user, device=f"phone-{user}")
@@ -224,6 +224,11 @@ def answers(world: World, moment: float) -> dict[str, object]:
         told[f"{user} blocks"] = before(moment, world.rest(user).get("/api/blocks").json())
     told["24 is logged out"] = world.rest("24").get("/api/me/devices").status_code
     return told
+
+
+def explanations(data: pathlib.Path) -> dict[str, str]:
+    """What `explain` prints of every call, before a server opens the folder."""
+    return {f"explain {call_id}": explained(data, call_id) for call_id in CALLS}
 
 
 def before(moment: float, value):
@@ -247,8 +252,7 @@ def explained(data: pathlib.Path, call_id: str) -> str:
         timeout=20,
         env=clean_environment(),
     )
-    # When the server came back differs from run to run.
-    return re.sub(r" *[0-9]+ (│[ │]*restarted)", r"# \1", run.stdout) + run.stderr
+    return run.stdout + run.stderr
 
 
 def wait_for_text(data: pathlib.Path, call_id: str, text: str, seconds: float = 8):

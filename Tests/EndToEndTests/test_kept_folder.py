@@ -19,15 +19,16 @@ TOLD = json.loads((FOLDER / "answers.json").read_text())
 def kept(make_server, tmp_path, clock_library):
     """A world with the folder as it was a second after the kill."""
     moment = kept_folder.lay(tmp_path / "kept")
+    explanations = kept_folder.explanations(tmp_path / "kept")
     clock = WallClock(clock_library, tmp_path / "clock", ahead=moment + 1 - time.time())
     world = kept_folder.people(make_server(data=tmp_path / "kept", environment=clock.environment), moment)
-    world.moment = moment
+    world.moment, world.explanations = moment, explanations
     yield world
     world.close()
 
 
 def test_every_question_about_it_has_the_answer_that_it_had(kept):
-    told = kept_folder.answers(kept, kept.moment)
+    told = kept.explanations | kept_folder.answers(kept, kept.moment)
     assert told.keys() == TOLD.keys()
     assert {question for question in TOLD if told[question] != TOLD[question]} == set()
 

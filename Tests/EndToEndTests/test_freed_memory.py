@@ -9,6 +9,7 @@ import socket
 import pytest
 from test_raw_bytes import request
 
+pytestmark = pytest.mark.release_build
 VALGRIND = ["valgrind", "-q", "--undef-value-errors=no", "--error-exitcode=99"]
 UNKNOWN = request("GET", "/x", "Connection: Upgrade", "Upgrade: foobarbaz")
 

@@ -17,6 +17,7 @@ def resident(server) -> float:
     return sample(server, "process_resident_memory_bytes")
 
 
+@pytest.mark.release_build
 @pytest.mark.timeout(120)
 def test_strangers_of_socketio_cost_little_memory(world):
     """The name of a namespace was sent back, into a queue of 1 MiB: 200 strangers cost 198 MB."""

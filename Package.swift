@@ -54,7 +54,10 @@ let testing: [Target] = [
     tests("ThreadsTests", ["Threads"]),
     tests("IdentityTests", ["Identity", "Crypto"]),
     tests("SQLiteTests", ["SQLite"]),
-    tests("ContractTests", ["SQLiteStore", "SQLite", "MemoryStore", "Switchboard", "CallTesting", "CallCore"]),
+    tests(
+        "ContractTests",
+        ["SQLiteStore", "SQLite", "MemoryStore", "Switchboard", "CallTesting", "CallCore", "Threads"]
+    ),
     tests(
         "ApplePushTests",
         ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]

@@ -1,8 +1,8 @@
-import Synchronization
+import Threads
 
 /// Makes the database refuse to grow, for tests of a full disk (`PRAGMA max_page_count`).
 package final class Faults: Sendable {
-    private let limit = Mutex<Int?>(nil)
+    private let limit = Locked<Int?>(nil)
 
     /// Nothing is wrong at first.
     package init() {}

@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import SQLiteStore
 import Switchboard
-import Synchronization
 import Testing
+import Threads
 
 @Suite("A store that cannot work")
 struct SQLiteStoreFailureTests {
@@ -56,7 +56,7 @@ struct SQLiteStoreFailureTests {
     func patience() async throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
-        let holders = Mutex<[Int?]>([])
+        let holders = Locked<[Int?]>([])
         let patience = Patience(milliseconds: 20_000, waits: { holder in holders.withLock { $0.append(holder) } })
         let second = SQLiteCallStore(folder: place.path, patience: patience) { _ in }
         let opening = Task.detached { try second.open(at: Moment(milliseconds: 1)) }
@@ -211,7 +211,7 @@ func sampleCall(_ number: Int64) throws -> CallRecord {
 
 /// What a store reported, in order.
 final class Course: Sendable {
-    private let told = Mutex<(words: [String], failures: [String])>(([], []))
+    private let told = Locked<(words: [String], failures: [String])>(([], []))
 
     var now: [String] { told.withLock { $0.words } }
     var failures: [String] { told.withLock { $0.failures } }

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 import Switchboard
-import Synchronization
+import Threads
 
 /// How often each user may connect: a connect costs a handshake, the check of a token and a replay.
 ///
@@ -18,7 +18,7 @@ final class ConnectLimit: Sendable {
     private static let pruneEvery = Moment.Span.seconds(60)
 
     private let perMinute: Int
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     init(perMinute: Int) { self.perMinute = perMinute }
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallWire
-import Synchronization
+import Threads
 
 /// Calls somebody from the terminal, with a sample description and no media.
 struct CallCommand: ParsableCommand {
@@ -37,7 +37,7 @@ struct CallCommand: ParsableCommand {
 /// The caller's side: offers, sends its candidates, talks for a while, hangs up.
 private final class CallingPart: Terminal.Part, Sendable {
     private let command: CallCommand
-    private let known = Mutex(Known())
+    private let known = Locked(Known())
 
     /// What was learnt from the server; Ctrl-C and the clock ask for it from other threads.
     private struct Known {

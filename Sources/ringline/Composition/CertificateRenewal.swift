@@ -1,7 +1,6 @@
 import Glibc
 import LibWebSockets
 import Logging
-import Synchronization
 import Threads
 
 /// Loads a renewed certificate while the server runs: when told to, and when its files have changed.
@@ -10,7 +9,7 @@ import Threads
 final class CertificateRenewal: Sendable {
     private let files: ServerConfiguration.TLS
     private let log: Logger
-    private let seen: Mutex<Seen>
+    private let seen: Locked<Seen>
 
     /// What tells one version of the two files from another.
     private struct Mark: Equatable {
@@ -34,7 +33,7 @@ final class CertificateRenewal: Sendable {
     init(_ files: ServerConfiguration.TLS, _ log: Logger) {
         self.files = files
         self.log = log
-        seen = Mutex(Seen(loaded: Self.mark(of: files)))
+        seen = Locked(Seen(loaded: Self.mark(of: files)))
         // A shell's `<(…)` can be read once only, by whoever serves it.
         guard [files.certificatePath, files.keyPath].allSatisfy(Self.isFile) else { return }
         // What is wrong with it is said by whoever serves it.

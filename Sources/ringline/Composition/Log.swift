@@ -1,7 +1,6 @@
 import CallCore
 import CallWire
 import Logging
-import Synchronization
 import Threads
 
 /// Log lines on stderr: for people, or JSON for machines.
@@ -25,10 +24,10 @@ enum Log {
 
 /// From which level on is logged; one for all copies of a logger, so that it can be moved while the server runs.
 final class LogThreshold: Sendable {
-    private let current: Mutex<Logger.Level>
+    private let current: Locked<Logger.Level>
 
     /// Begins at a level's name; at `info` where there is none of that name.
-    init(_ name: String) { current = Mutex(Logger.Level(rawValue: name) ?? .info) }
+    init(_ name: String) { current = Locked(Logger.Level(rawValue: name) ?? .info) }
 
     var level: Logger.Level {
         get { current.withLock { $0 } }

@@ -2,7 +2,7 @@ import ApplePush
 import Dispatch
 import Logging
 import Switchboard
-import Synchronization
+import Threads
 
 /// Sends pushes one after the other, and waits for what Apple says to each.
 final class TestPusher {
@@ -11,7 +11,7 @@ final class TestPusher {
 
     /// What comes from the sender's thread.
     private final class Reports: Sendable {
-        let last = Mutex<PushResult?>(nil)
+        let last = Locked<PushResult?>(nil)
         let came = DispatchSemaphore(value: 0)
     }
 

@@ -78,6 +78,9 @@ def test_a_client_whose_waiting_poll_is_cut_is_missed_at_once(world):
     curious.expect("message")
     curious.ask("is-online", {"userId": 10})
     curious.expect("user-online")
+    # That the other one is online, too, is fetched first: the next poll waits.
+    while "user-online" not in get(world, sid=sid).text:
+        pass
     with socket.create_connection(("127.0.0.1", world.server.port)) as poll:
         poll.sendall(f"GET /socket.io/?EIO=4&transport=polling&sid={sid} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         curious.fence()

@@ -150,6 +150,18 @@ struct PresenceTests {
         #expect(states(world.taken(try world.join("12", as: 4 << 40))) == ["10 true"])
     }
 
+    @Test("is told unasked to a client that keeps no place as soon as the two get in touch")
+    func newContact() throws {
+        let world = World()
+        let asker = try world.join("11", as: 1 << 40)
+        let other = try world.open("10", "b1")
+        _ = world.taken(asker)
+        world.send(other, World.text(to: "11"))
+        #expect(states(world.taken(asker)) == ["10 true"])
+        world.give(.closed(other))
+        #expect(states(world.taken(asker)) == ["10 false"])
+    }
+
     @Test("goes with a block, and comes back without it")
     func block() throws {
         let world = World()

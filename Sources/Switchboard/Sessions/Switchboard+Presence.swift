@@ -123,14 +123,13 @@ extension Switchboard {
         let strangers = [(user, peer), (peer, user)].filter { acquaintances.are($0.0, $0.1) != true }
         if byText { acquaintances.texted(user, peer) } else { acquaintances.met(user, peer) }
         for (watcher, watched) in strangers where acquaintances.are(watcher, watched) == true {
-            if isOnline(watched, for: watcher) {
-                let frame = ServerFrame.presence(of: watched, isOnline: true)
-                for session in watchers[watched] ?? [] where session.user == watcher {
-                    out.append(.send(session.id, frame))
-                }
-            }
             for session in sessionsByUser[watcher] ?? [] where session.keepsNoPlace {
                 _ = addWatch(of: watched, by: session)
+            }
+            guard isOnline(watched, for: watcher) else { continue }
+            let frame = ServerFrame.presence(of: watched, isOnline: true)
+            for session in watchers[watched] ?? [] where session.user == watcher {
+                out.append(.send(session.id, frame))
             }
         }
     }

@@ -7,6 +7,9 @@ import time
 
 import pytest
 
+# A sanitizer looks at the crash, too, and at what looks at it.
+pytestmark = pytest.mark.release_build
+
 
 def backtracer() -> str | None:
     swift = shutil.which("swift")
@@ -16,7 +19,6 @@ def backtracer() -> str | None:
     return str(found) if found.exists() else None
 
 
-@pytest.mark.release_build
 @pytest.mark.parametrize("loops", [1, 3])
 @pytest.mark.skipif(not backtracer(), reason="no Swift toolchain")
 def test_a_crash_with_swifts_backtracer_takes_less_than_2_s_and_the_folder_is_free(make_server, loops):

@@ -209,6 +209,7 @@ def test_the_history_survives_a_kill(world):
     assert world.rest("11").get("/api/calls").json() == before != []
 
 
+@pytest.mark.release_build
 def test_a_fatal_signal_ends_the_process_at_once(make_server):
     import signal
 

@@ -104,6 +104,7 @@ def test_the_last_lines_before_the_end_are_written(make_server, make_world):
     assert lines[-1].split(maxsplit=2)[1:] == ["notice", "stopped"]
 
 
+@pytest.mark.release_build
 def test_the_lines_before_a_crash_are_written(tmp_path, make_world):
     # The report of Swift's runtime takes its time, and is not what this is about.
     server = Server(tmp_path / "data", environment={"SWIFT_BACKTRACE": "enable=no"}).start()

@@ -37,20 +37,9 @@ extension Switchboard {
             return false
         }
         let expiresAt = endedAt + policy.fetchableFor
-        forgetNews(of: call)
         calls.rest(call, expiresAt: expiresAt)
         schedule(.call(call.number), at: expiresAt)
         return true
-    }
-
-    /// A call of which a user's devices all know that it is over need not be taken up when one of them connects.
-    private func forgetNews(of call: Call) {
-        for side in Side.allCases
-        where !call.session.legs.contains(where: { $0.side == side && $0.phase == .untold }) {
-            let user = call.user(on: side)
-            news[user]?.removeAll { $0 == call.number }
-            if news[user]?.isEmpty == true { news[user] = nil }
-        }
     }
 
     /// Whether a connection is still being sent the call's log, or has not confirmed yet that it was told of its end.

@@ -19,6 +19,7 @@ import time
 import samples
 from conftest import World, push_options
 from ringline_server import Server, binary, clean_environment
+from test_explain import wait_for
 from wall_clock import WallClock, build
 
 FOLDER = samples.FOLDER / "kept"
@@ -160,7 +161,7 @@ def write(folder: pathlib.Path):
         Story(world).live()
         assert fake.wait_for_push(IPHONE, timeout=5)
         # Acks follow the commit; what is not acknowledged, the push's answer, has its time as well.
-        wait_for_text(server.data, "c-ringing", "accepted")
+        wait_for(world, "c-ringing", "accepted")
         server.kill()
         moment = time.time()
         with sqlite3.connect(data / DATABASE) as database:
@@ -253,13 +254,6 @@ def explained(data: pathlib.Path, call_id: str) -> str:
         env=clean_environment(),
     )
     return run.stdout + run.stderr
-
-
-def wait_for_text(data: pathlib.Path, call_id: str, text: str, seconds: float = 8):
-    deadline = time.monotonic() + seconds
-    while text not in explained(data, call_id):
-        assert time.monotonic() < deadline, explained(data, call_id)
-        time.sleep(0.05)
 
 
 if __name__ == "__main__":

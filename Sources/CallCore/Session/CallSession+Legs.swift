@@ -61,7 +61,7 @@ extension CallSession {
         let known = legs[index].phone
         legs[index].phone = phone
         if known.id != phone.id {
-            // What it sent under its old name may come again under the new one.
+            // The device may resend its signals under the new name: they keep their receipts.
             for (name, seq) in receipts where name.side == legs[index].side && name.device == known.id {
                 receipts[SignalName(side: name.side, device: phone.id, id: name.id)] = seq
             }

@@ -101,7 +101,7 @@ extension Switchboard {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
-            // What follows an offer that waits for a call at rest means the call that it is going to begin.
+            // A signal behind an offer that still waits for a call at rest is for the call that the offer will begin.
             if !parked.isEmpty, awaits(awaitedByOffer(from: source.user, to: peer)) {
                 return .failure(Self.unknownCall)
             }

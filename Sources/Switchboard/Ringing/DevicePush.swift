@@ -132,7 +132,7 @@ struct DevicePush: Equatable {
             environment = environment.other
             phase = .waiting(until: now)
             return .tryOther
-        // What is not Apple's own (502, 504) is of a gateway on the way, and as passing.
+        // A gateway on the way may answer 502 or 504: that passes like Apple's own 500 and 503.
         case .answered(429, _, _), .answered(500...599, _, _), .unreachable:
             // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the ring's end stops it.
             let exponent = min(max(attempts, 1) - 1, 5)

@@ -23,7 +23,7 @@ extension Switchboard {
         }
     }
 
-    /// What follows from a notice's result: it goes to the other service once if this one does not know the token.
+    /// Judges a notice's result; a notice whose token this service does not know is sent once to the other service.
     private func noticed(_ result: PushResult, _ wake: Wake, at now: Moment) -> DevicePush.Verdict {
         guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
         guard wake.notice != nil else { return .tokenIsBad }

@@ -16,9 +16,9 @@ extension Switchboard {
         var sentAt: Moment
         /// Whether it tells of a call that was missed.
         var tellsMissed = false
-        /// What goes to the other service if this one does not know the token of a notice, of a text or a missed call.
+        /// The order of a notice (a text, a missed call): it is sent to the other service if this one does not know the token.
         ///
-        /// What wakes a phone for a call is made anew for each try.
+        /// A call's push is built anew for each try.
         var notice: PushOrder?
     }
 

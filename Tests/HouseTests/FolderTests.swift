@@ -52,7 +52,7 @@ struct FolderTests {
     func executable() {
         let scripts = [
             "Deploy/run", "Deploy/test", "Deploy/up", "Tests/run", "Tests/newcomer", "Tests/fresh", "Tests/docs",
-            ".ci/run",
+            "Tests/traces", ".ci/run",
         ]
         for script in scripts {
             #expect(

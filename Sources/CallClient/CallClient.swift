@@ -1,6 +1,10 @@
 public import CallCore
 
-/// The calls of one device of one user, from its own point of view.
+/// The calls of one device of one user, as that device knows them.
+///
+/// Every call runs through the phases below. When two users call each other at the same time (glare), the incoming call
+/// either takes the place of the outgoing one, already answered, or it is shadowed: hidden, as long as the outgoing one
+/// goes on.
 ///
 ///     startCall     localDescription    answer (peer)
 ///        │  preparing ─────────▶ calling ─────────┐
@@ -11,34 +15,59 @@ public import CallCore
 ///     offer, push ▲                          localDescription
 ///        └─▶ shadowed (won glare)
 ///
-/// It does no I/O and reads no clock: what happened, and when, is handed in; what is to be done about it is handed back,
-/// in order. Every input may come late, twice, or crossing another one.
+/// The client core does no I/O and reads no clock. The app hands in what happened, and when, as an ``Input``. The core
+/// returns what the app must do about it, as a list of ``Output`` values that the app carries out in order. An input
+/// may arrive late, twice, or at the same time as a conflicting one; the core copes with all of these.
 ///
-/// - The system's words are CallKit's, without CallKit: see ``Output``. Every VoIP push leads to a report in its turn.
-/// - A signal waits in the outbox until the server has acknowledged it. It goes out by the socket, and by REST while
-///   there is none or it says nothing, always under the same name and in order within its call.
-/// - All but the first offer of a call name its epoch, and wait until it is known: nothing that was meant for one use of
-///   a callId can touch the next.
+/// ```swift
+/// var client = CallClient(configuration)
+///
+/// func handle(_ input: CallClient.Input) {
+///     for output in client.handle(input, at: now()) {
+///         switch output {
+///         case .reportIncoming(let uuid, let caller): callKit.report(uuid, caller)
+///         case .connect: socket.open()
+///         case .send(let signal): socket.send(signal.frame)
+///         …
+///         }
+///     }
+///     timer.schedule(at: client.deadline)  // When it fires: handle(.deadlineReached)
+/// }
+///
+/// handle(.startCall(call))                        // The user dials.
+/// handle(.received(Incoming(Array(frame.utf8))))  // The WebSocket received a text frame.
+/// handle(.pushed(values))                         // PushKit delivered a VoIP push.
+/// ```
+///
+/// - The outputs use CallKit's terms, but the core does not import CallKit: see ``Output``. Every VoIP push leads to a
+///   report to the system in the same turn.
+/// - A signal waits in the outbox until the server has acknowledged it. It goes out over the WebSocket connection. It
+///   goes out by REST while there is no connection, or when the connection stays silent. It always keeps its id, and
+///   the signals of one call stay in order.
+/// - Every signal of a call except its first offer names the call's epoch, and waits until the epoch is known. So a
+///   signal that was meant for one use of a callId cannot affect the next use.
 public struct CallClient: Sendable {
-    /// What it was told once.
+    /// The configuration that the core was created with.
     public let configuration: Configuration
-    /// Its calls: those that go on, and up to ``ClientLimits/endedCalls`` that are over, in the order it learnt of them.
+    /// The calls that go on, and up to ``ClientLimits/endedCalls`` calls that have ended, in the order in which they
+    /// came.
     public internal(set) var calls: [Call] = []
-    /// By how much this device's clock is ahead of the server's, at most; `nil` = not known.
+    /// An upper bound for how far this device's clock is ahead of the server's; `nil` = unknown.
     ///
-    /// Worth keeping for the next run.
+    /// Store it, and pass it to the next launch as ``Configuration/clockSkew``.
     public internal(set) var clockSkew: Moment.Span?
-    /// When a server that shuts down wants this device back; `nil` = whenever it likes.
+    /// The moment from which this device may reconnect to a server that shut down; `nil` = at any time.
     ///
-    /// For calls the core keeps to it by itself: ``Output/connect`` comes then. An app that opens sockets of its own accord
-    /// does so no earlier - unless its user makes a call or a push wakes it, of which there is no crowd.
+    /// For the sake of its calls the core observes it by itself: ``Output/connect`` comes at that moment. An app that
+    /// opens connections on its own must not do so earlier, except when its user makes a call or a push wakes it: these
+    /// are too few to overload the server.
     public internal(set) var reconnectAt: Moment?
-    /// Whether the system has handed over the audio session.
+    /// Whether the system has activated the audio session for this app.
     public internal(set) var isAudioSessionActive = false
 
     var isSocketOpen = false
     var isTokenExpired = false
-    /// Whether a fresher bound for the skew replaces the one at hand: the clock may have been set since.
+    /// Whether the next measured bound replaces ``clockSkew`` even if it is larger: the clock may have been set since.
     var isSkewStale = false
     var outbox: [Unacknowledged] = []
     var lastName: UInt64 = 0
@@ -47,16 +76,21 @@ public struct CallClient: Sendable {
     var lastCall: UInt64 = 0
     var out: [Output] = []
 
-    /// A core without calls.
+    /// Creates a core without calls.
     public init(_ configuration: Configuration) {
         self.configuration = configuration
         clockSkew = configuration.clockSkew
     }
 
-    /// How many signals wait for an ack.
+    /// The number of signals that wait for an ack.
     public var unacknowledgedCount: Int { outbox.count }
 
-    /// Takes one input; what is to be done about it, in order.
+    /// Takes one input and returns what the app must do about it, in order.
+    ///
+    /// - Parameters:
+    ///   - input: what happened.
+    ///   - now: the moment at which it happened, by this device's clock.
+    /// - Returns: the outputs. Afterwards ``deadline`` may have changed.
     public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
         out = []
         switch input {
@@ -95,7 +129,9 @@ public struct CallClient: Sendable {
         return out
     }
 
-    /// The moment at which ``Input/deadlineReached`` is due; `nil` while nothing is waited for.
+    /// The moment at which ``Input/deadlineReached`` is due; `nil` while the core waits for nothing.
+    ///
+    /// Read it again after every call of ``handle(_:at:)``.
     public var deadline: Moment? {
         var next: Moment?
         for index in calls.indices { next = Self.earlier(next, calls[index].deadline) }
@@ -108,7 +144,8 @@ public struct CallClient: Sendable {
         return b.map { min(a, $0) } ?? a
     }
 
-    /// Sound flows exactly where the session is ours, the call is answered, and this side does not hold it.
+    /// Starts or stops audio: it flows only while the app owns the session, the call is answered and not held by this
+    /// side.
     private mutating func gateAudio() {
         for index in calls.indices {
             let isOn = isAudioSessionActive && calls[index].isAnswered && calls[index].media.hold != true
@@ -118,7 +155,7 @@ public struct CallClient: Sendable {
         }
     }
 
-    /// Forgets the oldest of the calls that are over, and what waited to be sent for them.
+    /// Forgets the oldest ended calls above the limit, and the signals that still wait in the outbox for them.
     private mutating func trim() {
         while calls.count(where: { !$0.isLive }) > ClientLimits.endedCalls,
             let oldest = calls.firstIndex(where: { !$0.isLive })

@@ -1,28 +1,28 @@
 public import CallCore
 
-/// What the system (CallKit) knows a call by on this device: a UUID in lower case.
+/// The UUID, in lower case, by which the system (CallKit) identifies a call on this device.
 public struct CallUUID: Hashable, Sendable {
-    /// Its 36 characters.
+    /// The 36 characters of the UUID.
     public let text: String
 
-    /// A UUID from its text in either case, or `nil` when it has not the form of one.
+    /// Creates a UUID from text in upper or lower case; `nil` when the text does not have the form of a UUID.
     public init?(_ text: String) {
         guard UUIDv5.isUUID(text) else { return nil }
         self.text = text.lowercased()
     }
 
-    /// The UUID under which both ends and every push know a call (protocol, section 9).
+    /// Creates the UUID under which both devices and every push know a call (protocol, section 9).
     public init(call: CallID, epoch: UInt32) { text = UUIDv5.call(call, epoch: epoch) }
 
-    /// A UUID made of a name that is used once.
+    /// Creates a UUID from a name that is used only once.
     init(name: String) { text = UUIDv5.url(name) }
 }
 
-/// Numbers one request for a call's log, so that its answer is known when it comes.
+/// The number of one request for a call's log, by which the core recognises the response.
 public struct FetchNumber: Hashable, Sendable {
-    /// The number, from 1, in the life of one client core.
+    /// The number; the requests of one client core are numbered from 1.
     public let rawValue: UInt64
 
-    /// The request with this number.
+    /// Creates the number of a request.
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }

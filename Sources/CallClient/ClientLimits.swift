@@ -1,39 +1,47 @@
 public import CallCore
 
-/// Every limit and span of the client core, with its reason.
+/// The limits and time spans of the client core, each with its reason.
 public enum ClientLimits {
-    /// How much longer than the server a device rings by itself: a lost message ends no ring, and the server's word comes first.
+    /// How much longer than the server a device rings before it stops by itself.
+    ///
+    /// The device stops by itself because the server's message may be lost. The margin lets that message arrive first.
     public static let ringGrace = Moment.Span.seconds(5)
-    /// The longest that a caller may ask to ring (protocol, section 3): what a ring lasts of which nothing is known.
+    /// The longest ring that a caller may ask for (protocol, section 3).
+    ///
+    /// A ring whose end is unknown lasts this long.
     public static let longestRing = Moment.Span.seconds(120)
-    /// How long an answered call may wait for the caller's description and for the engine's answer to it.
+    /// How long an answered call may wait for the caller's description and for the media engine's answer to it.
     public static let setup = Moment.Span.seconds(30)
-    /// After how long without an ack a signal that went out by the socket goes out by REST too: a half-open socket.
+    /// The time without an ack after which a signal that was sent over the socket is sent by REST too.
+    ///
+    /// The socket may be half-open by then.
     public static let ackPatience = Moment.Span.seconds(4)
-    /// The first pause before a request is tried again; doubled each time.
+    /// The first pause before a request is retried; it doubles with each further failure.
     public static let firstPause = Moment.Span.milliseconds(500)
-    /// The longest pause before a request is tried again.
+    /// The longest pause before a request is retried.
     public static let longestPause = Moment.Span.seconds(8)
-    /// The longest that a server which shuts down may keep a device away.
+    /// The longest time for which a server that shuts down may keep a device from reconnecting.
     public static let longestReturn = Moment.Span.seconds(60)
-    /// Ends kept of one call whose epoch is not known.
+    /// The number of ends that are kept for one call while its epoch is unknown.
     static let earlyEnds = 4
-    /// For how long `not_found` may mean that a server which crashed has not been told of the call again yet.
+    /// How long `not_found` may mean that a crashed server has not received the call again yet.
     public static let notFoundPatience = Moment.Span.seconds(10)
-    /// For how long an end is told to a server that cannot be reached; by then it has ended the call by itself.
+    /// How long the core tries to send an end to an unreachable server; by then the server has ended the call by
+    /// itself.
     public static let endPatience = Moment.Span.seconds(150)
-    /// When to look after a call that is hushed because ours goes on in its place.
+    /// The interval at which the log of a shadowed call is fetched; this device's own call goes on in its place.
     public static let shadowCheck = Moment.Span.seconds(3)
-    /// Calls that are over and still known, so that a late push or signal is not taken for a new call.
+    /// The number of ended calls that are remembered, so that a late push or signal is not taken for a new call.
     public static let endedCalls = 64
-    /// Calls that are hushed at a time: one peer makes one; a hostile one many.
+    /// The largest number of shadowed calls at a time: an ordinary peer causes one, a hostile peer many.
     public static let shadowedCalls = 4
-    /// Candidates of either side that wait for their description: trickle ICE makes some 40.
+    /// The largest number of candidates, of either side, that wait for their description: trickle ICE produces about
+    /// 40.
     public static let candidates = 256
-    /// Signals of one call that wait for their ack: as many as the server's log holds.
+    /// The largest number of one call's signals that wait for an ack: as many as the server's log holds.
     public static let unacknowledged = Limits.logSignals
-    /// Names of signals that are remembered in one call: as many as the server's log holds.
+    /// The number of signal ids that are remembered for one call: as many as the server's log holds.
     public static let signalNames = Limits.logSignals
-    /// Digits in one `dtmf` (the wire's limit).
+    /// The largest number of digits in one `dtmf` signal, which is the wire protocol's limit.
     public static let digits = 128
 }

@@ -1,37 +1,40 @@
 public import CallCore
 
 extension CallClient {
-    /// What a client core is told of its surroundings once.
+    /// The settings of a client core, fixed when it is created.
     public struct Configuration: Equatable, Sendable {
-        /// The user.
+        /// The user of this device.
         public var user: UserID
-        /// This device, by the name it gives on its socket, in requests, and at its registration.
+        /// This device's id, the same that it gives on its socket, in requests and at its registration.
         public var device: DeviceID
-        /// What the names of this core's signals begin with: at most 40 bytes, different in each launch of the app.
+        /// The prefix of this core's signal ids: at most 40 bytes, and different in each launch of the app.
         ///
-        /// The server takes a name that it has seen from this device for a repeat, so this is where chance is handed in.
+        /// The server takes an id that it has already received from this device for a repeat. The core draws no random
+        /// numbers, so pass a random prefix.
         public var namePrefix: String
-        /// The user's name as callees see it; `nil` = the token's.
+        /// The user's name as callees see it; `nil` = the name in the token.
         public var displayName: String?
-        /// For how long callees are rung, 5 to 120 s.
+        /// How long callees are rung: 5 to 120 s.
         public var ringFor = Moment.Span.seconds(45)
-        /// `CXProviderConfiguration.maximumCallGroups`, from 1: calls that may be held beside the one that is talked in.
+        /// `CXProviderConfiguration.maximumCallGroups`, from 1: the active call and those that may be held beside it.
         public var maximumCallGroups = 2
         /// `CXProviderConfiguration.maximumCallsPerCallGroup`, from 1.
         ///
-        /// With ``maximumCallGroups`` it says how many calls there may be at once; calls are not merged.
+        /// Together with ``maximumCallGroups`` it limits how many calls there may be at a time; calls are not merged.
         public var maximumCallsPerCallGroup = 1
-        /// By how much this device's clock is ahead of the server's, as an earlier run found; `nil` = not known.
+        /// How far this device's clock is ahead of the server's, as an earlier launch measured it; `nil` = unknown.
+        ///
+        /// It is the stored ``CallClient/clockSkew`` of that launch.
         public var clockSkew: Moment.Span?
 
-        /// A configuration with the defaults.
+        /// Creates a configuration with default values for everything else.
         public init(user: UserID, device: DeviceID, namePrefix: String) {
             self.user = user
             self.device = device
             self.namePrefix = namePrefix
         }
 
-        /// How many calls there may be at once.
+        /// The largest number of calls at a time; both factors are limited to 1...16.
         public var capacity: Int { max(1, min(16, maximumCallGroups)) * max(1, min(16, maximumCallsPerCallGroup)) }
     }
 }

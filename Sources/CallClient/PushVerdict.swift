@@ -2,27 +2,28 @@ public import CallCore
 
 /// What a VoIP push leads to: always a report to the system, in the same turn.
 ///
-/// iOS ends an app that does not report, and then withholds its pushes; so there is no verdict that ignores one.
+/// iOS ends an app that does not report a VoIP push, and then withholds further pushes. So no verdict ignores a push.
+/// ``CallClient`` applies the verdict by itself when it receives ``CallClient/Input/pushed(_:)``.
 public enum PushVerdict: Equatable, Sendable {
-    /// A call that is new to this device: report it and let it ring.
+    /// The call is new to this device: report it and let it ring.
     case ring
-    /// There is nothing to ring for: report a call and end it at once, for that reason.
+    /// There is nothing to ring for: report a call and end it immediately, for this reason.
     case reportThenEnd(EndReason)
-    /// The call is there already, under this UUID: report it once more, which rings nothing again.
+    /// The call is known already, under this UUID: report it again, which does not ring again.
     case attachToExisting(CallUUID)
 
-    /// What a device knows when a push comes.
+    /// What a device knows when a push arrives.
     public struct Local: Equatable, Sendable {
-        /// Its user.
+        /// The user of the device.
         public var user: UserID
-        /// The calls that it knows, over or not, in the order in which it learnt of them.
+        /// The calls that the device knows, live or ended, in the order in which they came.
         public var calls: [Known]
-        /// Whether there are as many calls as there may be.
+        /// Whether there are as many calls as the configuration allows.
         public var isFull: Bool
-        /// By how much its clock is ahead of the server's; `nil` = not known.
+        /// How far the device's clock is ahead of the server's; `nil` = unknown.
         public var clockSkew: Moment.Span?
 
-        /// A state of all its parts.
+        /// Creates a state from its parts.
         public init(user: UserID, calls: [Known] = [], isFull: Bool = false, clockSkew: Moment.Span? = nil) {
             self.user = user
             self.calls = calls
@@ -31,22 +32,22 @@ public enum PushVerdict: Equatable, Sendable {
         }
     }
 
-    /// A call that a device knows.
+    /// A call that the device knows.
     public struct Known: Equatable, Sendable {
-        /// What the system knows it by.
+        /// The UUID by which the system identifies the call.
         public var uuid: CallUUID
-        /// Its name.
+        /// The callId.
         public var callID: CallID
-        /// The other side.
+        /// The other user.
         public var peer: UserID
-        /// Which use of its name; `nil` = not known yet.
+        /// The call's epoch: which use of its callId it is; `nil` = not known yet.
         public var epoch: UInt32?
-        /// When ringing stops, by the server's clock, as it was told.
+        /// When ringing stops, by the server's clock, as the device was told.
         public var ringUntil: Moment?
-        /// How far it is.
+        /// How far the call has got.
         public var standing: Standing
 
-        /// A call of all its parts.
+        /// Creates a call from its parts.
         public init(
             uuid: CallUUID,
             callID: CallID,
@@ -64,26 +65,27 @@ public enum PushVerdict: Equatable, Sendable {
         }
     }
 
-    /// How far a known call is.
+    /// How far a known call has got.
     public enum Standing: Equatable, Sendable {
-        /// It came in and the system shows it.
+        /// The call is incoming and the system shows it.
         case incoming
-        /// This device makes it, and nobody has answered.
+        /// The call is outgoing and not answered yet.
         case calling
-        /// This device made it, and it was answered.
+        /// The call is outgoing and was answered.
         case answered
-        /// It came in while this device was calling the same peer, and that call goes on in its place.
+        /// The call came in while this device was calling the same peer, and this device's own call goes on in its
+        /// place.
         case shadowed(by: CallUUID)
-        /// It is over.
+        /// The call has ended.
         case ended(EndReason)
     }
 
-    /// The verdict over any dictionary, in any state, at any time.
+    /// Returns the verdict on a push's dictionary: any dictionary, in any state, at any time.
     public static func of(_ push: [String: PushValue], _ local: Local, at now: Moment) -> PushVerdict {
         of(IncomingPush(push, for: local.user), local, at: now)
     }
 
-    /// The verdict over a push that was read.
+    /// Returns the verdict on a push that was read already.
     public static func of(_ push: IncomingPush, _ local: Local, at now: Moment) -> PushVerdict {
         guard push.isIncomingCall, let callID = push.callID, let from = push.from, from != local.user else {
             return .reportThenEnd(.failed)
@@ -96,20 +98,20 @@ public enum PushVerdict: Equatable, Sendable {
                 case .incoming: return .attachToExisting(known.uuid)
                 case .shadowed(let uuid): return .attachToExisting(uuid)
                 case .ended(let reason): return .reportThenEnd(reason)
-                // Both chose the same name: it is this device's call that the other side takes part in.
+                // Both users chose the same callId: the push is about the outgoing call of this device.
                 case .calling, .answered: return .attachToExisting(known.uuid)
                 }
             case .older: return .reportThenEnd(.replaced)
             case .newer:
                 switch known.standing {
                 case .ended, .shadowed: break
-                // It makes room for the one that takes its name.
+                // The known call ends, because its callId is used again: that makes room for the new call.
                 case .incoming, .calling, .answered: isFull = false
                 }
             }
         }
         if isLate(push, local, at: now) { return .reportThenEnd(.unanswered) }
-        // Two who call each other: it is one call, whichever of the two goes on.
+        // Both users call each other. The result is one call, whichever of the two goes on.
         if let own = local.calls.last(where: { $0.peer == from && $0.standing == .calling }) {
             return .attachToExisting(own.uuid)
         }
@@ -118,21 +120,22 @@ public enum PushVerdict: Equatable, Sendable {
 
     private enum Age { case same, older, newer }
 
-    /// Whether a push is about the use of a name that is known, or about one before or behind it.
+    /// Compares a push with a known call of the same callId: the same epoch, an older one or a newer one.
     private static func age(of push: IncomingPush, against known: Known) -> Age {
         if let epoch = push.epoch, let knownEpoch = known.epoch {
             return epoch == knownEpoch ? .same : epoch < knownEpoch ? .older : .newer
         }
         if push.uuid == known.uuid { return .same }
         guard case .ended = known.standing else { return .same }
-        // A server that tells no epoch: the name of a call that is over, another moment to stop ringing: another call.
+        // There are no epochs to compare, the UUIDs differ and the known call has ended: another end of ringing means
+        // another call.
         return push.ringUntil != nil && push.ringUntil == known.ringUntil ? .same : .newer
     }
 
-    /// Whether ringing has stopped by the time that the push is there.
+    /// Returns whether ringing has stopped by the time the push arrives.
     private static func isLate(_ push: IncomingPush, _ local: Local, at now: Moment) -> Bool {
         var skew = local.clockSkew ?? Moment.Span.seconds(0)
-        // A push from the future: this clock is behind, by at least that.
+        // The push seems to come from the future: this device's clock is behind by at least the difference.
         if let sentAt = push.sentAt { skew = min(skew, now - sentAt) }
         let until = push.ringUntil ?? push.sentAt.map { $0 + ClientLimits.longestRing }
         return until.map { now > $0 + skew } ?? false

@@ -1,74 +1,74 @@
 public import CallCore
 
 extension CallClient {
-    /// One call as this device knows it.
+    /// A call as this device knows it.
     public struct Call: Equatable, Sendable {
-        /// What the system knows it by.
+        /// The UUID by which the system identifies the call.
         public internal(set) var uuid: CallUUID
-        /// Its name.
+        /// The callId.
         public let callID: CallID
-        /// The other side.
+        /// The other user.
         public let peer: UserID
-        /// On which side this device is.
+        /// The side of the call that this device is on.
         public internal(set) var side: Side
-        /// Which use of the name; `nil` until the server has said.
+        /// The call's epoch: which use of its callId it is; `nil` until the server has stated it.
         public internal(set) var epoch: UInt32?
-        /// Where it stands.
+        /// The phase that the call is in.
         public internal(set) var phase: Phase
-        /// What the system shows of the other side.
+        /// The peer as the system displays it.
         public internal(set) var caller: Caller
         /// What this side holds and mutes.
         public internal(set) var media = MediaUpdate()
-        /// What the other side holds and mutes.
+        /// What the peer holds and mutes.
         public internal(set) var peerMedia = MediaUpdate()
-        /// Whether sound may flow.
+        /// Whether audio may flow.
         public internal(set) var isAudioOn = false
-        /// Whether the system was told of it, or told us.
+        /// Whether the system knows the call: it was reported to the system, or the system started it.
         public internal(set) var isReported: Bool
-        /// The newest number that was applied; 0 = none.
+        /// The number of the newest log entry that was applied; 0 = none.
         public internal(set) var seq: UInt64 = 0
 
-        /// Numbers the calls of one core, for what waits in its outbox.
+        /// The number of the call in this core; signals in the outbox refer to it.
         let number: UInt64
-        /// When ringing stops, by the server's clock, as it was told.
+        /// When ringing stops, by the server's clock, as this device was told.
         var ringUntil: Moment?
         /// The capability that came with a push.
         var capability: String?
         var negotiation: Negotiation
         var fetching = Fetching.idle
-        /// Names of signals that were applied, oldest first.
+        /// The ids of the signals that were applied, oldest first.
         var names: [SignalName] = []
-        /// Whether the engine has something of this call.
+        /// Whether the media engine holds resources for this call.
         var usesMedia = false
-        /// Whether the server refused a signal as if the call were over: the log must say.
+        /// Whether the server refused a signal as if the call had ended; its log must show whether it has.
         var isDoubted = false
-        /// Whether the socket was away, and the log has not been fetched since.
+        /// Whether the socket was closed and the log has not been fetched since.
         var mayHaveMissed = false
-        /// Ends that were told before the server said which use of the name this call is, oldest first.
+        /// The ends that arrived before the server stated this call's epoch, oldest first.
         var earlyEnds: [EarlyEnd] = []
-        /// The offer that began it.
+        /// The offer that began the call.
         var beginning: SignalName?
-        /// Which device of this user has answered, as the server said.
+        /// The device of this user that has answered, according to the server.
         var winner: DeviceID?
-        /// Whether a device of the callee was heard to ring.
+        /// Whether the callee's `ringing` signal was received.
         var hasHeardRinging = false
-        /// Whether it ended because its push was taken for late, by this device's clock.
+        /// Whether the call ended because its push seemed late by this device's clock.
         var wasLate = false
 
-        /// The end of some use of the call's name.
+        /// The end of one epoch of the callId.
         struct EarlyEnd: Equatable, Sendable {
             let epoch: UInt32
             let reason: EndReason?
             let replacedBy: CallID?
         }
 
-        /// What a signal is known by when it comes again.
+        /// The identity of a signal, by which a repeat is recognised.
         struct SignalName: Equatable, Sendable {
             let device: DeviceID
             let id: SignalID
         }
 
-        /// A request for the log.
+        /// The state of the request for the log.
         enum Fetching: Equatable, Sendable {
             case idle
             case asked(FetchNumber, failures: Int)
@@ -99,28 +99,31 @@ extension CallClient {
         }
     }
 
-    /// Where a call stands on this device; see the diagram at ``CallClient``.
+    /// A phase of a call on this device; see the diagram at ``CallClient``.
     public enum Phase: Equatable, Sendable {
-        /// The user calls, the engine is making the offer. Leads to `calling` and `ended`.
+        /// The user makes a call and the media engine makes the offer. Leads to `calling` and `ended`.
         case preparing(until: Moment)
-        /// The offer is on its way or rings. Leads to `connecting` by an answer, and to `ended`.
+        /// The offer is on its way, or the callee is rung. Leads to `connecting` by an answer, and to `ended`.
         case calling(until: Moment)
         /// The system rings, until that moment at the latest. Leads to `answering` and `ended`.
         case ringing(until: Moment)
-        /// It came in while this device calls the same peer, and that call goes on in its place: nothing is shown.
+        /// The call came in while this device calls the same peer, and the outgoing call goes on in its place: nothing
+        /// is shown.
         ///
-        /// Leads to `ended` by the server's word, and to `ringing` when the other call came to nothing.
+        /// Leads to `ended` when the server ends the call, and to `ringing` when the outgoing call fails. The log is
+        /// fetched at `checkAt`.
         case shadowed(until: Moment, checkAt: Moment)
-        /// The user has answered; the offer, or the engine's answer to it, is not there yet. Leads to `connecting`.
+        /// The user has answered, but the offer, or the engine's answer to it, is not there yet. Leads to `connecting`
+        /// and `ended`.
         case answering(until: Moment)
-        /// Both descriptions are there, media does not flow yet. Leads to `active` and `ended`.
+        /// Both descriptions are there, but media does not flow yet. Leads to `active` and `ended`.
         case connecting
-        /// Media flows, or flowed once. Leads to `ended`.
+        /// Media flows, or has flowed. Leads to `ended`.
         case active
-        /// Nothing more happens.
+        /// The call is over; this phase is final.
         case ended(EndReason, at: Moment)
 
-        /// Its name, which is what a table of transitions lists.
+        /// The name of the phase, as a table of transitions lists it.
         public var name: Name {
             switch self {
             case .preparing: .preparing
@@ -143,15 +146,15 @@ extension CallClient {
 }
 
 extension CallClient.Call {
-    /// Whether it is going on.
+    /// Whether the call has not ended.
     public var isLive: Bool {
         if case .ended = phase { false } else { true }
     }
 
-    /// Whether it was answered, by whichever side, and is not over.
+    /// Whether the call was answered, by either side, and has not ended.
     public var isAnswered: Bool { phase == .connecting || phase == .active }
 
-    /// Whether the user sees it.
+    /// Whether the user sees the call.
     var isShown: Bool {
         switch phase {
         case .shadowed, .ended: false
@@ -159,7 +162,7 @@ extension CallClient.Call {
         }
     }
 
-    /// Whether it is ours and waits for an answer.
+    /// Whether the call is outgoing and not answered yet.
     var isCalling: Bool {
         switch phase {
         case .preparing, .calling: true
@@ -167,7 +170,7 @@ extension CallClient.Call {
         }
     }
 
-    /// Whether it came in and waits for an answer of ours.
+    /// Whether the call is incoming and not answered yet.
     var isWaitingForUs: Bool {
         switch phase {
         case .ringing, .shadowed: true
@@ -175,12 +178,12 @@ extension CallClient.Call {
         }
     }
 
-    /// Why it ended.
+    /// Why the call ended; `nil` while it goes on.
     public var reason: EndReason? {
         if case .ended(let reason, _) = phase { reason } else { nil }
     }
 
-    /// The moment at which something is due.
+    /// The moment at which the call has something to do.
     var deadline: Moment? {
         let own: Moment? =
             switch phase {

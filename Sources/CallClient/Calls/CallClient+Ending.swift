@@ -1,8 +1,8 @@
 import CallCore
 
-/// How calls end here, and how this device gives them up.
+/// The end of calls: by the server, by this device and by time.
 extension CallClient {
-    /// A call ended, and not by this device's user.
+    /// Handles the end of a call that this device's user did not end.
     mutating func ended(_ index: Int, _ reason: EndReason?, replacedBy winner: CallID?, at now: Moment) {
         if reason == .glare, let winner, calls[index].isCalling {
             lostGlare(index, to: winner, at: now)
@@ -14,14 +14,14 @@ extension CallClient {
         finish(index, reason, reports: true, at: now)
     }
 
-    /// This device ends the call by itself, and says so to system and server.
+    /// Ends a call on behalf of this device, and reports it to the system and the server.
     mutating func giveUp(_ index: Int, _ reason: EndReason, at now: Moment) {
         guard calls[index].isLive else { return }
         tellEnd(of: index, reason)
         finish(index, reason, reports: true, at: now)
     }
 
-    /// The user ends the call: the system knows.
+    /// Ends a call for the user; the system knows about it already.
     mutating func leave(_ index: Int, _ wish: EndReason?, at now: Moment) {
         guard calls[index].isLive else { return }
         let reason = EndReason.fitting(wish, by: calls[index].side, answered: calls[index].isAnswered)
@@ -29,12 +29,12 @@ extension CallClient {
         finish(index, reason, reports: false, at: now)
     }
 
-    /// Tells the server, in place of all that was still to be told.
+    /// Sends the server the end of a call, in place of all its signals that still wait.
     mutating func tellEnd(of index: Int, _ reason: EndReason?) {
         let number = calls[index].number
         outbox.removeAll { $0.call == number && !($0.role == .beginning && $0.wasSent) }
         for place in outbox.indices where outbox[place].call == number { outbox[place].isWithdrawn = true }
-        // Of a call that never left this device the server need not hear.
+        // If the call never left this device, the server need not know about its end.
         guard calls[index].epoch != nil || calls[index].side == .callee || hasUnacknowledged(index) else { return }
         let told = EndReason.fitting(reason, by: calls[index].side, answered: calls[index].isAnswered)
         enqueue(.end(told), of: index)
@@ -42,7 +42,7 @@ extension CallClient {
         if calls[index].epoch == nil, calls[index].side == .callee || isLost { requestLog(of: index) }
     }
 
-    /// Turns a call into one that is over; what must be told was put into the outbox before.
+    /// Turns a call into an ended one; signals that the server must receive were put into the outbox before.
     mutating func finish(_ index: Int, _ reason: EndReason, reports: Bool, keepsMedia: Bool = false, at now: Moment) {
         let call = calls[index]
         guard call.isLive else { return }
@@ -55,7 +55,7 @@ extension CallClient {
         if reports, call.isReported { out.append(.reportEnded(call.uuid, ReportedEnd(reason))) }
         calls[index].negotiation.clear()
         calls[index].names = []
-        // Only the epoch is still of use, to end the call on the server.
+        // A fetch is still useful only for the epoch, which is needed to end the call on the server.
         if call.epoch != nil || !hasUnacknowledged(index) { calls[index].fetching = .idle }
         if call.isCalling, !keepsMedia { unshadow(call.peer, at: now) }
     }
@@ -63,7 +63,7 @@ extension CallClient {
     mutating func providerReset(at now: Moment) {
         isAudioSessionActive = false
         for index in calls.indices where calls[index].isLive {
-            // What it has forgotten needs no report; and what was hushed must not come up now.
+            // CallKit has forgotten the call, so no end is reported. Unlike `finish`, this lets no shadowed call ring.
             tellEnd(of: index, .failed)
             let call = calls[index]
             calls[index].phase = .ended(.failed, at: now)
@@ -76,7 +76,7 @@ extension CallClient {
         }
     }
 
-    /// Ends what has run out of time, with no message at all.
+    /// Ends the calls whose time has run out, without any message from the server.
     mutating func deadlineReached(at now: Moment) {
         for index in calls.indices {
             switch calls[index].phase {

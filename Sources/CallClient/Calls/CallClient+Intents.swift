@@ -1,12 +1,12 @@
 import CallCore
 import CallWire
 
-/// What the user wants, by way of the app and the system.
+/// The user's actions, as the app and the system hand them in.
 extension CallClient {
-    /// The call that goes on under a UUID.
+    /// Returns the index of the live call with a UUID.
     func liveIndex(_ uuid: CallUUID) -> Int? { calls.lastIndex { $0.uuid == uuid && $0.isLive } }
 
-    /// How many calls the user has.
+    /// The number of calls that the user sees.
     var shownCount: Int { calls.count { $0.isShown } }
 
     mutating func start(_ wish: StartCall, at now: Moment) {
@@ -16,7 +16,7 @@ extension CallClient {
         if wish.to == configuration.user {
             out.append(.refused(wish.uuid, .callsOneself))
         } else if let ringing = calls.firstIndex(where: { $0.peer == wish.to && $0.phase.name == .ringing }) {
-            // They call us and we want to talk: there need be no crossing call.
+            // The peer is already calling this device: answering that call makes a crossing call unnecessary.
             out.append(.refused(wish.uuid, .answeredInstead(calls[ringing].uuid)))
             answer(calls[ringing].uuid, at: now)
         } else if isInUse {
@@ -56,7 +56,7 @@ extension CallClient {
             calls[index].phase = .answering(until: now + ClientLimits.setup)
             startAnswering(index)
             if !isSocketOpen { out.append(.connect) }
-        // Answered before, by this device: nothing more to do.
+        // This device has answered already: nothing is left to do.
         case .answering, .connecting, .active: break
         case .preparing, .calling, .shadowed, .ended: out.append(.refused(uuid, .notPossible))
         }
@@ -64,7 +64,7 @@ extension CallClient {
 
     mutating func end(_ uuid: CallUUID, _ reason: EndReason?, at now: Moment) {
         guard let index = liveIndex(uuid) else {
-            // The end crossed another end: nothing is refused to somebody who wants what has happened.
+            // The call has ended already, which is what the user wants, so nothing is refused.
             if !calls.contains(where: { $0.uuid == uuid }) { out.append(.refused(uuid, .unknownCall)) }
             return
         }
@@ -86,7 +86,7 @@ extension CallClient {
         if calls[index].isAnswered { enqueue(.update(MediaUpdate(hold: isHeld)), of: index) }
     }
 
-    /// The user talks in one call at a time.
+    /// Puts all other answered calls on hold: the user talks in one call at a time.
     mutating func holdOthers(than chosen: Int?, at now: Moment) {
         for index in calls.indices where index != chosen && calls[index].isAnswered { hold(index, true) }
     }
@@ -128,7 +128,7 @@ extension CallClient {
         }
         let wrapped = Array("{\"data\":\(text)}".utf8)
         guard calls[index].isAnswered, text.utf8.count <= WireLimits.infoBytes,
-            // What breaks the grammar would break the frame: how it does so is of no use.
+            // Text that breaks the JSON grammar would break the frame; it does not matter how it breaks it.
             let object = try? JSONObject(wrapped), object.members.count == 1, enqueue(.info(text), of: index)
         else {
             out.append(.refused(uuid, .notPossible))
@@ -142,7 +142,7 @@ extension CallClient {
             return
         }
         let wish = Negotiation.Wish(hasVideo: hasVideo ?? calls[index].caller.hasVideo, restartsICE: restartsICE)
-        // Before the answer nothing is replaced: whose answer would it be then?
+        // Before the answer no offer replaces another: it would be unclear to which offer the answer belongs.
         if calls[index].isAnswered, calls[index].negotiation.state == .stable {
             offer(index, wish)
         } else {

@@ -1,6 +1,6 @@
 import CallCore
 
-/// What the media engine has to say, and what it is asked for.
+/// The media engine's events, and the requests to it.
 extension CallClient {
     /// Asks the engine for an offer.
     mutating func offer(_ index: Int, _ wish: Negotiation.Wish) {
@@ -14,7 +14,7 @@ extension CallClient {
         )
     }
 
-    /// Sets the other side's offer and asks the engine for an answer; asks for the log when the offer is not there.
+    /// Sets the peer's offer and asks the engine for an answer; fetches the log if the offer is missing.
     mutating func startAnswering(_ index: Int) {
         guard let offer = calls[index].negotiation.remoteOffer else {
             requestLog(of: index)
@@ -27,7 +27,7 @@ extension CallClient {
         out.append(.makeAnswer(calls[index].uuid, round: round))
     }
 
-    /// Hands a description of the other side to the engine, then the candidates that waited for it (I5).
+    /// Hands a description of the peer to the engine, then the candidates that waited for it (invariant I5).
     mutating func setRemote(
         _ index: Int,
         _ kind: DescriptionKind,
@@ -50,7 +50,7 @@ extension CallClient {
         _ sdp: String,
         at now: Moment
     ) {
-        // Of a description that was withdrawn while it was made nothing is to be done.
+        // A description that was withdrawn while it was being made is ignored.
         guard let index = liveIndex(uuid) else { return }
         switch (calls[index].negotiation.state, kind) {
         case (.makingOffer(round), .offer): offerMade(index, round, sdp, at: now)
@@ -93,11 +93,11 @@ extension CallClient {
         }
     }
 
-    /// Both descriptions are there.
+    /// Enters the phase `connecting`: both descriptions are there.
     mutating func connecting(_ index: Int) {
         calls[index].phase = .connecting
         out.append(.reportConnecting(calls[index].uuid))
-        // What was held or muted before there was anybody to tell.
+        // What was held or muted before there was a peer to notify.
         let media = calls[index].media
         let change = MediaUpdate(
             hold: media.hold == true ? true : nil,
@@ -116,7 +116,7 @@ extension CallClient {
             guard negotiation.early.count < ClientLimits.candidates else { return }
             calls[index].negotiation.early.append(Negotiation.Held(candidate: candidate, round: round))
         } else if round == negotiation.sentRound, round > 0 {
-            // One too many to wait is one that the connection does without.
+            // If too many signals wait, this candidate is dropped: the connection does without it.
             enqueue(.ice(candidate, round: round), of: index)
         }
     }

@@ -1,10 +1,11 @@
 import CallCore
 
-/// Descriptions of the other side, in a call that is there.
+/// The peer's descriptions in a call that exists.
 extension CallClient {
     mutating func takeOffer(_ offer: IncomingOffer, for index: Int, at now: Moment) {
         if calls[index].negotiation.isUnconfirmed, calls[index].isLive {
-            // The log begins with what may be older than the push's copy, which is in the engine's hands.
+            // The engine already has the push's copy of an offer. The log begins with offers that may be older than it,
+            // so an offer that differs is set aside.
             guard offer.sdp == calls[index].negotiation.remoteSDP else {
                 calls[index].negotiation.unsorted = offer
                 return
@@ -25,12 +26,14 @@ extension CallClient {
             show(offer, of: index)
             startAnswering(index)
         case .connecting, .active: renegotiate(offer, for: index)
-        // The server does not let a callee offer while the call rings.
+        // The server does not let a callee make an offer while the call rings.
         case .preparing, .calling, .ended: break
         }
     }
 
-    /// The log is there as far as it goes: an offer that is not the push's copy came after it.
+    /// Applies the offer that was set aside, now that the log was read to its end.
+    ///
+    /// An offer in the log that differs from the push's copy is newer than the copy.
     mutating func sortOffers(of index: Int, at now: Moment) {
         guard let offer = calls[index].negotiation.unsorted else { return }
         calls[index].negotiation.unsorted = nil
@@ -38,10 +41,10 @@ extension CallClient {
         takeOffer(offer, for: index, at: now)
     }
 
-    /// The other side describes its media anew.
+    /// Handles a new offer of the peer in an answered call.
     ///
-    /// Where both do so at once the callee is polite: it withdraws its own offer and answers; the caller goes on as if
-    /// nothing had come.
+    /// When both sides make an offer at the same time, the callee is the polite side: it withdraws its own offer and
+    /// answers. The caller ignores the peer's offer.
     private mutating func renegotiate(_ offer: IncomingOffer, for index: Int) {
         guard offer.sdp != calls[index].negotiation.remoteSDP else { return }
         switch calls[index].negotiation.state {
@@ -61,7 +64,7 @@ extension CallClient {
         startAnswering(index)
     }
 
-    /// Our offer is taken back: by the engine, and out of the outbox if it is still there.
+    /// Withdraws this device's offer: from the engine, and from the outbox if it was not sent yet.
     mutating func withdrawOffer(_ index: Int) {
         out.append(.rollback(calls[index].uuid))
         let number = calls[index].number
@@ -86,7 +89,7 @@ extension CallClient {
         if let wish = calls[index].negotiation.wanted { offer(index, wish) }
     }
 
-    /// What the system shows follows the newest offer.
+    /// Returns what the system displays, which follows the newest offer.
     func caller(_ offer: IncomingOffer, peer: UserID, before: Caller?) -> Caller {
         Caller(
             handle: before?.handle ?? peer.text,

@@ -1,8 +1,8 @@
 import CallCore
 
-/// VoIP pushes: each leads to a report, in the turn in which it came.
+/// VoIP pushes: each leads to a report in the turn in which it arrived.
 extension CallClient {
-    /// What this device knows, for a verdict over a push.
+    /// What this device knows, as the input for a verdict on a push.
     public var local: PushVerdict.Local {
         let known = calls.map { call in
             PushVerdict.Known(
@@ -45,10 +45,10 @@ extension CallClient {
     }
 
     private mutating func ring(_ push: IncomingPush, at now: Moment) {
-        // The verdict rings for nothing without both.
+        // The verdict is `ring` only for a push with both.
         guard let callID = push.callID, let peer = push.from else { return reportThenEnd(push, .failed, at: now) }
         for index in calls.indices where calls[index].callID == callID && calls[index].peer == peer {
-            // A push of a later epoch: the name is used anew.
+            // The push is of a later epoch: the callId is used again.
             ended(index, .replaced, replacedBy: nil, at: now)
         }
         let uuid = unused(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
@@ -80,11 +80,11 @@ extension CallClient {
         if calls[shown].isReported {
             out.append(.reportRepeated(uuid, calls[shown].caller))
         } else {
-            // What was hushed must be reported now, whatever becomes of it.
+            // A shadowed call must be reported now, whatever happens to it next.
             calls[shown].isReported = true
             out.append(.reportIncoming(uuid, calls[shown].caller))
             ring(shown, at: now)
-            // There may be no room for it, or no time left.
+            // There may be no room for the call, or no time left.
             guard calls[shown].isLive else { return }
         }
         if let index = calls.lastIndex(where: { $0.callID == callID && $0.peer == peer && $0.isLive }) {
@@ -98,7 +98,7 @@ extension CallClient {
             }
             return
         }
-        // It crosses the call that this device makes.
+        // The incoming call crosses the call that this device makes.
         let until = ringEnd(push.ringUntil, told: push.sentAt, at: now)
         let wished = unused(push.uuid ?? CallUUID(call: callID, epoch: push.epoch ?? 1), at: now)
         let copy = push.offer.map { offer(of: push, $0) }
@@ -113,7 +113,7 @@ extension CallClient {
     private mutating func reportThenEnd(_ push: IncomingPush, _ reason: EndReason, at now: Moment) {
         var wished = push.uuid
         if wished == nil, let callID = push.callID { wished = CallUUID(call: callID, epoch: push.epoch ?? 1) }
-        // A broken push names nothing: its report has a UUID of its own.
+        // A malformed push identifies no call, so its report gets a UUID of its own.
         let isBroken =
             !push.isIncomingCall || push.callID == nil || push.from == nil || push.from == configuration.user
         let uuid = isBroken ? made(at: now) : unused(wished ?? made(at: now), at: now)
@@ -122,7 +122,8 @@ extension CallClient {
         guard let callID = push.callID, let peer = push.from, !isBroken, uuid == wished else {
             return
         }
-        // Remembered, so that the socket does not ring for it, nor the next push use its UUID.
+        // The call is remembered, so that it does not ring when it comes over the socket, and the next push does not
+        // use its UUID.
         let index = append(
             uuid,
             callID,
@@ -141,7 +142,7 @@ extension CallClient {
         }
     }
 
-    /// A UUID for one report.
+    /// Makes a UUID for one report.
     private mutating func made(at now: Moment) -> CallUUID {
         lastReport += 1
         return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.namePrefix)")

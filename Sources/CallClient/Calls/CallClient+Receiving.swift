@@ -1,6 +1,6 @@
 import CallCore
 
-/// What comes from the server: which call it is about, whether it is new, and what it means.
+/// Objects from the server: which call they belong to, whether they are new, and what they mean.
 extension CallClient {
     mutating func received(_ object: Incoming, at now: Moment) {
         switch object {
@@ -10,7 +10,7 @@ extension CallClient {
         case .draining(let pause): reconnectAt = now + min(pause, ClientLimits.longestReturn)
         case .error(nil, let code): if code == "token_expired" { tokenExpired(at: now) }
         case .signal(let envelope, let content):
-            // A call has two users; nothing of ours is relayed to ourselves.
+            // A call has two users, and the server does not relay a user's signals to that user.
             guard let from = envelope.from, from != configuration.user else { return }
             observe(envelope.at, at: now)
             guard let index = place(envelope, peer: from, at: now, isOffer: content.isOffer) else {
@@ -48,7 +48,10 @@ extension CallClient {
         }
     }
 
-    /// The call that an object is about, if it is one that goes on or went on in this very epoch.
+    /// Returns the call that a signal belongs to, live or ended, if this device knows its epoch.
+    ///
+    /// It may also be the call whose epoch the signal states for the first time. For an unknown earlier epoch it is the
+    /// newest call with the callId; `isNew` then rejects the signal.
     private mutating func place(
         _ envelope: Incoming.Envelope,
         peer: UserID,
@@ -58,20 +61,20 @@ extension CallClient {
         guard let index = newest(envelope.callID, peer: peer) else { return nil }
         guard let epoch = calls[index].epoch else {
             if calls[index].side == .callee {
-                // One that ended before its epoch was known says nothing about this object.
+                // The known call ended before its epoch was known: it is not about this signal.
                 guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
                 guard !isRemembered(envelope.epoch, of: index) else { return exact(envelope, peer: peer) }
                 learn(envelope.epoch, of: index)
                 return index
             }
-            // Ours has no epoch yet: an offer under its name is the other side's own call.
+            // The outgoing call has no epoch yet: an offer under its callId is a call that the peer makes.
             return exact(envelope, peer: peer)
         }
         if envelope.epoch < epoch { return exact(envelope, peer: peer) ?? index }
         if envelope.epoch == epoch { return index }
-        // The name is used anew: what it named before is over.
+        // The callId is used again: the earlier call has ended.
         if isOffer { ended(index, .replaced, replacedBy: nil, at: now) }
-        // Unless that use of it is known too, and over.
+        // The newer epoch may be known already, as an ended call.
         return exact(envelope, peer: peer)
     }
 
@@ -84,12 +87,14 @@ extension CallClient {
         guard let index = newest(envelope.callID, peer: peer) else { return nil }
         let isOurBeginning =
             event.state == .ringing && calls[index].side == .caller && isBeginning(event.offerID, of: index)
-        // A call of ours that was not sent yet, or was refused, never had an epoch; nor has one whose offer this is not.
-        // And that a call rings is told to the device that makes it.
+        // The event is about another call in two cases. The server sends `ringing` only to the calling device, and it
+        // names the offer: this call did not begin with that offer. Or the outgoing call was not sent yet, or was
+        // refused, and so never had an epoch.
         let isAnother =
             event.state == .ringing && !isOurBeginning || calls[index].side == .caller && !hasUnacknowledged(index)
         guard let epoch = calls[index].epoch else {
-            // A server that crashed gives an epoch out again; that it names our offer says that this call has it now.
+            // A server that crashed assigns an epoch again. When it names our offer, the epoch belongs to this call
+            // now.
             let isNamed = isOurBeginning && event.offerID != nil
             let isNext = isOurBeginning || calls[index].side == .callee && !isAnother
             if isNamed || isNext && !isRemembered(envelope.epoch, of: index) {
@@ -106,14 +111,14 @@ extension CallClient {
         return exact(envelope, peer: peer) ?? (envelope.epoch < epoch ? index : nil)
     }
 
-    /// Whether a call began with the offer of this name, of which the server has not said yet that it has it.
+    /// Returns whether a call began with the offer of this id, and the server has not acknowledged that offer yet.
     private func isBeginning(_ offer: SignalID?, of index: Int) -> Bool {
         outbox.contains {
             $0.call == calls[index].number && $0.role == .beginning && (offer == nil || $0.signal.id == offer)
         }
     }
 
-    /// The call of that name that goes on, else the one of the latest epoch.
+    /// Returns the live call with a callId, else the one with the latest epoch.
     private func newest(_ callID: CallID, peer: UserID?) -> Int? {
         var best: Int?
         for index in calls.indices
@@ -137,7 +142,7 @@ extension CallClient {
         }
     }
 
-    /// Whether an epoch belongs to an earlier call under the name of this one.
+    /// Returns whether another call with the same callId and peer has this epoch or a later one.
     func isRemembered(_ epoch: UInt32, of index: Int) -> Bool {
         calls.contains {
             $0.number != calls[index].number && $0.callID == calls[index].callID && $0.peer == calls[index].peer
@@ -145,7 +150,7 @@ extension CallClient {
         }
     }
 
-    /// The server has said which use of its name a call is.
+    /// Stores the epoch of a call, which the server has stated.
     mutating func learn(_ epoch: UInt32, of index: Int) {
         guard calls[index].epoch != epoch else { return }
         if calls[index].epoch != nil {
@@ -153,19 +158,19 @@ extension CallClient {
             calls[index].names = []
         }
         calls[index].epoch = epoch
-        // A crash took the earlier call of this epoch: its waiting signals must not reach this call.
+        // The earlier call of this epoch was lost in a crash: its waiting signals must not reach this call.
         for other in calls.indices where other != index && isNamesake(other, of: index) && !calls[other].isLive {
             purge(other)
         }
     }
 
-    /// Whether two calls have one name, epoch and peer.
+    /// Returns whether two calls have the same callId, epoch and peer.
     private func isNamesake(_ other: Int, of index: Int) -> Bool {
         calls[other].callID == calls[index].callID && calls[other].peer == calls[index].peer
             && calls[other].epoch == calls[index].epoch
     }
 
-    /// Remembers the offer that began a call; it arrives later than a push that showed the call.
+    /// Remembers the offer that began a call; it may arrive after a push that announced the call.
     private mutating func noteBeginning(_ content: Incoming.Content, _ envelope: Incoming.Envelope, of index: Int) {
         guard content.isOffer, calls[index].side == .callee, Self.isFirst(envelope), let device = envelope.fromDevice,
             let id = envelope.id
@@ -173,22 +178,23 @@ extension CallClient {
         calls[index].beginning = Call.SignalName(device: device, id: id)
     }
 
-    /// Whether an offer begins another call under the epoch of one that is over here.
+    /// Returns whether an offer begins another call under the epoch of a call that has ended here.
     ///
-    /// A server that crashed gives an epoch out again. The same offer again is the call that was lost, which is over here;
-    /// and an offer that is not the first of its call renegotiates it.
+    /// A server that crashed assigns an epoch again. If the offer has the same id, it is the lost call, which has ended
+    /// here. An offer that is not the first of its call is a renegotiation.
     private func beginsAnew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
         guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
             calls[index].winner != configuration.device, Self.isFirst(envelope),
             let beginning = calls[index].beginning, let device = envelope.fromDevice, let id = envelope.id
         else { return false }
         if beginning.id != id { return true }
-        // The server makes an id for a device without one, and may make another after a crash.
+        // For a client without a device id the server makes one, and may make another one after a crash.
         return beginning.device != device && !Phone.isMadeByServer(beginning.device) && !Phone.isMadeByServer(device)
     }
 
-    /// Whether a call whose push was taken for late rings all the same: this device's clock was wrong, and what the server
-    /// has said since tells by how much.
+    /// Returns whether a call rings after all, although its push was taken for late.
+    ///
+    /// This device's clock was wrong, and the server's messages since then show by how much.
     private func goesOn(
         _ offer: IncomingOffer,
         _ envelope: Incoming.Envelope,
@@ -201,10 +207,10 @@ extension CallClient {
         return now < until + skew
     }
 
-    /// Whether an offer is the first of its call: a restart leaves a gap that its number is behind.
+    /// Returns whether an offer is the first entry of its call, whose number may follow the gaps that restarts leave.
     static func isFirst(_ envelope: Incoming.Envelope) -> Bool { envelope.seq % Limits.restartGap == 1 }
 
-    /// An end may be told before the server has said which use of its name our call is.
+    /// Keeps an end that arrived before the server stated the epoch of our call.
     private mutating func keepEarlyEnd(of index: Int, _ envelope: Incoming.Envelope, _ event: Incoming.StateEvent) {
         guard calls[index].epoch == nil, calls[index].isLive, event.state == .ended else { return }
         if calls[index].earlyEnds.count >= ClientLimits.earlyEnds { calls[index].earlyEnds.removeFirst() }
@@ -213,7 +219,7 @@ extension CallClient {
         )
     }
 
-    /// The server has said which use of its name our call is: one that was told to be over is over.
+    /// Applies an end that was kept, now that the server has stated the epoch of our call.
     mutating func takeEarlyEnd(of index: Int, at now: Moment) {
         let ends = calls[index].earlyEnds
         calls[index].earlyEnds = []
@@ -221,7 +227,7 @@ extension CallClient {
         ended(index, end.reason, replacedBy: end.replacedBy, at: now)
     }
 
-    /// Applied once, in order: by (epoch, seq), and by the name that its sender gave it.
+    /// Returns whether an object is new: each is applied once and in order, by (epoch, seq) and by the sender's id.
     private mutating func isNew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
         guard calls[index].isLive, envelope.epoch == calls[index].epoch, envelope.seq > calls[index].seq else {
             return false
@@ -235,7 +241,10 @@ extension CallClient {
         return true
     }
 
-    /// The time from the server's stamp to now is the skew and the delay; the shortest seen is nearest to the skew.
+    /// Updates the clock skew.
+    ///
+    /// The time from the server's timestamp until now is the skew plus the delay. So the shortest time is nearest to
+    /// the skew.
     private mutating func observe(_ at: Moment?, at now: Moment) {
         guard let at else { return }
         let distance = now - at
@@ -285,17 +294,18 @@ extension CallClient {
             if winner != configuration.device {
                 if calls[index].isWaitingForUs { ended(index, .answeredElsewhere, replacedBy: nil, at: now) }
             } else if calls[index].isWaitingForUs || calls[index].phase.name == .answering {
-                // An earlier run of the app answered; its media is gone, and so is the call.
+                // This device answered in an earlier launch of the app. The media of that launch is gone, so the call
+                // ends.
                 giveUp(index, .failed, at: now)
             }
         case .ended: ended(index, event.reason, replacedBy: event.replacedBy, at: now)
         }
     }
 
-    /// The server knows who answered our call.
+    /// Handles the server's statement of which device answered our call.
     ///
-    /// Where it is not the device whose answer came, that answer was lost in a
-    /// crash and another device was faster then: it is offered a connection anew.
+    /// If it is not the device whose answer arrived here, that answer was lost in a crash and another device answered
+    /// first after that. A new offer sets up the connection with that device.
     private mutating func answered(_ index: Int, by winner: DeviceID) {
         let negotiation = calls[index].negotiation
         guard calls[index].isAnswered, let device = negotiation.remoteDevice, device != winner,
@@ -304,8 +314,9 @@ extension CallClient {
         offer(index, Negotiation.Wish(hasVideo: calls[index].caller.hasVideo, restartsICE: true))
     }
 
-    /// A call that is over here goes on for the server, with this device in it: what was to tell it was lost, or was not
-    /// understood.
+    /// Ends a call on the server that has ended here, but in which the server still has this device.
+    ///
+    /// The message that was to end it was lost, or was not understood.
     private mutating func endZombie(
         _ index: Int,
         _ envelope: Incoming.Envelope,
@@ -315,21 +326,22 @@ extension CallClient {
         guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
-        // That a call rings is told to the device that makes it. What came in and is over had its epoch from a server that
-        // crashed, and the call that has it now was made by an earlier run of the app.
+        // The server sends `ringing` only to the calling device, so the call on the server is outgoing. If the ended
+        // call here is incoming, it had its epoch from a server that crashed. The call that has the epoch now was made
+        // by an earlier launch of the app.
         if event.state == .ringing { calls[index].side = .caller }
-        // Another device of this user may be in it.
+        // Otherwise another device of this user may be in the call.
         let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device
         guard isOurs else { return }
-        // The patience with an end that cannot be told begins with the end.
+        // The time limit for delivering an end counts from now.
         calls[index].phase = .ended(reason, at: now)
         enqueue(.end(.failed), of: index)
     }
 
-    /// A call of which nothing is known here.
+    /// Handles an event of a call that is unknown here.
     ///
-    /// One that is over is remembered, for its push may still be on the way. In one that goes on an earlier run of the app
-    /// was ended: this device is in it, and has nothing of it.
+    /// An ended call is remembered, because its push may still be on the way. In a live call an earlier launch of the
+    /// app was killed: this device takes part in the call, but has none of its media, so it ends the call.
     private mutating func orphan(
         _ envelope: Incoming.Envelope,
         _ event: Incoming.StateEvent,
@@ -337,11 +349,11 @@ extension CallClient {
         at now: Moment
     ) {
         let reason = event.reason ?? .hangup
-        // That a call rings, and which device of the peer's has it, is told to the device that makes it.
+        // The server sends `ringing`, and which device of the peer has answered, only to the calling device.
         let answeredHere = event.answeredBy.map { $0 == configuration.device } ?? false
         let isMade = event.state != .ended && !answeredHere
         let index = append(
-            // Two peers may use one name: the UUID can be another call's already.
+            // Two peers may use one callId, so another call may already have this UUID.
             unused(CallUUID(call: envelope.callID, epoch: envelope.epoch), at: now),
             envelope.callID,
             peer,

@@ -1,6 +1,6 @@
 import CallCore
 
-/// Calls that come in, and calls that cross.
+/// Incoming calls, and calls that cross.
 extension CallClient {
     @discardableResult
     mutating func append(
@@ -30,26 +30,26 @@ extension CallClient {
         return calls.count - 1
     }
 
-    /// A UUID that was used for no call: the wished one, or one made for the occasion.
+    /// Returns a UUID that no call has used: the wished one, or else a new one.
     mutating func unused(_ wished: CallUUID, at now: Moment) -> CallUUID {
         guard calls.contains(where: { $0.uuid == wished }) else { return wished }
         lastReport += 1
         return CallUUID(name: "ringline:report/\(now.milliseconds)/\(lastReport)/\(configuration.namePrefix)")
     }
 
-    /// Until when to ring at the latest, by this device's clock.
+    /// Returns the latest moment for the end of ringing, by this device's clock.
     func ringEnd(_ ringUntil: Moment?, told at: Moment?, at now: Moment) -> Moment {
         var left = ClientLimits.longestRing
         if let ringUntil {
             if let at { left = min(left, ringUntil - at) }
-            // What is not known of the skew is taken for none; that a stamp is from the future says something of it.
+            // An unknown skew counts as zero. But a timestamp from the future shows that this device's clock is behind.
             let skew = clockSkew ?? min(.seconds(0), at.map { now - $0 } ?? .seconds(0))
             left = min(left, (ringUntil + skew) - now)
         }
         return now + max(.seconds(0), left) + ClientLimits.ringGrace
     }
 
-    /// An offer that begins a call came by the socket or with a log.
+    /// Handles an offer that begins a call, from the socket or from a log.
     mutating func incoming(_ offer: IncomingOffer, _ envelope: Incoming.Envelope, from peer: UserID, at now: Moment) {
         let caller = caller(offer, peer: peer, before: nil)
         let until = ringEnd(offer.ringUntil, told: envelope.at, at: now)
@@ -57,7 +57,7 @@ extension CallClient {
             offer.callUUID ?? CallUUID(call: envelope.callID, epoch: envelope.epoch),
             at: now
         )
-        // The server says when this user is in a call: then ours was answered, and they do not cross.
+        // If the server says that this user is in a call, the outgoing call was answered: the two calls do not cross.
         if !offer.isWaiting, let own = calls.lastIndex(where: { $0.peer == peer && $0.isCalling }) {
             cross(own, envelope.callID, envelope.epoch, offer, uuid, caller, until: until, at: now)
         } else if shownCount >= configuration.capacity {
@@ -78,7 +78,7 @@ extension CallClient {
         }
     }
 
-    /// There is room for no more calls.
+    /// Refuses a call as `busy`, because there is no room for more calls.
     @discardableResult
     mutating func refuse(
         _ uuid: CallUUID,
@@ -93,7 +93,7 @@ extension CallClient {
         return index
     }
 
-    /// Shows a call to the user, and tells the caller.
+    /// Shows a call to the user and notifies the caller.
     mutating func ring(_ index: Int, at now: Moment) {
         let until: Moment
         switch calls[index].phase {
@@ -118,7 +118,7 @@ extension CallClient {
         if !isSocketOpen { out.append(.connect) }
     }
 
-    /// Two users call each other at the same time; both devices decide by ``Glare/winner(_:_:)``, as the server does.
+    /// Resolves two calls that cross; both devices decide by ``Glare/winner(_:_:)``, as the server does.
     mutating func cross(
         _ own: Int,
         _ callID: CallID,
@@ -150,10 +150,11 @@ extension CallClient {
         startAnswering(index)
     }
 
-    /// Our call lost to the peer's: that one is answered at once, for its user wanted to talk.
+    /// Handles an outgoing call that lost a glare: the peer's call is answered immediately, because this user wanted to
+    /// talk.
     mutating func lostGlare(_ own: Int, to callID: CallID, at now: Moment) {
         if callID != calls[own].callID { purge(own) }
-        // The winner may have the epoch that a server which crashed had given to ours.
+        // The winner may have the epoch that a server gave to our call before it crashed.
         if callID == calls[own].callID { calls[own].epoch = nil }
         if let known = calls.lastIndex(where: { $0.callID == callID && $0.peer == calls[own].peer && $0.isLive }),
             known != own
@@ -167,7 +168,7 @@ extension CallClient {
         startAnswering(index)
     }
 
-    /// The winner takes over the UUID, and with it all that the user sees, of the call that it ends.
+    /// Makes the winner take over the UUID of the call that it ends, and with it all that the user sees.
     private mutating func adopt(
         _ callID: CallID,
         _ epoch: UInt32?,
@@ -177,19 +178,20 @@ extension CallClient {
     ) -> Int {
         let loser = calls[own]
         if loser.negotiation.state != .stable { out.append(.rollback(loser.uuid)) }
-        // The server ends it by the same rule; where it does not, as of a call that is hidden, this ends it.
+        // The server ends the loser by the same rule. For a call that it hides from the callee it does not, so this
+        // device does.
         if !isOver { tellEnd(of: own, .cancelled) }
         finish(own, .glare, reports: false, keepsMedia: true, at: now)
         let phase = Phase.answering(until: now + ClientLimits.setup)
         let index = append(loser.uuid, callID, loser.peer, epoch: epoch, phase, loser.caller, isReported: true)
         calls[index].usesMedia = loser.usesMedia
         calls[index].media = loser.media
-        // The engine goes on counting.
+        // The engine continues to count its descriptions.
         calls[index].negotiation.lastRound = loser.negotiation.lastRound
         return index
     }
 
-    /// Our call came to nothing: one that was hushed for it may ring now.
+    /// Lets a shadowed call ring, because the outgoing call that hid it came to nothing.
     mutating func unshadow(_ peer: UserID, at now: Moment) {
         guard !calls.contains(where: { $0.peer == peer && $0.isCalling }) else { return }
         for index in calls.indices where calls[index].peer == peer && calls[index].phase.name == .shadowed {
@@ -197,12 +199,14 @@ extension CallClient {
         }
     }
 
-    /// The server has taken our call: what it lets ring beside it is to ring here too.
+    /// Checks shadowed calls soon, because the server has taken our call.
+    ///
+    /// A call that the server lets ring beside our call must ring here too.
     mutating func checkSoon(on peer: UserID, at now: Moment) {
         for index in calls.indices where calls[index].peer == peer {
             guard case .shadowed(let until, let checkAt) = calls[index].phase else { continue }
             calls[index].phase = .shadowed(until: until, checkAt: min(checkAt, now + .seconds(1)))
-            // An answer that is under way may have been given before our call was there.
+            // A response on its way may have been made before our call reached the server.
             calls[index].fetching = .idle
         }
     }

@@ -2,54 +2,55 @@ import CallCore
 
 /// The exchange of descriptions in one call, and the candidates that wait for them.
 struct Negotiation: Equatable, Sendable {
-    /// Where the exchange is.
+    /// The state of the exchange.
     enum State: Equatable, Sendable {
-        /// Nothing is under way.
+        /// No exchange is under way.
         case stable
         /// The engine makes an offer.
         case makingOffer(round: UInt32)
         /// Our offer was sent and waits for its answer.
         case offered(round: UInt32)
-        /// The engine makes an answer to the other side's offer.
+        /// The engine makes an answer to the peer's offer.
         case makingAnswer(round: UInt32)
     }
 
-    /// A candidate of the other side.
+    /// A candidate that waits, of either side.
     struct Held: Equatable, Sendable {
         let candidate: String?
         let round: UInt32?
-        /// The device that it is of: two devices of one user may number their descriptions alike.
+        /// The device that gathered the candidate: two devices of one user may number their descriptions alike.
         var device: DeviceID?
     }
 
-    /// Whether this side yields when both offer at the same time: the callee does.
+    /// Whether this side yields when both sides make an offer at the same time: the callee does.
     let isPolite: Bool
     var state = State.stable
-    /// The newest number of a description of ours.
+    /// The number of our newest description.
     var lastRound: UInt32 = 0
-    /// The newest of them that was sent.
+    /// The number of our newest description that was sent.
     var sentRound: UInt32 = 0
     /// Our candidates that wait for their description to be sent.
     var early: [Held] = []
-    /// The offer to make when the present exchange is over.
+    /// The offer to make after the present exchange.
     var wanted: Wish?
 
-    /// The other side's offer that is not set yet, because its user has not been answered.
+    /// The peer's offer that is not set yet, because this user has not answered.
     var remoteOffer: IncomingOffer?
-    /// The description of the other side that was set last.
+    /// The description of the peer that was set last.
     var remoteSDP: String?
-    /// Its number, if the other side counts.
+    /// The number of that description, if the peer numbers its descriptions.
     var remoteRound: UInt32?
-    /// The device that made it, where that is known.
+    /// The device that made that description, if it is known.
     var remoteDevice: DeviceID?
-    /// Whether it is a push's copy of an offer that the log has not shown yet: whose it is, and what belongs to it, is
-    /// not known.
+    /// Whether that description is a push's copy of an offer that has not been seen in the log yet.
+    ///
+    /// Until then it is not known which device made it and which candidates belong to it.
     var isUnconfirmed = false
-    /// An offer of the log that is not that copy, and older or newer than it.
+    /// An offer in the log that differs from the push's copy; it may be older or newer than the copy.
     var unsorted: IncomingOffer?
-    /// The newest offer of the other side was not taken: its candidates are not either.
+    /// Whether the peer's newest offer was ignored; its candidates are ignored too.
     var isIgnoring = false
-    /// The other side's candidates that wait for their description.
+    /// The peer's candidates that wait for their description.
     var held: [Held] = []
 
     /// An offer to be made.
@@ -61,18 +62,20 @@ struct Negotiation: Equatable, Sendable {
     init(isPolite: Bool) { self.isPolite = isPolite }
 
     mutating func nextRound() -> UInt32 {
-        // The caller of a hostile engine: a number that comes round again is as good.
+        // It wraps instead of trapping, in case a hostile engine makes offers without end; a reused number does no
+        // harm.
         lastRound &+= 1
         return lastRound
     }
 
-    /// What becomes of a candidate of the other side.
+    /// What happens to a candidate of the peer.
     enum Verdict { case add, hold, drop }
 
-    /// Whether a candidate's description was set (I5).
+    /// Returns what to do with a candidate; it may be added only after its description was set (invariant I5).
     func verdict(on one: Held) -> Verdict {
         guard remoteSDP != nil, !isUnconfirmed else { return .hold }
-        // What another device gathered belongs to that one's description: one that is kept, or none any more.
+        // A candidate of another device belongs to the description of that device: an offer that is kept, or one that
+        // is gone.
         if let device = one.device, let remoteDevice, device != remoteDevice {
             return remoteOffer?.device == device ? .hold : .drop
         }
@@ -80,7 +83,7 @@ struct Negotiation: Equatable, Sendable {
             return round == remoteRound ? .add : round > remoteRound ? .hold : .drop
         }
         if isIgnoring { return .drop }
-        // Of clients that do not count: a candidate belongs to the description before it.
+        // If the client does not number its descriptions, a candidate belongs to the description before it.
         return remoteOffer == nil ? .add : .hold
     }
 
@@ -89,7 +92,7 @@ struct Negotiation: Equatable, Sendable {
         held.append(one)
     }
 
-    /// A description of the other side is set now: the candidates that waited for it.
+    /// Records that a description of the peer was set, and returns the candidates that waited for it.
     mutating func set(remote sdp: String, round: UInt32?, by device: DeviceID?, isCopy: Bool) -> [String?] {
         remoteSDP = sdp
         remoteOffer = nil
@@ -99,7 +102,7 @@ struct Negotiation: Equatable, Sendable {
         return confirm(round: round, by: device, isCopy: isCopy)
     }
 
-    /// It is known whose the description is: the candidates that waited for it.
+    /// Records whose description is set, and returns the candidates that waited for it.
     mutating func confirm(round: UInt32?, by device: DeviceID?, isCopy: Bool = false) -> [String?] {
         remoteRound = round
         remoteDevice = device
@@ -118,16 +121,16 @@ struct Negotiation: Equatable, Sendable {
         return ready
     }
 
-    /// The other side's offer is there, to be set later.
+    /// Keeps an offer of the peer, to be set later.
     mutating func keep(_ offer: IncomingOffer) {
         if let earlier = remoteOffer, earlier.sdp != offer.sdp {
-            // What waits came behind the description that is replaced now.
+            // The candidates that wait belong to the description that is replaced now.
             held.removeAll { $0.round == nil || $0.round != offer.round || $0.device != offer.device }
         }
         remoteOffer = offer
     }
 
-    /// Lets go of what an ended call needs no more.
+    /// Releases what an ended call does not need.
     mutating func clear() {
         early = []
         held = []

@@ -2,9 +2,9 @@ import CallCore
 import CallWire
 
 extension Incoming {
-    /// Reads a text frame; what cannot be read, and what no call depends on, is ``other``.
+    /// Reads a text frame; a frame that cannot be read, or that concerns no call, becomes ``other``.
     public init(_ frame: [UInt8]) {
-        // What is wrong with a server's frame is of no use to a client: it goes on without it.
+        // A client cannot use the reason why a frame of the server is invalid; it ignores the frame.
         guard let object = try? JSONObject(frame) else {
             self = .other
             return
@@ -115,17 +115,29 @@ extension Acceptance {
         )
     }
 
-    /// Reads the answer to a `POST`: its status and its body.
+    /// Reads the response to a `POST` from its HTTP status and its body.
+    ///
+    /// ```swift
+    /// handle(.posted(signal.id, Acceptance.reply(status: response.statusCode, body: Array(data))))
+    /// ```
+    ///
+    /// When there was no response, hand in ``RequestFailure/unreachable`` instead.
     public static func reply(status: Int, body: [UInt8]) -> Result<Acceptance, RequestFailure> {
         RequestFailure.read(status: status, body: body).map { Acceptance($0) }
     }
 }
 
 extension FetchedCall {
-    /// Reads the answer to a `GET`: its status and its body.
+    /// Reads the response to a `GET` from its HTTP status and its body.
+    ///
+    /// ```swift
+    /// handle(.fetched(number, FetchedCall.reply(status: response.statusCode, body: Array(data))))
+    /// ```
+    ///
+    /// When there was no response, hand in ``RequestFailure/unreachable`` instead.
     public static func reply(status: Int, body: [UInt8]) -> Result<FetchedCall, RequestFailure> {
         RequestFailure.read(status: status, body: body).flatMap { object in
-            // An answer that cannot be read is asked for again, as one that did not come.
+            // A response that cannot be read counts as one that did not arrive: the core asks again.
             guard let callID = object.text("callId").flatMap({ CallID($0) }),
                 let epoch = object.number("epoch").flatMap({ UInt32(exactly: $0) }),
                 let state = object.text("state").flatMap({ CallState(rawValue: $0) })
@@ -151,7 +163,7 @@ extension FetchedCall {
 
 extension RequestFailure {
     fileprivate static func read(status: Int, body: [UInt8]) -> Result<JSONObject, RequestFailure> {
-        let object = try? JSONObject(body)  // a proxy's page is no object, and then the status must do
+        let object = try? JSONObject(body)  // an error page of a proxy is no JSON object: then the status alone decides
         if (200..<300).contains(status) { return object.map { .success($0) } ?? .failure(.unreachable) }
         if let code = object?.text("code") { return .failure(.refused(code: code)) }
         let code = WireCode.allCases.first { $0.status == status }
@@ -159,7 +171,8 @@ extension RequestFailure {
     }
 }
 
-/// Members by name: most of what a client reads has no ``Field``, for the server does not read it.
+/// Access to members by name: most members that a client reads have no ``Field``, because the server does not read
+/// them.
 extension JSONObject {
     func member(named name: String) -> Member? {
         members.first { bytes[$0.name].elementsEqual(name.utf8) && $0.kind != .null }
@@ -177,12 +190,12 @@ extension JSONObject {
         }
     }
 
-    /// A member's JSON text, unless it is absent or null.
+    /// Returns a member's JSON text; `nil` when the member is absent or null.
     func raw(_ name: String) -> String? {
         member(named: name).map { String(decoding: bytes[$0.value], as: UTF8.self) }
     }
 
-    /// The objects in an array; its grammar was checked with the whole text.
+    /// Returns the objects in an array, whose grammar was checked with the whole text.
     func objects(_ name: String) -> [JSONObject] {
         guard let member = member(named: name), member.kind == .array else { return [] }
         var result: [JSONObject] = []
@@ -203,7 +216,7 @@ extension JSONObject {
                 depth -= 1
                 if depth == 0, let from = start {
                     start = nil
-                    // An element that names a field twice is left out: the rest of the log is of use without it.
+                    // An element that names a member twice is left out: the rest of the log is useful without it.
                     if let object = try? JSONObject(bytes, in: from..<index + 1) { result.append(object) }
                 }
             }

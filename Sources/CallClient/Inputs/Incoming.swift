@@ -1,42 +1,48 @@
 public import CallCore
 
-/// An object from the server, read.
+/// A parsed object from the server.
+///
+/// ```swift
+/// let object = Incoming(Array(text.utf8))  // A text frame of the WebSocket
+/// if case .welcome = object { handle(.socketOpened) }
+/// handle(.received(object))
+/// ```
 public enum Incoming: Equatable, Sendable {
-    /// The first word on a socket.
+    /// The first message on a socket.
     case welcome
-    /// A signal of the other side.
+    /// A signal from the peer.
     case signal(Envelope, Content)
-    /// A call changed its state.
+    /// A change of a call's state.
     case call(Envelope, StateEvent)
-    /// A signal of ours is durable.
+    /// The server accepted a signal of this device and made it durable.
     case ack(SignalID, Acceptance)
-    /// A signal of ours was refused; `nil` when the error names none.
+    /// The server refused a signal of this device; the id is `nil` when the error names no signal.
     case error(SignalID?, code: String)
-    /// The server shuts down and closes the socket next; come back after this time.
+    /// The server shuts down and closes the socket next; reconnect after this time.
     case draining(Moment.Span)
-    /// Nothing that a call depends on, or nothing that can be read.
+    /// An object that concerns no call, or that cannot be read.
     case other
 
-    /// Where an object stands, and who sent it.
+    /// The position of an object in a call's log, and its sender.
     public struct Envelope: Equatable, Sendable {
-        /// The call.
+        /// The callId.
         public var callID: CallID
-        /// Which use of its name.
+        /// The call's epoch: which use of its callId it is.
         public var epoch: UInt32
-        /// Its number in the log.
+        /// The number of the entry in the log.
         public var seq: UInt64
-        /// When the server took it.
+        /// When the server received the object, by the server's clock.
         public var at: Moment?
         /// The room.
         public var room: String?
-        /// Who sent it; `nil` for the server.
+        /// The user that sent the object; `nil` for the server itself.
         public var from: UserID?
-        /// By which device.
+        /// The device that sent the object.
         public var fromDevice: DeviceID?
-        /// The name that the device gave it.
+        /// The id that the sending device gave to the signal.
         public var id: SignalID?
 
-        /// An envelope of all its parts.
+        /// Creates an envelope from its parts.
         public init(
             callID: CallID,
             epoch: UInt32,
@@ -58,42 +64,42 @@ public enum Incoming: Equatable, Sendable {
         }
     }
 
-    /// What a signal says.
+    /// The content of a signal, by its kind.
     public enum Content: Equatable, Sendable {
-        /// Begins a call, or describes its media anew.
+        /// An offer, which begins a call or renegotiates its media.
         case offer(IncomingOffer)
-        /// A device alerts.
+        /// A device of the callee alerts its user.
         case ringing
-        /// The description in return.
+        /// The description that answers an offer.
         case answer(sdp: String, round: UInt32?)
-        /// A candidate as JSON text; `nil` = there are no more.
+        /// A candidate as JSON text; `nil` = the end of candidates.
         case ice(String?, round: UInt32?)
         /// Media flows.
         case connected
-        /// Hold and mute.
+        /// A change of hold or mute.
         case update(MediaUpdate)
-        /// Digits.
+        /// DTMF digits.
         case dtmf(String)
-        /// The app's own: one JSON value as text.
+        /// Data of the app itself: one JSON value as text.
         case info(String)
-        /// The end.
+        /// The end of the call.
         case end(EndReason?)
     }
 
     /// A change of a call's state.
     public struct StateEvent: Equatable, Sendable {
-        /// The state.
+        /// The new state.
         public var state: CallState
-        /// Why it ended.
+        /// Why the call ended.
         public var reason: EndReason?
         /// The callee's device that answered.
         public var answeredBy: DeviceID?
         /// The call that won a glare over this one.
         public var replacedBy: CallID?
-        /// Of the change to ringing: what its device called the offer that began the call.
+        /// The id of the offer that began the call; only in a change to `ringing`.
         public var offerID: SignalID?
 
-        /// An event of all its parts.
+        /// Creates an event from its parts.
         public init(
             _ state: CallState,
             reason: EndReason? = nil,
@@ -110,28 +116,28 @@ public enum Incoming: Equatable, Sendable {
     }
 }
 
-/// An offer as it arrives.
+/// An offer as it was received.
 public struct IncomingOffer: Equatable, Sendable {
-    /// The description.
+    /// The session description.
     public var sdp: String
-    /// Which of the sender's descriptions it is; `nil` from clients that do not count them.
+    /// The number of this description among the sender's; `nil` when the sending client does not number them.
     public var round: UInt32?
-    /// The device that made it; `nil` where that is not said, as in a push.
+    /// The device that made the offer; `nil` when it is not stated, as in a push.
     public var device: DeviceID?
-    /// Whether it is a push's copy: where it stands in the log is not known.
+    /// Whether it is a push's copy of an offer: the position of such a copy in the log is unknown.
     var isCopy = false
-    /// Whether with video; `nil` = not said.
+    /// Whether the call has video; `nil` = not stated.
     public var hasVideo: Bool?
     /// The caller's name.
     public var displayName: String?
-    /// What the system is to know the call by.
+    /// The UUID under which to report the call to the system.
     public var callUUID: CallUUID?
     /// When ringing stops, by the server's clock.
     public var ringUntil: Moment?
-    /// Whether this user is in another call, as the server has it.
+    /// Whether this user is in another call, according to the server.
     public var isWaiting: Bool
 
-    /// An offer of all its parts.
+    /// Creates an offer from its parts.
     public init(
         sdp: String,
         round: UInt32? = nil,
@@ -151,22 +157,22 @@ public struct IncomingOffer: Equatable, Sendable {
     }
 }
 
-/// A signal of ours was taken: an ack, or the answer to a `POST`.
+/// The server's confirmation that it took a signal of this device: an ack, or the response to a `POST`.
 public struct Acceptance: Equatable, Sendable {
-    /// The call.
+    /// The callId.
     public var callID: CallID?
-    /// Which use of its name.
+    /// The call's epoch: which use of its callId it is.
     public var epoch: UInt32?
-    /// The entry's number; 0 = it needed none.
+    /// The number of the signal's entry in the log; 0 = the signal needed no entry.
     public var seq: UInt64
-    /// How the call stands, where the server says so.
+    /// The state of the call, if the server states it.
     public var state: CallState?
-    /// Why it ended.
+    /// Why the call ended.
     public var reason: EndReason?
     /// The call that won a glare over this one.
     public var replacedBy: CallID?
 
-    /// An acceptance of all its parts.
+    /// Creates an acceptance from its parts.
     public init(
         callID: CallID? = nil,
         epoch: UInt32? = nil,
@@ -184,32 +190,33 @@ public struct Acceptance: Equatable, Sendable {
     }
 }
 
-/// A call's log as `GET` shows it (protocol, section 5).
+/// A call's log as a `GET` returns it (protocol, section 5).
 ///
-/// `offer`, `answer` and `candidates` of the answer are left out: `signals` holds them all, in order and numbered.
+/// The members `offer`, `answer` and `candidates` of the response are left out: `signals` contains all of them, in
+/// order and numbered.
 public struct FetchedCall: Equatable, Sendable {
-    /// The call.
+    /// The callId.
     public var callID: CallID
-    /// Which use of its name.
+    /// The call's epoch: which use of its callId it is.
     public var epoch: UInt32
     /// The room.
     public var room: String?
-    /// How it stands for this device.
+    /// The state of the call as it is for this device.
     public var state: CallState
-    /// Why it ended.
+    /// Why the call ended.
     public var reason: EndReason?
     /// The call that won a glare over this one.
     public var replacedBy: CallID?
-    /// What the system is to know the call by.
+    /// The UUID under which to report the call to the system.
     public var callUUID: CallUUID?
-    /// The entries that concern this device, behind the cursor, in order.
+    /// The entries after the cursor that concern this device, in order.
     public var signals: [Incoming]
     /// When ringing stops, by the server's clock.
     public var ringUntil: Moment?
-    /// The cursor for the next time.
+    /// The cursor for the next request.
     public var next: UInt64
 
-    /// A log of all its parts.
+    /// Creates a log from its parts.
     public init(
         callID: CallID,
         epoch: UInt32,

@@ -1,31 +1,34 @@
 public import CallCore
 
-/// What a VoIP push says, as far as it can be read (protocol, section 6).
+/// The readable part of a VoIP push (protocol, section 6).
 ///
-/// Reading it never fails: whatever is missing or of another kind is `nil`.
+/// Reading never fails: a member that is missing or of another kind is `nil`.
 public struct IncomingPush: Equatable, Sendable {
-    /// What it is about: `call.incoming`; also when it does not say.
+    /// Whether the push announces an incoming call: its `type` is `call.incoming` or absent.
     public var isIncomingCall: Bool
-    /// The call.
+    /// The callId.
     public var callID: CallID?
-    /// Which use of its name.
+    /// The call's epoch: which use of its callId it is.
     public var epoch: UInt32?
-    /// What the system is to know the call by.
+    /// The UUID under which to report the call to the system.
     public var uuid: CallUUID?
-    /// Who calls.
+    /// The user that calls.
+    ///
+    /// It is taken from `fromUserId`, `callerId` or `handle`, else from the room, else from a callId that ends in this
+    /// user's id.
     public var from: UserID?
-    /// Who calls, as the system shows it.
+    /// The caller as the system displays it.
     public var caller: CallClient.Caller
-    /// When the server sent it, by the server's clock.
+    /// When the server sent the push, by the server's clock.
     public var sentAt: Moment?
     /// When ringing stops, by the server's clock.
     public var ringUntil: Moment?
-    /// The capability.
+    /// The capability that authorises requests for this call, as `Authorization: Ring <act>`.
     public var act: String?
     /// The caller's description.
     public var offer: String?
 
-    /// Reads a dictionary for `user`.
+    /// Reads the dictionary of a push that `user` received.
     public init(_ push: [String: PushValue], for user: UserID) {
         func text(_ name: String) -> String? {
             switch push[name] {
@@ -42,7 +45,7 @@ public struct IncomingPush: Equatable, Sendable {
             case .bool?, .null?, .other?, nil: nil
             }
         }
-        // Moments beyond these are no moments of a call; sums with them would mean nothing.
+        // A value outside this range cannot be a moment of a call, and arithmetic with it would be meaningless.
         func moment(_ name: String) -> Moment? {
             number(name).flatMap { (0..<(1 << 53)).contains($0) ? Moment(milliseconds: $0) : nil }
         }
@@ -70,7 +73,7 @@ public struct IncomingPush: Equatable, Sendable {
         offer = text("offer")
     }
 
-    /// The other one of the two whose room it is; `nil` for every other room.
+    /// Returns the other user of a room of two; `nil` for every other room.
     static func peer(inRoom room: String, of user: UserID) -> UserID? {
         guard
             case .success(.pair(let peer)) = Result(catching: { () throws(Room.Refusal) in try Room(room, for: user) })

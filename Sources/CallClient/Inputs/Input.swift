@@ -1,80 +1,87 @@
 public import CallCore
 
 extension CallClient {
-    /// What can happen to a device, by who causes it.
+    /// An event that concerns this device, grouped by its source.
     public enum Input: Equatable, Sendable {
         // From the app and the system (CallKit's actions).
-        /// Call somebody.
+        /// The user starts a call.
         case startCall(StartCall)
-        /// The user answers.
+        /// The user answers a call.
         case answer(CallUUID)
-        /// The user ends, declines or cancels; a reason that does not fit becomes the default for it.
+        /// The user ends, declines or cancels a call.
+        ///
+        /// A reason that does not fit the user's role or the call's phase is replaced by the default for these.
         case end(CallUUID, EndReason? = nil)
-        /// The user or the system holds this side of the call, or no longer.
+        /// The user or the system holds this side of the call (`true`), or resumes it (`false`).
         case setHeld(CallUUID, Bool)
-        /// The microphone or the camera is switched; `nil` = as before.
+        /// The user switches the microphone or the camera; `true` = muted, `nil` = unchanged.
         case setMuted(CallUUID, audio: Bool? = nil, video: Bool? = nil)
-        /// Digits are pressed.
+        /// The user enters DTMF digits.
         case playDTMF(CallUUID, String)
-        /// Something of the app's own for the other side: one JSON value as text.
+        /// The app sends data of its own to the peer: one JSON value as text.
         case sendInfo(CallUUID, String)
-        /// Describe the media anew: video was added, or the network changed (`restartsICE`).
+        /// The media must be described again: video was added, or the network changed (`restartsICE`).
         case renegotiate(CallUUID, hasVideo: Bool? = nil, restartsICE: Bool = false)
-        /// The system handed over the audio session.
+        /// The system activated the audio session.
         case audioActivated
-        /// The system took the audio session back.
+        /// The system deactivated the audio session.
         case audioDeactivated
         /// The system has forgotten all calls (`providerDidReset`).
         case providerReset
 
         // From the media engine.
-        /// The description asked for by ``Output/makeOffer(_:round:hasVideo:restartsICE:)`` or
-        /// ``Output/makeAnswer(_:round:)`` is made and set.
+        /// The media engine has made and set the description that ``Output/makeOffer(_:round:hasVideo:restartsICE:)``
+        /// or ``Output/makeAnswer(_:round:)`` asked for.
         case localDescription(CallUUID, round: UInt32, DescriptionKind, sdp: String)
-        /// A candidate for the description of that round: one JSON object as text; `nil` = there are no more.
+        /// The engine gathered a candidate for the description of this round: one JSON object as text; `nil` = the end
+        /// of candidates.
         case localCandidate(CallUUID, round: UInt32, String?)
         /// Media flows.
         case mediaConnected(CallUUID)
-        /// Media cannot be made to flow.
+        /// The media connection failed for good.
         case mediaFailed(CallUUID)
 
         // From the server.
-        /// A socket is open and the server has said `welcome`.
+        /// A socket is open and the server has sent `welcome`.
         case socketOpened
-        /// There is no socket any more.
+        /// The socket is closed.
         case socketClosed
-        /// A frame came; see ``Incoming/init(_:)``.
+        /// A frame arrived; see ``Incoming/init(_:)``.
         case received(Incoming)
-        /// A request for a call's log was answered, or failed.
+        /// A request for a call's log succeeded or failed; see ``FetchedCall/reply(status:body:)``.
         case fetched(FetchNumber, Result<FetchedCall, RequestFailure>)
-        /// A signal that went out by REST was taken, or not.
+        /// A signal that was sent by REST was accepted or refused, or got no response; see
+        /// ``Acceptance/reply(status:body:)``.
         case posted(SignalID, Result<Acceptance, RequestFailure>)
-        /// There is a fresh token.
+        /// The app has a fresh token.
         case tokenRenewed
-        /// The token has run out.
+        /// The token has expired.
         case tokenExpired
 
         // From APNs.
-        /// A VoIP push, whatever it holds.
+        /// A VoIP push arrived, whatever it contains.
+        ///
+        /// Hand it in from PushKit's delegate method and carry out the outputs there: they contain the report to
+        /// CallKit that iOS demands.
         case pushed([String: PushValue])
 
-        // From time.
-        /// The moment that ``CallClient/deadline`` named has come.
+        // From the clock.
+        /// The moment of ``CallClient/deadline`` has come.
         case deadlineReached
     }
 
     /// A call that the user wants to make.
     public struct StartCall: Equatable, Sendable {
-        /// What the system knows it by on this device: the UUID of `CXStartCallAction`.
+        /// The UUID by which the system identifies the call on this device, as in `CXStartCallAction`.
         public var uuid: CallUUID
-        /// Its name; a UUID is best.
+        /// The callId; a random UUID is best.
         public var callID: CallID
-        /// Whom to call.
+        /// The user to call.
         public var to: UserID
-        /// Whether with video.
+        /// Whether the call has video.
         public var hasVideo: Bool
 
-        /// A call of all its parts.
+        /// Creates a call from its parts.
         public init(uuid: CallUUID, callID: CallID, to: UserID, hasVideo: Bool) {
             self.uuid = uuid
             self.callID = callID
@@ -83,19 +90,22 @@ extension CallClient {
         }
     }
 
-    /// Which half of an exchange a description is.
+    /// The half of an offer/answer exchange that a description is.
     public enum DescriptionKind: String, Equatable, Sendable {
-        /// What is proposed.
+        /// The description that one side proposes.
         case offer
-        /// What is agreed to.
+        /// The description that accepts an offer.
         case answer
     }
 }
 
-/// Why a request was not answered as hoped.
+/// Why a request failed.
 public enum RequestFailure: Error, Equatable, Sendable {
-    /// No answer came.
+    /// No response arrived, or one that cannot be read.
     case unreachable
-    /// The server refused it with this code; `unknown` is a code of another version.
+    /// The server refused the request with this code.
+    ///
+    /// The code may be one that this version of the library does not know. A response without a code gets the first
+    /// code that has its HTTP status.
     case refused(code: String)
 }

@@ -1,54 +1,62 @@
 public import CallCore
 import CallWire
 
-/// A signal on its way to the server: what it says, and the bytes for either transport.
+/// A signal on its way to the server, with its content and its bytes for either transport.
+///
+/// Send ``frame`` over the socket, or ``body`` by REST:
+///
+/// ```swift
+/// case .send(let signal): socket.send(signal.frame)
+/// case .post(let signal, let authorization): post("/api/calls/signal", signal.body, authorization)
+/// ```
 public struct OutgoingSignal: Equatable, Sendable {
-    /// Its name; a resend carries the same, by whichever transport.
+    /// The id of the signal; a resend carries the same id, by either transport.
     public var id: SignalID
-    /// The call.
+    /// The callId.
     public var callID: CallID
-    /// The epoch; `nil` only in the offer that begins a call.
+    /// The call's epoch; `nil` only in the offer that begins a call.
     public var epoch: UInt32?
-    /// The other side.
+    /// The other user.
     public var peer: UserID
-    /// Who it is that sends.
+    /// The user that sends the signal.
     public var user: UserID
     /// The sending device, which a request must name.
     public var device: DeviceID
-    /// What it says.
+    /// The content, by the kind of signal.
     public var content: Content
 
-    /// What a signal says.
+    /// The content of a signal, by its kind.
     public enum Content: Equatable, Sendable {
-        /// Begins a call, or describes its media anew; `round` numbers this device's descriptions in the call.
+        /// An offer, which begins a call or renegotiates its media; `round` numbers this device's descriptions in the
+        /// call.
         case offer(sdp: String, round: UInt32, hasVideo: Bool, begin: Beginning?)
         /// This device alerts its user.
         case ringing
-        /// The description in return.
+        /// The description that answers an offer.
         case answer(sdp: String, round: UInt32)
-        /// A candidate of the description of that round; `nil` = there are no more.
+        /// A candidate of the description of this round; `nil` = the end of candidates.
         case ice(String?, round: UInt32)
         /// Media flows.
         case connected
-        /// Hold and mute.
+        /// A change of hold or mute.
         case update(MediaUpdate)
-        /// Digits.
+        /// DTMF digits.
         case dtmf(String)
-        /// The app's own: one JSON value as text.
+        /// Data of the app itself: one JSON value as text.
         case info(String)
-        /// The end.
+        /// The end of the call.
         case end(EndReason)
     }
 
-    /// What only the first offer says.
+    /// The fields that only the first offer of a call carries.
     public struct Beginning: Equatable, Sendable {
         /// The caller's name.
         public var displayName: String?
-        /// For how long to ring.
+        /// How long to ring.
         public var ringFor: Moment.Span
     }
 
-    /// Which kind it is.
+    /// The kind of the signal.
     public var kind: SignalKind {
         switch content {
         case .offer: .offer
@@ -63,7 +71,7 @@ public struct OutgoingSignal: Equatable, Sendable {
         }
     }
 
-    /// The text frame for the socket (protocol, section 3), as UTF-8.
+    /// The text frame for the socket, as UTF-8 (protocol, section 3).
     public var frame: [UInt8] {
         var json = JSONWriter()
         json.beginObject()
@@ -75,7 +83,7 @@ public struct OutgoingSignal: Equatable, Sendable {
         return json.bytes
     }
 
-    /// The body for `POST /api/calls/signal` (protocol, section 5), as UTF-8.
+    /// The body for `POST /api/calls/signal`, as UTF-8 (protocol, section 5).
     public var body: [UInt8] {
         var json = JSONWriter()
         json.beginObject()
@@ -101,7 +109,7 @@ public struct OutgoingSignal: Equatable, Sendable {
             json.name("epoch")
             json.value(epoch)
         }
-        // A renegotiation names the room and not the callee: `to` is how apps begin a call (protocol, section 9).
+        // A renegotiation names the room and not the callee, because apps begin a call with `to` (protocol, section 9).
         if case .offer(_, _, _, nil) = content {
             json.name("room")
             json.plain(Room.name(caller: user, callee: peer))
@@ -122,7 +130,7 @@ public struct OutgoingSignal: Equatable, Sendable {
                 json.value(name)
             }
             if let beginning {
-                // Under a name that is still in use an app that was killed begins anew all the same.
+                // With `begin` an app that was killed in a call begins a new call, although the callId is still in use.
                 json.name("begin")
                 json.value(true)
                 json.name("ringTimeout")

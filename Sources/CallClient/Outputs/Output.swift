@@ -1,80 +1,88 @@
 public import CallCore
 
 extension CallClient {
-    /// What is to be done, in order.
+    /// An action for the app to carry out; the outputs of one input must be carried out in order.
     public enum Output: Equatable, Sendable {
         // To the system.
-        /// A call comes in: once per UUID.
+        /// Report an incoming call; it comes once for each UUID (`reportNewIncomingCall`).
         case reportIncoming(CallUUID, Caller)
-        /// A push came for a call that is there already: `reportNewIncomingCall` with its UUID, which rings nothing
-        /// again and satisfies PushKit.
+        /// Report a known call again, because a push came for it.
+        ///
+        /// `reportNewIncomingCall` with the UUID of a known call does not ring again, and satisfies PushKit.
         case reportRepeated(CallUUID, Caller)
-        /// The other side, or the user, answered; media is being set up.
+        /// Report that the peer or this user answered; the media connection is being set up.
         case reportConnecting(CallUUID)
-        /// Media flows; the action that answered can be fulfilled.
+        /// Report that media flows; the pending answer action can be fulfilled.
         case reportConnected(CallUUID)
-        /// The call is over, and not by this device's user.
+        /// Report the end of a call that this device's user did not end.
         case reportEnded(CallUUID, ReportedEnd)
-        /// What is shown of the caller has changed.
+        /// Report that the displayed data of the caller changed.
         case update(CallUUID, Caller)
-        /// What was asked for cannot be done: fail the action.
+        /// Fail the action that asked for this: it is not possible.
         case refused(CallUUID, Refusal)
 
         // To the app.
-        /// A device of the callee alerts its user: play the ringback tone.
+        /// Play the ringback tone: a device of the callee alerts its user.
         case peerRinging(CallUUID)
-        /// The other side holds, mutes, or stops doing so: all it has said so far.
+        /// Show that the peer holds or mutes, or no longer does; the value has all that the peer has stated so far.
         case peerMedia(CallUUID, MediaUpdate)
-        /// The other side pressed digits.
+        /// The peer entered DTMF digits.
         case receivedDTMF(CallUUID, String)
-        /// The other side's app has something to say: one JSON value as text.
+        /// The peer's app sent data of its own: one JSON value as text.
         case receivedInfo(CallUUID, String)
 
         // To the media engine.
-        /// Make an offer, set it, and hand it in as ``Input/localDescription(_:round:_:sdp:)`` with that round.
+        /// Make an offer, set it, and hand it in as ``Input/localDescription(_:round:_:sdp:)`` with this round.
         case makeOffer(CallUUID, round: UInt32, hasVideo: Bool, restartsICE: Bool)
-        /// Make an answer to the offer that was set last, set it, and hand it in.
+        /// Make an answer to the offer that was set last, set it, and hand it in as
+        /// ``Input/localDescription(_:round:_:sdp:)``.
         case makeAnswer(CallUUID, round: UInt32)
-        /// Set the other side's description; for an offer over one not answered yet, in its place.
+        /// Set the peer's description; an offer replaces an earlier offer that is not answered yet.
         case setRemoteDescription(CallUUID, DescriptionKind, sdp: String)
-        /// Add a candidate of the other side, one JSON object as text; `nil` = there are no more.
+        /// Add a candidate of the peer, one JSON object as text; `nil` = the end of candidates.
         case addRemoteCandidate(CallUUID, String?)
         /// Withdraw the offer that was made or is being made.
         case rollback(CallUUID)
-        /// Sound may flow.
+        /// Let audio flow.
         case startAudio(CallUUID)
-        /// Sound must stop.
+        /// Stop audio.
         case stopAudio(CallUUID)
-        /// Send and play nothing while held.
+        /// Send and play nothing while held (`true`), or resume (`false`).
         case holdMedia(CallUUID, Bool)
-        /// Switch microphone and camera; `nil` = as before.
+        /// Switch the microphone and the camera; `true` = muted, `nil` = unchanged.
         case muteMedia(CallUUID, audio: Bool?, video: Bool?)
-        /// The call is over: let go of all it had.
+        /// Release all media of the call, which has ended.
         case closeMedia(CallUUID)
 
         // To the transports.
-        /// Send by the socket.
+        /// Send the signal's ``OutgoingSignal/frame`` over the socket.
         case send(OutgoingSignal)
-        /// Send by `POST /api/calls/signal`; hand the outcome in as ``Input/posted(_:_:)``.
+        /// Send the signal's ``OutgoingSignal/body`` by `POST /api/calls/signal`; hand in the result as
+        /// ``Input/posted(_:_:)``.
         case post(OutgoingSignal, Authorization)
-        /// `GET /api/calls/signal/{callId}?peer=…`, for a name may be in use with several people; hand the outcome in as ``Input/fetched(_:_:)``.
+        /// Fetch a call's log; hand in the result as ``Input/fetched(_:_:)``.
+        ///
+        /// The request is `GET /api/calls/signal/{callId}?peer=…`, with `since` and `epoch` if there is a cursor. It
+        /// names the peer because one callId may be in use with several users.
         case fetch(FetchNumber, CallID, peer: UserID, since: Cursor?, Authorization)
-        /// A socket is wanted: open one, unless one is being opened.
+        /// Open a socket, unless one is open or being opened.
         case connect
-        /// A fresh token is wanted; then ``Input/tokenRenewed``.
+        /// Get a fresh token, then hand in ``Input/tokenRenewed``.
         case renewToken
     }
 
-    /// Who calls, as the system shows it.
+    /// The caller of a call, as the system displays it.
+    ///
+    /// For an outgoing call it is the callee.
     public struct Caller: Equatable, Sendable {
-        /// The caller's user id; `unknown` when a broken push does not say.
+        /// The push's `handle`, else the user id; `unknown` when a malformed push contains neither.
         public var handle: String
-        /// The caller's name.
+        /// The display name.
         public var name: String?
-        /// Whether with video.
+        /// Whether the call has video.
         public var hasVideo: Bool
 
-        /// A caller of all its parts.
+        /// Creates a caller from its parts.
         public init(handle: String, name: String?, hasVideo: Bool) {
             self.handle = handle
             self.name = name
@@ -82,38 +90,40 @@ extension CallClient {
         }
     }
 
-    /// Why the user's wish is not done.
+    /// Why an action of the user is not possible.
     public enum Refusal: Equatable, Sendable {
-        /// There is no such call, or it is over.
+        /// There is no such call, or it has ended; a call that still rings here cannot be renegotiated either.
         case unknownCall
-        /// There are as many calls as there may be.
+        /// There are as many calls as the configuration allows.
         case tooManyCalls
-        /// The UUID, or the callId with this peer, is in use.
+        /// The UUID is in use, or the callId is in use with this peer.
         case inUse
-        /// The peer is ringing this device: that call was answered instead.
+        /// The peer is already calling this device: the core answered that call instead.
         case answeredInstead(CallUUID)
-        /// A call needs two users.
+        /// The user called their own id; a call needs two users.
         case callsOneself
-        /// The digits or the JSON text are not of the form, or the call is not answered, or too much waits to be sent.
+        /// The digits or the JSON text are malformed, the call is not answered, or too many signals wait to be sent.
+        ///
+        /// For ``Input/answer(_:)``: the call is not an incoming one.
         case notPossible
     }
 
-    /// With what a request shows who asks.
+    /// The authorisation of a request.
     public enum Authorization: Equatable, Sendable {
         /// `Authorization: Bearer <the user's token>`.
         case token
-        /// `Authorization: Ring <act>`: the capability that came with the push, because the token has expired.
+        /// `Authorization: Ring <act>`: the capability from the push, used because the token has expired.
         case capability(String)
     }
 
-    /// A place in a call's log.
+    /// A position in a call's log.
     public struct Cursor: Equatable, Sendable {
-        /// The epoch.
+        /// The call's epoch.
         public var epoch: UInt32
-        /// The newest number that was applied.
+        /// The number of the newest entry that was applied.
         public var seq: UInt64
 
-        /// A place in a log.
+        /// Creates a position from its parts.
         public init(epoch: UInt32, seq: UInt64) {
             self.epoch = epoch
             self.seq = seq
@@ -121,22 +131,23 @@ extension CallClient {
     }
 }
 
-/// How the end of a call is reported to the system (`CXCallEndedReason`).
+/// The reason with which the end of a call is reported to the system (`CXCallEndedReason`).
 public enum ReportedEnd: String, Sendable, CaseIterable {
     /// Media, a device or a push failed.
     case failed
-    /// The other side ended it.
+    /// The peer ended the call.
     case remoteEnded
-    /// Nobody answered.
+    /// No device answered.
     case unanswered
     /// Another device of this user answered.
     case answeredElsewhere
     /// Another device of this user declined.
     case declinedElsewhere
 
-    /// How a reason is reported (protocol, section 4).
+    /// Maps a reason to what is reported to the system (protocol, section 4).
     ///
-    /// A lost glare is not reported where the winner goes on in the same call; where it cannot, the other side ended it.
+    /// A call that lost a glare is not reported as ended while the winner goes on in its place, under its UUID. When
+    /// the winner cannot do so, the loss is reported as an end by the peer.
     public init(_ reason: EndReason) {
         self =
             switch reason {

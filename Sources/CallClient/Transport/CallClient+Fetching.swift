@@ -1,8 +1,8 @@
 import CallCore
 
-/// Requests for a call's log, one at a time for each call, again and again until it is there.
+/// Requests for a call's log: one at a time for each call, repeated until the log is there.
 extension CallClient {
-    /// Asks for the log, unless that is under way.
+    /// Requests the log, unless a request is under way.
     mutating func requestLog(of index: Int) {
         switch calls[index].fetching {
         case .idle: ask(index, failures: 0)
@@ -13,7 +13,8 @@ extension CallClient {
     mutating func ask(_ index: Int, failures: Int) {
         let authorization: Authorization
         if isTokenExpired {
-            // Without a capability it waits for a fresh token; a pause is as good as any other reason to wait.
+            // Without a capability the request uses the expired token. It is refused, and the pause after that ends as
+            // soon as there is a fresh token.
             authorization = calls[index].capability.map { .capability($0) } ?? .token
         } else {
             authorization = .token
@@ -30,7 +31,7 @@ extension CallClient {
         for index in calls.indices {
             if case .asked(number, let failures) = calls[index].fetching { found = (index, failures) }
         }
-        // An answer that nobody waits for any more.
+        // No call waits for this response any more.
         guard let (index, failures) = found else { return }
         calls[index].fetching = .idle
         switch result {
@@ -40,17 +41,17 @@ extension CallClient {
             calls[index].mayHaveMissed = false
             take(call, for: calls[index].number, failures: failures, wasDoubted: wasDoubted, at: now)
         case .failure(.unreachable):
-            // Not counted up to where `not_found` is believed: that takes several in a row.
+            // The count is capped below the six failures in a row after which `not_found` is believed.
             pauseFetching(index, failures: min(3, failures + 1), at: now)
         case .failure(.refused(let code)):
             switch code {
             case "unauthenticated", "token_expired":
                 tokenExpired(at: now)
-                // With the capability, if there is one, it is tried at once.
+                // If there is a capability, it is tried immediately.
                 let pause = calls[index].capability != nil && failures == 0
                 if pause { ask(index, failures: 1) } else { pauseFetching(index, failures: failures + 1, at: now) }
             case "not_found":
-                // That is an answer too; a call that rings is not taken for lost by it.
+                // This is a response too: a ringing call that has its offer is not asked about again, and rings on.
                 calls[index].mayHaveMissed = false
                 notFound(index, failures: failures + 1, at: now)
             default: pauseFetching(index, failures: failures + 1, at: now)
@@ -58,7 +59,7 @@ extension CallClient {
         }
     }
 
-    /// Whether the log is still wanted.
+    /// Returns whether the log is still needed.
     private func wantsLog(_ index: Int) -> Bool {
         guard calls[index].isLive else { return calls[index].epoch == nil && hasUnacknowledged(index) }
         if calls[index].isDoubted || calls[index].mayHaveMissed { return true }
@@ -74,15 +75,16 @@ extension CallClient {
         calls[index].fetching = .pausing(until: now + Unacknowledged.pause(after: failures), failures: failures)
     }
 
-    /// The server knows no such call.
+    /// Handles a response that the server knows no such call.
     private mutating func notFound(_ index: Int, failures: Int, at now: Moment) {
         guard calls[index].isLive else {
-            // Given up before the server knew of it: there is nothing to end.
+            // The call was given up before the server knew it: there is nothing to end.
             let isUnderWay = outbox.contains { $0.call == calls[index].number && $0.isInFlight }
             if !isUnderWay { purge(index) }
             return
         }
-        // A server that crashed is told again of what it had not kept, by whoever sent it; a ring ends by its own timer.
+        // After a crash, clients send the server again what it had not stored. So `not_found` is believed only after
+        // six in a row. A call that is neither answered nor ringing ends by its own timer.
         let isBelieved = calls[index].isDoubted || !hasUnacknowledged(index)
         if calls[index].isAnswered && isBelieved || calls[index].phase.name == .ringing, failures >= 6 {
             ended(index, .failed, replacedBy: nil, at: now)
@@ -99,13 +101,13 @@ extension CallClient {
         at now: Moment
     ) {
         for object in fetched.signals { received(object, at: now) }
-        // What the signals led to may have moved, ended or replaced the call.
+        // The signals may have moved, ended or replaced the call.
         guard let index = calls.firstIndex(where: { $0.number == number }), fetched.callID == calls[index].callID else {
             return
         }
         let peer = fetched.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
         if let peer, peer != calls[index].peer {
-            // The name is also that of a call with somebody else, and the server has shown that one.
+            // A call with another user has the same callId, and the server returned that one.
             pauseFetching(index, failures: failures + 1, at: now)
             return
         }
@@ -117,7 +119,7 @@ extension CallClient {
             return
         }
         if calls[index].epoch == nil, calls[index].side == .callee, calls[index].isLive, fetched.state == .ended {
-            // It was over before it was known here, or is the one that was refused already.
+            // The call had ended before it was known here, or it is the one that was refused already.
             ended(index, fetched.reason, replacedBy: nil, at: now)
             return
         }
@@ -127,7 +129,7 @@ extension CallClient {
             return
         }
         guard fetched.epoch == epoch else {
-            // The server shows an earlier use of the name: of this one it knows nothing, for a crash took it.
+            // The server returned an earlier epoch of the callId: it lost this one in a crash.
             guard calls[index].isLive else { return }
             calls[index].isDoubted = wasDoubted
             notFound(index, failures: failures + 1, at: now)
@@ -145,11 +147,12 @@ extension CallClient {
         if fetched.ringUntil != nil { calls[index].ringUntil = fetched.ringUntil }
         switch calls[index].phase {
         case .shadowed:
-            // The server has taken our call, and this one rings all the same: they do not cross for it.
+            // If the server has taken our call and this one still rings, the server does not let them cross. Until
+            // then, wait.
             let own = calls.firstIndex { $0.peer == calls[index].peer && $0.isCalling }
             guard own.map({ !hasUnacknowledged($0, .beginning) && calls[$0].epoch != nil }) ?? true else { return }
             if let own, shownCount >= configuration.capacity {
-                // There is room for one, and only this one can come about.
+                // There is room for one call, and only this one can be established.
                 giveUp(own, .glare, at: now)
                 if calls[index].phase.name == .ringing { answer(calls[index].uuid, at: now) }
             } else {

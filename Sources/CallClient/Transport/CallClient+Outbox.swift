@@ -1,8 +1,8 @@
 import CallCore
 
-/// Signals on their way to the server: resent under the same name, in order, until they are acknowledged.
+/// Signals on their way to the server: resent under the same id, in order, until they are acknowledged.
 extension CallClient {
-    /// Takes a signal into the outbox; `false` when too many of the call wait already.
+    /// Appends a signal to the outbox; `false` when too many signals of the call wait already.
     @discardableResult
     mutating func enqueue(
         _ content: OutgoingSignal.Content,
@@ -10,14 +10,14 @@ extension CallClient {
         as role: Unacknowledged.Role = .ordinary
     ) -> Bool {
         let call = calls[index]
-        // An end must always fit.
+        // There is always room for an end.
         if case .end = content {
         } else {
             guard outbox.count(where: { $0.call == call.number }) < ClientLimits.unacknowledged else { return false }
         }
         lastName += 1
         let prefix = String(decoding: configuration.namePrefix.utf8.prefix(40), as: UTF8.self)
-        // A prefix cut within a character is mended with three bytes in place of one: still within the 64.
+        // If the prefix is cut within a character, U+FFFD (3 bytes) replaces its rest: the id stays within 64 bytes.
         guard let id = SignalID("\(prefix)-\(lastName)") else { return false }
         let signal = OutgoingSignal(
             id: id,
@@ -32,9 +32,9 @@ extension CallClient {
         return true
     }
 
-    /// Sends what is due.
+    /// Sends the signals and the requests for logs that are due.
     ///
-    /// Called after every input, so that what is handed back is complete.
+    /// It runs after every input, so that the returned outputs are complete.
     mutating func pump(at now: Moment) {
         giveUpOnEnds(at: now)
         for index in outbox.indices {
@@ -73,7 +73,7 @@ extension CallClient {
         out.append(.post(entry.signal, authorization))
     }
 
-    /// Names the epoch in a signal; `false` when it is not known and must be.
+    /// Writes the epoch into a signal; `false` when the signal needs an epoch that is not known yet.
     private mutating func fillEpoch(at index: Int) -> Bool {
         if outbox[index].role == .beginning { return true }
         guard let call = calls.first(where: { $0.number == outbox[index].call }), let epoch = call.epoch else {
@@ -83,14 +83,14 @@ extension CallClient {
         return true
     }
 
-    /// With what a request shows who asks; `nil` when it must wait for a fresh token.
+    /// Returns the authorisation for a signal; `nil` when the signal must wait for a fresh token.
     private func authorization(for kind: SignalKind, of number: UInt64) -> Authorization? {
         guard isTokenExpired else { return .token }
         guard kind == .ringing || kind == .end else { return nil }
         return calls.first { $0.number == number }?.capability.map { .capability($0) }
     }
 
-    /// The server has ended by itself what could not be told to it for so long.
+    /// Drops the ends that could not be delivered for so long that the server has ended their calls by itself.
     private mutating func giveUpOnEnds(at now: Moment) {
         guard !outbox.isEmpty else { return }
         for index in calls.indices {
@@ -129,7 +129,7 @@ extension CallClient {
         return next
     }
 
-    /// A call's signals need not be told any more.
+    /// Removes all signals of a call from the outbox.
     mutating func purge(_ index: Int) {
         let number = calls[index].number
         outbox.removeAll { $0.call == number }

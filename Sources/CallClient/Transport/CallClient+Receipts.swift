@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// What became of our signals, by whichever transport the word came.
+/// The server's replies to our signals, over either transport, and the state of socket and token.
 extension CallClient {
     mutating func posted(_ id: SignalID, _ result: Result<Acceptance, RequestFailure>, at now: Moment) {
         if let index = outbox.firstIndex(where: { $0.signal.id == id }) { outbox[index].isPosting = false }
@@ -45,19 +45,20 @@ extension CallClient {
                 lostCall(place, at: now)
             }
         case .unauthenticated?, .tokenExpired?:
-            // A capability that is refused too must not be offered again and again.
+            // A capability that is refused too must not be tried again without a pause.
             outbox[place].failures += 1
             outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
             tokenExpired(at: now)
         case .callEnded?: drop(place, at: now)
         case .alreadyAnswered? where outbox[place].role == .beginning:
-            // The name is in use by another device of this user.
+            // Another device of this user uses the callId.
             fail(place, at: now)
         case .alreadyAnswered?:
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             guard entry.role == .firstAnswer else {
-                // Our answer to an offer that this one replaced has the call: the descriptions do not match.
+                // The server has our answer to an earlier offer, which the peer has replaced: the descriptions do not
+                // match.
                 let negotiation = calls[index].negotiation
                 if entry.signal.kind == .answer, calls[index].isAnswered, negotiation.state == .stable,
                     negotiation.wanted == nil
@@ -67,7 +68,7 @@ extension CallClient {
                 return
             }
             if calls[index].winner == configuration.device {
-                // It was this device, before its app was ended in the call.
+                // This device answered in an earlier launch of the app, which was killed in the call.
                 giveUp(index, .failed, at: now)
             } else {
                 ended(index, .answeredElsewhere, replacedBy: nil, at: now)
@@ -76,7 +77,7 @@ extension CallClient {
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             purge(index)
-            // The other side has begun a call under the very same name: it is the one that goes on.
+            // The peer has begun a call under the same callId: that call goes on.
             if calls[index].isCalling { lostGlare(index, to: calls[index].callID, at: now) }
         case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .upgradeRequired?,
             .callExists?, .logFull?,
@@ -89,13 +90,13 @@ extension CallClient {
         outbox[place].failures += 1
         outbox[place].sentAt = nil
         outbox[place].pauseUntil = now + Unacknowledged.pause(after: outbox[place].failures)
-        // The server may have taken a withdrawn offer and lost only its reply: the log tells.
+        // The server may have taken a withdrawn offer and only its reply was lost: the log shows it.
         if outbox[place].isWithdrawn, let index = calls.firstIndex(where: { $0.number == outbox[place].call }) {
             requestLog(of: index)
         }
     }
 
-    /// A signal came to nothing because its call is over, or is not known: find out.
+    /// Drops a signal whose call has ended or is unknown to the server, and fetches the log to find out which.
     private mutating func drop(_ place: Int, at now: Moment) {
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
@@ -111,7 +112,7 @@ extension CallClient {
         }
     }
 
-    /// A renegotiation that was refused leaves the call as it was.
+    /// Withdraws a renegotiation that was refused, which leaves the call as it was.
     private mutating func rollBack(_ entry: Unacknowledged, of index: Int) {
         guard calls[index].isLive, case .offer(_, let round, _, _) = entry.signal.content,
             calls[index].negotiation.state == .offered(round: round)
@@ -120,14 +121,16 @@ extension CallClient {
         out.append(.rollback(calls[index].uuid))
     }
 
-    /// The server has known nothing of a signal's call for so long that what waits behind it would not be found either.
+    /// Drops a signal whose call the server has not known for a long time.
+    ///
+    /// It also drops the signals behind it, which would not find the call either.
     private mutating func lostCall(_ place: Int, at now: Moment) {
         let number = outbox[place].call
         drop(place, at: now)
         outbox.removeAll { $0.call == number && $0.role == .ordinary && $0.signal.kind != .end }
     }
 
-    /// A signal will never be taken.
+    /// Drops a signal that the server will never take.
     private mutating func fail(_ place: Int, at now: Moment) {
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
@@ -145,7 +148,8 @@ extension CallClient {
         reconnectAt = nil
         isSkewStale = true
         for index in outbox.indices { outbox[index].sentAt = nil }
-        // The server replays what goes on and what this device missed; of a call that it has forgotten it says nothing.
+        // The server replays live calls and what this device missed. It sends nothing about a call that it has
+        // forgotten.
         for index in calls.indices where calls[index].isLive && calls[index].epoch != nil {
             calls[index].mayHaveMissed = true
             requestLog(of: index)
@@ -159,17 +163,17 @@ extension CallClient {
         if wantsSocket, reconnectAt == nil { out.append(.connect) }
     }
 
-    /// Whether there is anything to hear or to say.
+    /// Whether there is anything to receive or to send.
     var wantsSocket: Bool { calls.contains(where: \.isLive) || !outbox.isEmpty }
 
-    /// Asks for a socket when the server that shut down wants to see this device again.
+    /// Asks for a socket at the moment from which a server that shut down accepts this device again.
     mutating func comeBack(at now: Moment) {
         guard !isSocketOpen, let at = reconnectAt, now >= at else { return }
         reconnectAt = nil
         if wantsSocket { out.append(.connect) }
     }
 
-    /// Of an offer that was given up while on its way nobody may ever tell the fate: ask.
+    /// Fetches the log for an offer that was given up on its way: no reply may ever say whether the server took it.
     private mutating func findOutAboutWithdrawn() {
         for entry in outbox where entry.isWithdrawn && !entry.isInFlight {
             if let index = calls.firstIndex(where: { $0.number == entry.call }) { requestLog(of: index) }

@@ -1,41 +1,41 @@
 /// Base64 for URLs and file names without padding (RFC 4648, section 5; RFC 7515, section 2).
 public enum Base64URL {
-    /// The text of some bytes, unpadded.
+    /// Returns the base64url text of some bytes, without padding.
     public static func encode(_ bytes: [UInt8]) -> String { Alphabet.url.encode(bytes, padded: false) }
 
-    /// The bytes of a text, or nil if it is not exactly what ``encode(_:)`` makes of them.
+    /// Returns the bytes of a text; nil if the text is not exactly what ``encode(_:)`` returns for them.
     ///
-    /// Strict, so that no two texts mean the same bytes: no padding, no white space, no character of the other alphabet,
-    /// no bits set after the last byte.
+    /// It is strict, so that no two texts stand for the same bytes: no padding, no white space, no character of the
+    /// other alphabet, no bits set after the last byte.
     public static func decode(_ text: Span<UInt8>) -> [UInt8]? { Alphabet.url.decode(text) }
 
-    /// The bytes of a text, or nil if it is not exactly what ``encode(_:)`` makes of them.
+    /// Returns the bytes of a text; nil if the text is not exactly what ``encode(_:)`` returns for them.
     public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8).span) }
 }
 
 /// Base64 with padding (RFC 4648, section 4).
 public enum Base64 {
-    /// The text of some bytes, padded to a multiple of four characters.
+    /// Returns the base64 text of some bytes, padded to a multiple of four characters.
     public static func encode(_ bytes: [UInt8]) -> String { Alphabet.standard.encode(bytes, padded: true) }
 
-    /// The bytes of a padded text, or nil if it is not exactly what ``encode(_:)`` makes of them.
+    /// Returns the bytes of a padded text; nil if the text is not exactly what ``encode(_:)`` returns for them.
     public static func decode(_ text: String) -> [UInt8]? {
         var bytes = Array(text.utf8)
         guard bytes.count.isMultiple(of: 4) else { return nil }
         for _ in 0..<2 where bytes.last == Alphabet.pad { bytes.removeLast() }
-        // "AA=A" and "AAA==" have fallen to the count or to the alphabet; "AA=" is no multiple of four.
+        // Wrong padding fails: "AA=" and "AAA==" by the count, "AA=A" by the alphabet.
         return Alphabet.standard.decode(bytes.span)
     }
 }
 
-/// The 64 characters of one variant, both ways.
+/// The 64 characters of one variant, for encoding and decoding.
 private struct Alphabet: Sendable {
     static let standard = Alphabet(sixtyTwo: 0x2B, sixtyThree: 0x2F)  // + /
     static let url = Alphabet(sixtyTwo: 0x2D, sixtyThree: 0x5F)  // - _
     static let pad: UInt8 = 0x3D
 
     private let characters: [UInt8]
-    /// 255 where a byte is no character of the alphabet.
+    /// The value of each byte as a character; 255 for a byte outside the alphabet.
     private let values: [UInt8]
 
     private init(sixtyTwo: UInt8, sixtyThree: UInt8) {
@@ -64,7 +64,7 @@ private struct Alphabet: Sendable {
     }
 
     func decode(_ text: Span<UInt8>) -> [UInt8]? {
-        // One character alone holds six bits: no byte.
+        // A single last character has only six bits, which make no byte.
         guard text.count % 4 != 1 else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count * 3 / 4)
@@ -80,7 +80,7 @@ private struct Alphabet: Sendable {
                 bytes.append(UInt8(truncatingIfNeeded: bits >> bitCount))
             }
         }
-        // What is left over must be zero, or several texts would mean the same bytes.
+        // The bits that are left over must be zero; otherwise several texts would stand for the same bytes.
         guard bits & (1 << bitCount - 1) == 0 else { return nil }
         return bytes
     }

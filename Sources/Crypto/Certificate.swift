@@ -1,19 +1,19 @@
 import COpenSSL
 import Glibc
 
-/// What an X.509 certificate says of itself: when it is good, and which private key is its own.
+/// An X.509 certificate's validity period, and the check whether a private key belongs to it.
 public struct Certificate: Sendable, Equatable {
-    /// From when it is good, in seconds since 1970.
+    /// The start of the validity period, in seconds since 1970.
     public let notBeforeSeconds: Int64
-    /// Until when it is good, in seconds since 1970.
+    /// The end of the validity period, in seconds since 1970.
     public let notAfterSeconds: Int64
     private let der: [UInt8]
 
-    /// Reads the first certificate of a PEM text, which in a chain is the server's own.
+    /// Reads the first certificate of a PEM text; in a chain that is the server's own certificate.
     ///
     /// Wraps `d2i_X509`, `X509_get0_notBefore`, `X509_get0_notAfter`.
     ///
-    /// - Throws: ``KeyError``: no PEM, something else than a certificate, a broken one.
+    /// - Throws: ``KeyError`` if there is no PEM, something other than a certificate, or a broken certificate.
     public init(pem: String) throws(KeyError) {
         self = try withoutErrorQueue { () throws(KeyError) in
             let blocks = try PEM.blocks(of: pem)
@@ -36,13 +36,13 @@ public struct Certificate: Sendable, Equatable {
         self.der = der
     }
 
-    /// Says whether a private key is this certificate's.
+    /// Returns whether a private key belongs to this certificate.
     ///
     /// Wraps `d2i_AutoPrivateKey`, `X509_check_private_key`.
     ///
     /// - Parameter privateKey: PEM: PKCS#8, SEC 1 or PKCS#1, without a passphrase.
-    /// - Returns: false for a sound key that is another certificate's.
-    /// - Throws: ``KeyError``: no PEM, encrypted, no private key.
+    /// - Returns: false for a valid key that belongs to another certificate.
+    /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, or no private key.
     public func fits(privateKey: String) throws(KeyError) -> Bool {
         try withoutErrorQueue { () throws(KeyError) in
             let blocks = try PEM.blocks(of: privateKey)

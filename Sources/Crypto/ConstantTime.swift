@@ -1,8 +1,8 @@
 import COpenSSL
 
-/// Comparing what an attacker may guess at.
+/// Comparison of values that an attacker may try to guess.
 public enum ConstantTime {
-    /// Says whether two byte strings are equal, in a time that depends on their lengths only.
+    /// Returns whether two byte strings are equal, in a time that depends only on their lengths.
     ///
     /// Wraps `CRYPTO_memcmp`.
     public static func equal(_ one: [UInt8], _ other: [UInt8]) -> Bool {

@@ -5,50 +5,50 @@ public enum SHA256 {
     /// The length of a digest in bytes.
     public static let byteCount = 32
 
-    /// The digest of some bytes: 32 bytes.
+    /// Returns the digest of some bytes: 32 bytes.
     ///
     /// Wraps `EVP_Digest`.
     public static func hash(_ bytes: Span<UInt8>) -> [UInt8] {
         digest(bytes, by: algorithm, byteCount: byteCount)
     }
 
-    /// The digest of some bytes: 32 bytes.
+    /// Returns the digest of some bytes: 32 bytes.
     public static func hash(_ bytes: [UInt8]) -> [UInt8] { hash(bytes.span) }
 
-    /// The digest of a text's UTF-8: 32 bytes.
+    /// Returns the digest of a text's UTF-8 bytes: 32 bytes.
     public static func hash(_ text: String) -> [UInt8] { hash(Array(text.utf8)) }
 
-    // Fetched once: an implicit fetch at every digest costs more than the digest of a token. A constant that OpenSSL never
-    // changes and that is never freed, so every thread may read it.
+    // It is fetched once, because an implicit fetch for each digest costs more than the digest of a token. OpenSSL
+    // never changes this object, and it is never freed, so every thread may read it.
     nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)
 }
 
-/// SHA-1 (FIPS 180-4): for UUIDs of version 5 only, which ask for it.
+/// SHA-1 (FIPS 180-4), only for version 5 UUIDs, which require it.
 ///
 /// It protects nothing.
 public enum SHA1 {
     /// The length of a digest in bytes.
     public static let byteCount = 20
 
-    /// The digest of some bytes: 20 bytes.
+    /// Returns the digest of some bytes: 20 bytes.
     ///
     /// Wraps `EVP_Digest`.
     public static func hash(_ bytes: [UInt8]) -> [UInt8] {
         digest(bytes.span, by: algorithm, byteCount: byteCount)
     }
 
-    // As for SHA-256.
+    // Fetched once and shared, like the algorithm of SHA-256.
     nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA1", nil)
 }
 
-/// MD5 (RFC 1321): for the long-term credentials of TURN only, which ask for it (RFC 8489, section 9.2.2).
+/// MD5 (RFC 1321), only for TURN's long-term credentials, which require it (RFC 8489, section 9.2.2).
 ///
 /// It protects nothing.
 public enum MD5 {
     /// The length of a digest in bytes.
     public static let byteCount = 16
 
-    /// The digest of some bytes: 16 bytes; `nil` where OpenSSL is set up to have no MD5 (FIPS).
+    /// Returns the digest of some bytes: 16 bytes; `nil` where OpenSSL is configured without MD5 (FIPS).
     ///
     /// Wraps `EVP_Digest`.
     public static func hash(_ bytes: [UInt8]) -> [UInt8]? {
@@ -58,9 +58,9 @@ public enum MD5 {
     }
 }
 
-/// One digest at one go.
+/// Computes a digest in one call.
 ///
-/// It can fail only when OpenSSL has no such digest or no memory: then nothing here can work.
+/// It fails only when OpenSSL lacks the digest, or memory: then nothing here can work.
 private func digest(_ bytes: Span<UInt8>, by algorithm: OpaquePointer?, byteCount: Int) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: byteCount) { output, count in
         let done = bytes.withUnsafeBufferPointer { input in

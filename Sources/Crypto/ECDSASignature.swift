@@ -1,20 +1,20 @@
 import COpenSSL
 
-/// The two spellings of an ECDSA signature on P-256: JOSE's 64 bytes r‖s (RFC 7518, section 3.4) and ASN.1's DER.
+/// The two encodings of an ECDSA signature on P-256: JOSE's 64 bytes r‖s (RFC 7518, section 3.4) and ASN.1's DER.
 enum ECDSASignature {
     static let byteCount = 64
 
-    /// DER from r‖s; nil if it is not 64 bytes.
+    /// Returns the DER encoding of r‖s; nil if the input is not 64 bytes long.
     ///
-    /// Whether the numbers are in range is for the verification to say.
+    /// The verification checks whether the numbers are in range.
     static func der(_ raw: [UInt8]) -> [UInt8]? {
         guard raw.count == byteCount else { return nil }
         let body = integer(raw[..<32]) + integer(raw[32...])
-        // Two integers of at most 35 bytes: always the short form of a length.
+        // The body is two integers of at most 35 bytes, so its length always fits the short form.
         return [0x30, UInt8(body.count)] + body
     }
 
-    /// The 64 bytes r‖s of a DER signature; nil if it is none.
+    /// Returns the 64 bytes r‖s of a DER signature; nil if the input is not one.
     ///
     /// Wraps `d2i_ECDSA_SIG`, `BN_bn2binpad`.
     static func raw(_ der: [UInt8]) -> [UInt8]? {
@@ -33,7 +33,9 @@ enum ECDSASignature {
         return written ? raw : nil
     }
 
-    /// A DER integer that is not negative: no needless zeros, but one where the first bit would be taken for a sign.
+    /// Returns a non-negative DER integer.
+    ///
+    /// It has no leading zeros, except one where the first bit would otherwise be read as a sign.
     private static func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var digits = Array(bytes.drop { $0 == 0 })
         if digits.first.map({ $0 >= 0x80 }) ?? true { digits.insert(0, at: 0) }

@@ -1,6 +1,6 @@
 /// Bytes as hexadecimal digits (RFC 4648, section 8).
 public enum Hex {
-    /// Two lower-case digits a byte.
+    /// Returns two lower-case digits for each byte.
     public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.count * 2)
@@ -11,7 +11,7 @@ public enum Hex {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes of an even number of digits in either case; nil for anything else.
+    /// Returns the bytes of an even number of digits in either case; nil for any other text.
     public static func decode(_ text: String) -> [UInt8]? {
         let digits = Array(text.utf8)
         guard digits.count.isMultiple(of: 2) else { return nil }

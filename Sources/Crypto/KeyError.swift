@@ -1,25 +1,25 @@
 /// Why a key could not be read, made or used.
 public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The text holds no PEM block (RFC 7468).
+    /// The text contains no PEM block (RFC 7468).
     case notPEM
-    /// The text holds several keys where one is wanted.
+    /// The text contains several keys, but one is wanted.
     case several
     /// The key is protected by a passphrase.
     case encrypted
-    /// A private key where a public one is wanted.
+    /// The key is private, but a public key is wanted.
     case privateKey
-    /// A public key or a certificate where a private key is wanted.
+    /// The key is public, or a certificate, but a private key is wanted.
     case publicKey
-    /// A key of another kind than is wanted; says which are.
+    /// The key is of another kind than wanted; the value names the wanted kinds.
     case unsupported(String)
-    /// An RSA key that is too short or too long to be used; its length in bits.
+    /// The RSA key is too short or too long; the value is its length in bits.
     case keyLength(Int)
-    /// The key's numbers are no key: broken encoding, a point that is not on the curve.
+    /// The key is not valid: its encoding is broken, or its point is not on the curve.
     case invalid
-    /// OpenSSL could not do it: out of memory, no random bytes.
+    /// OpenSSL failed: out of memory, or no random bytes.
     case failed
 
-    /// One sentence in plain words, without the key.
+    /// One sentence in plain words that does not contain the key.
     public var description: String {
         switch self {
         case .notPEM: "there is no PEM block (-----BEGIN …-----) in it"

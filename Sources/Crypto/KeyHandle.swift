@@ -2,12 +2,12 @@ import COpenSSL
 
 /// The owner of one `EVP_PKEY`.
 ///
-/// Sendable because OpenSSL lets any number of threads use one key at once, as long as none changes it; nothing here does
-/// (`man 7 openssl-threads`).
+/// It is Sendable because OpenSSL lets any number of threads use one key at the same time, as long as no thread changes
+/// it; no code here changes a key (`man 7 openssl-threads`).
 final class KeyHandle: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes ownership of the key; nil if there is none.
+    /// Takes ownership of the key; nil if there is no key.
     init?(_ pointer: OpaquePointer?) {
         guard let pointer else { return nil }
         self.pointer = pointer
@@ -15,7 +15,9 @@ final class KeyHandle: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(pointer) }
 
-    /// Says whether it is an EC key on P-256 whose point lies on the curve.
+    /// Whether this is an EC key on P-256.
+    ///
+    /// It does not check that the point lies on the curve: see ``isSoundPublicKey``.
     var isP256: Bool {
         guard EVP_PKEY_is_a(pointer, "EC") == 1 else { return false }
         var name = [CChar](repeating: 0, count: 64)
@@ -25,7 +27,7 @@ final class KeyHandle: @unchecked Sendable {
 
     var isRSA: Bool { EVP_PKEY_is_a(pointer, "RSA") == 1 }
 
-    /// How long an RSA key's public exponent is; `Int.max` if it has none.
+    /// The length of an RSA key's public exponent in bits; `Int.max` if there is no exponent.
     var rsaExponentBits: Int {
         var exponent: OpaquePointer?
         guard EVP_PKEY_get_bn_param(pointer, OSSL_PKEY_PARAM_RSA_E, &exponent) == 1 else { return .max }
@@ -33,10 +35,10 @@ final class KeyHandle: @unchecked Sendable {
         return Int(BN_num_bits(exponent))
     }
 
-    /// Checks what OpenSSL can check of a public key; wraps `EVP_PKEY_public_check`.
+    /// Whether the public key passes OpenSSL's checks; wraps `EVP_PKEY_public_check`.
     var isSoundPublicKey: Bool { check(EVP_PKEY_public_check) }
 
-    /// Checks that the private and the public half belong together; wraps `EVP_PKEY_check`.
+    /// Whether the private and the public half belong together; wraps `EVP_PKEY_check`.
     var isSoundPair: Bool { check(EVP_PKEY_check) }
 
     private func check(_ function: (OpaquePointer) -> Int32) -> Bool {
@@ -46,9 +48,9 @@ final class KeyHandle: @unchecked Sendable {
     }
 }
 
-/// Runs something that may leave entries in the thread's OpenSSL error queue, and takes them out again.
+/// Runs a function that may leave entries in the thread's OpenSSL error queue, and removes those entries.
 ///
-/// The queue is shared with TLS on the same thread: `SSL_get_error` reads an entry that we left as a broken connection.
+/// TLS uses the same queue on the same thread: `SSL_get_error` would take a leftover entry for a broken connection.
 func withoutErrorQueue<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
     ERR_set_mark()
     defer { ERR_pop_to_mark() }

@@ -5,28 +5,28 @@ public enum HMACSHA256 {
     /// The length of a code in bytes.
     public static let byteCount = 32
 
-    /// The code of a message under a key of any length: 32 bytes.
+    /// Returns the code of a message under a key of any length: 32 bytes.
     ///
     /// Wraps `HMAC`.
     public static func code(of message: Span<UInt8>, key: [UInt8]) -> [UInt8] {
         authenticate(message, key: key, by: EVP_sha256(), byteCount: byteCount)
     }
 
-    /// The code of a message under a key of any length: 32 bytes.
+    /// Returns the code of a message under a key of any length: 32 bytes.
     public static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] { code(of: message.span, key: key) }
 
-    /// Says whether a code is the message's, in a time that does not depend on where they differ.
+    /// Returns whether a code belongs to a message, in a time that does not depend on where the codes differ.
     public static func isValid(_ code: [UInt8], for message: Span<UInt8>, key: [UInt8]) -> Bool {
         ConstantTime.equal(code, self.code(of: message, key: key))
     }
 }
 
-/// HMAC with SHA-1: what coturn's time-limited credentials are made with, and nothing else.
+/// HMAC with SHA-1, only for coturn's time-limited credentials.
 public enum HMACSHA1 {
     /// The length of a code in bytes.
     public static let byteCount = 20
 
-    /// The code of a message under a key of any length: 20 bytes.
+    /// Returns the code of a message under a key of any length: 20 bytes.
     ///
     /// Wraps `HMAC`.
     public static func code(of message: [UInt8], key: [UInt8]) -> [UInt8] {
@@ -34,9 +34,9 @@ public enum HMACSHA1 {
     }
 }
 
-/// One code at one go.
+/// Computes a code in one call.
 ///
-/// It can fail only when OpenSSL has no such digest or no memory: then nothing here can work.
+/// It fails only when OpenSSL lacks the digest, or memory: then nothing here can work.
 private func authenticate(
     _ message: Span<UInt8>,
     key: [UInt8],

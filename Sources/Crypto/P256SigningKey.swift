@@ -1,15 +1,16 @@
 import COpenSSL
 
-/// A private key on the curve P-256 that signs by ES256 (RFC 7518, section 3.4): what APNs' provider tokens want.
+/// A private P-256 key that signs by ES256 (RFC 7518, section 3.4), as APNs' provider tokens require.
 ///
-/// Built once, then used from any thread.
+/// It is built once, then used from any thread.
 public struct P256SigningKey: Sendable {
     private let key: KeyHandle
 
-    /// Reads the key of a PEM text.
+    /// Reads the key from a PEM text.
     ///
     /// - Parameter pem: PKCS#8 (`PRIVATE KEY`, Apple's `.p8`) or SEC 1 (`EC PRIVATE KEY`), without a passphrase.
-    /// - Throws: ``KeyError``: no PEM, encrypted, a public key, another kind of key, halves that do not fit.
+    /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, a public key, another kind of key, or two halves
+    ///   that do not belong together.
     public init(pem: String) throws(KeyError) {
         self.key = try withoutErrorQueue { () throws(KeyError) in
             let block = try PEM(pem)
@@ -32,7 +33,7 @@ public struct P256SigningKey: Sendable {
 
     private init(_ key: KeyHandle) { self.key = key }
 
-    /// A new random key.
+    /// Returns a new random key.
     ///
     /// Wraps `EVP_PKEY_generate`.
     ///
@@ -51,7 +52,7 @@ public struct P256SigningKey: Sendable {
         }
     }
 
-    /// Signs the SHA-256 of a message by ECDSA.
+    /// Signs the SHA-256 digest of a message by ECDSA.
     ///
     /// Wraps `EVP_DigestSign`.
     ///
@@ -71,12 +72,12 @@ public struct P256SigningKey: Sendable {
         }
     }
 
-    /// The public half.
+    /// The public half of the key.
     public var publicKey: PublicKey { PublicKey(p256: key) }
 
-    /// The private key as PKCS#8 PEM.
+    /// Returns the private key as PKCS#8 PEM.
     ///
-    /// A secret. Wraps `PEM_write_bio_PKCS8PrivateKey`.
+    /// The text is a secret. Wraps `PEM_write_bio_PKCS8PrivateKey`.
     ///
     /// - Throws: ``KeyError/failed``.
     public func pem() throws(KeyError) -> String {

@@ -1,18 +1,18 @@
 import COpenSSL
 
-/// One PEM block: its label and what it encodes (RFC 7468).
+/// One PEM block, with its label and its decoded bytes (RFC 7468).
 struct PEM {
     let label: String
     let der: [UInt8]
 
-    /// Reads the block of a text.
+    /// Reads the one block of a text.
     ///
-    /// Several certificates are a chain, whose first is the one; several of anything else are
-    /// refused, for a guess at which is meant would be worse. Wraps `PEM_read_bio`.
+    /// Several certificates are a chain, of which the first is read. Several blocks of any other kind are refused,
+    /// because it would be wrong to guess which is meant. Wraps `PEM_read_bio`.
     init(_ text: String) throws(KeyError) {
         let blocks = try PEM.blocks(of: text)
         guard let first = blocks.first else { throw .notPEM }
-        // A key may come with its curve's name in a block of its own before it (`openssl ecparam -genkey`).
+        // A block with the name of the curve may precede the key (`openssl ecparam -genkey`).
         let keys = blocks.filter { $0.label != "EC PARAMETERS" }
         guard let block = keys.first else { throw .unsupported(first.label) }
         guard keys.count == 1 || block.label == "CERTIFICATE" else { throw .several }
@@ -24,15 +24,15 @@ struct PEM {
         self.der = der
     }
 
-    /// All blocks of a text, in their order; empty where there is none.
+    /// Returns all blocks of a text in their order; empty if there is no block.
     static func blocks(of text: String) throws(KeyError) -> [PEM] {
         let bytes = Array(text.utf8)
         guard let bio = BIO_new_mem_buf(bytes, Int32(clamping: bytes.count)) else { throw .failed }
         defer { BIO_free(bio) }
         var blocks: [PEM] = []
-        // A memory BIO reads the array in place, so it must outlive the reading.
+        // A memory BIO reads the array in place, so the array must live until the reading is done.
         try withExtendedLifetime(bytes) { () throws(KeyError) in
-            // A file of keys has a handful; the bound is there for a file that is something else.
+            // A file of keys has only a few blocks; the limit is for a file of another kind.
             while blocks.count < 16, let block = try next(in: bio) { blocks.append(block) }
         }
         return blocks
@@ -47,18 +47,18 @@ struct PEM {
         defer {
             ringline_openssl_free(label)
             ringline_openssl_free(header)
-            // It may be a private key.
+            // The block may be a private key.
             if let data { OPENSSL_cleanse(data, count) }
             ringline_openssl_free(data)
         }
-        // "Proc-Type: 4,ENCRYPTED" is the only header that keys ever have.
+        // "Proc-Type: 4,ENCRYPTED" is the only header that keys have.
         if let header, header.pointee != 0 { throw .encrypted }
         guard let label, let data else { return nil }
         return PEM(label: String(cString: label), der: Array(UnsafeBufferPointer(start: data, count: count)))
     }
 }
 
-/// The text that a C function writes into a memory BIO; nil if it fails.
+/// Returns the text that a C function writes into a memory BIO; nil if the function fails.
 func textWritten(by write: (OpaquePointer) -> Int32) -> String? {
     guard let bio = BIO_new(BIO_s_mem()) else { return nil }
     defer { BIO_free(bio) }

@@ -1,11 +1,11 @@
 import COpenSSL
 
 extension PublicKey {
-    /// Builds an RSA key from the parameters `n` and `e` of a JWK (RFC 7518, section 6.3.1), base64url decoded.
+    /// Creates an RSA key from the parameters `n` and `e` of a JWK (RFC 7518, section 6.3.1), base64url decoded.
     ///
-    /// - Throws: ``KeyError``: a modulus out of range, no key.
+    /// - Throws: ``KeyError`` if the modulus is out of range, or the numbers are not a key.
     public init(rsaModulus: [UInt8], exponent: [UInt8]) throws(KeyError) {
-        // Before OpenSSL takes time over it.
+        // A modulus that is too long is refused here, before OpenSSL spends time on it.
         let bits = rsaModulus.drop { $0 == 0 }.count * 8
         guard bits <= Self.maximumRSABits else { throw .keyLength(bits) }
         self = try withoutErrorQueue { () throws(KeyError) in
@@ -22,10 +22,12 @@ extension PublicKey {
         }
     }
 
-    /// Builds a key on P-256 from the parameters `x` and `y` of a JWK (RFC 7518, section 6.2.1), base64url decoded.
+    /// Creates a P-256 key from the parameters `x` and `y` of a JWK (RFC 7518, section 6.2.1), base64url decoded.
     ///
-    /// - Parameters: 32 bytes each, leading zeros included.
-    /// - Throws: ``KeyError/invalid`` if there are more or fewer bytes or the point is not on the curve.
+    /// - Parameters:
+    ///   - p256X: 32 bytes, including leading zeros.
+    ///   - y: 32 bytes, including leading zeros.
+    /// - Throws: ``KeyError/invalid`` if there are more or fewer bytes, or the point is not on the curve.
     public init(p256X: [UInt8], y: [UInt8]) throws(KeyError) {
         guard p256X.count == 32, y.count == 32 else { throw .invalid }
         self = try withoutErrorQueue { () throws(KeyError) in
@@ -45,11 +47,11 @@ extension PublicKey {
         }
     }
 
-    /// Wraps `EVP_PKEY_fromdata`: the parameters that `push` puts into the builder become a key.
+    /// Builds a key from the parameters that `push` puts into the builder; wraps `EVP_PKEY_fromdata`.
     private static func built(_ kind: String, _ push: (OpaquePointer) -> Bool) throws(KeyError) -> KeyHandle {
         guard let builder = OSSL_PARAM_BLD_new() else { throw .failed }
         defer { OSSL_PARAM_BLD_free(builder) }
-        // The builder holds pointers to all that is pushed, names too, until it is read here.
+        // Until this call the builder holds pointers to everything that was pushed, including the names.
         guard push(builder), let parameters = OSSL_PARAM_BLD_to_param(builder) else { throw .failed }
         defer { OSSL_PARAM_free(parameters) }
         guard let context = EVP_PKEY_CTX_new_from_name(nil, kind, nil) else { throw .failed }

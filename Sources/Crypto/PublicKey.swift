@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// A public key that verifies signatures of one algorithm, which its kind decides: P-256 → ES256, RSA → RS256.
+/// A public key that verifies signatures of one algorithm, which follows from its kind: P-256 → ES256, RSA → RS256.
 ///
-/// Built once, then used from any thread.
+/// It is built once, then used from any thread.
 public struct PublicKey: Sendable {
-    /// The algorithm that the key is for (RFC 7518, section 3.1).
+    /// The algorithm of a key (RFC 7518, section 3.1).
     public enum Algorithm: String, Sendable, Equatable {
         /// ECDSA on P-256 with SHA-256.
         case es256 = "ES256"
@@ -12,21 +12,22 @@ public struct PublicKey: Sendable {
         case rs256 = "RS256"
     }
 
-    /// The only algorithm by which this key verifies.
+    /// The only algorithm with which this key verifies.
     public let algorithm: Algorithm
 
     private let key: KeyHandle
 
-    /// RSA keys shorter than this are not accepted (RFC 7518, section 3.3).
+    /// The length of the shortest RSA key that is accepted, in bits (RFC 7518, section 3.3).
     public static let minimumRSABits = 2048
-    /// Nor longer ones: a verification would take milliseconds.
+    /// The length of the longest RSA key that is accepted, in bits: with a longer key a verification would take
+    /// milliseconds.
     public static let maximumRSABits = 8192
 
-    /// Reads the key of a PEM text.
+    /// Reads the key from a PEM text.
     ///
-    /// - Parameter pem: `PUBLIC KEY` (SPKI), `RSA PUBLIC KEY` (PKCS#1) or `CERTIFICATE` (X.509, of which only the key is
-    ///   used: neither its dates nor its issuer are checked; of a chain the first).
-    /// - Throws: ``KeyError``: no PEM, a private key, another kind of key, a length out of range.
+    /// - Parameter pem: `PUBLIC KEY` (SPKI), `RSA PUBLIC KEY` (PKCS#1) or `CERTIFICATE` (X.509). Of a certificate only
+    ///   the key is used: neither its dates nor its issuer are checked. Of a chain the first certificate is used.
+    /// - Throws: ``KeyError`` if there is no PEM, a private key, another kind of key, or a length out of range.
     public init(pem: String) throws(KeyError) {
         self = try withoutErrorQueue { () throws(KeyError) in
             let block = try PEM(pem)
@@ -43,14 +44,14 @@ public struct PublicKey: Sendable {
         }
     }
 
-    /// Takes a key whose soundness is not known yet.
+    /// Creates a key from one that has not been checked yet.
     init(checking key: KeyHandle) throws(KeyError) {
         if key.isP256 {
             algorithm = .es256
         } else if key.isRSA {
             let bits = Int(EVP_PKEY_get_bits(key.pointer))
             guard (Self.minimumRSABits...Self.maximumRSABits).contains(bits) else { throw .keyLength(bits) }
-            // Any odd number from 3 to n is allowed (RFC 8017); issuers take 65537, and a long one is slow.
+            // RFC 8017 allows any odd exponent from 3 to n. Issuers use 65537, and a long exponent is slow.
             guard key.rsaExponentBits <= 64 else { throw .invalid }
             algorithm = .rs256
         } else {
@@ -60,20 +61,20 @@ public struct PublicKey: Sendable {
         self.key = key
     }
 
-    /// The public half of a key that is known to be sound and on P-256.
+    /// Creates the public half of a P-256 key that was checked already.
     init(p256 key: KeyHandle) {
         algorithm = .es256
         self.key = key
     }
 
-    /// Says whether a signature is this key's for a message.
+    /// Returns whether a signature of a message is valid under this key.
     ///
     /// Wraps `EVP_DigestVerify`.
     ///
     /// - Parameters:
     ///   - signature: ES256: the 64 bytes r‖s; RS256: as many bytes as the modulus has.
-    ///   - message: what was signed, not its digest.
-    /// - Returns: false for every other signature, however broken.
+    ///   - message: the message that was signed, not its digest.
+    /// - Returns: false for every other signature, however broken it is.
     public func isValid(_ signature: [UInt8], for message: Span<UInt8>) -> Bool {
         switch algorithm {
         case .es256:
@@ -84,10 +85,10 @@ public struct PublicKey: Sendable {
         }
     }
 
-    /// Says whether a signature is this key's for a message.
+    /// Returns whether a signature of a message is valid under this key.
     public func isValid(_ signature: [UInt8], for message: [UInt8]) -> Bool { isValid(signature, for: message.span) }
 
-    /// The key as PEM (`PUBLIC KEY`).
+    /// Returns the key as PEM (`PUBLIC KEY`).
     ///
     /// Wraps `PEM_write_bio_PUBKEY`.
     ///
@@ -104,7 +105,7 @@ public struct PublicKey: Sendable {
             defer { EVP_MD_CTX_free(context) }
             guard EVP_DigestVerifyInit_ex(context, nil, "SHA256", nil, nil, key.pointer, nil) == 1 else { return false }
             return message.withUnsafeBufferPointer { message in
-                // 0 is a wrong signature, negative is one that is not even well-formed.
+                // 0 means a wrong signature; a negative value means a malformed one.
                 EVP_DigestVerify(context, signature, signature.count, message.baseAddress, message.count) == 1
             }
         }
@@ -112,7 +113,7 @@ public struct PublicKey: Sendable {
 }
 
 extension PEM {
-    /// What a `d2i` function makes of all the bytes; nil if it fails or leaves some over.
+    /// Returns what a `d2i` function decodes from all the bytes; nil if it fails or leaves bytes over.
     fileprivate func decoded(
         _ decode: (inout UnsafePointer<UInt8>?, Int) -> OpaquePointer?
     ) -> OpaquePointer? {
@@ -128,7 +129,7 @@ extension PEM {
     }
 }
 
-/// The key of an X.509 certificate.
+/// Returns the key of an X.509 certificate.
 ///
 /// Wraps `d2i_X509`, `X509_get_pubkey`.
 private func certificateKey(_ place: inout UnsafePointer<UInt8>?, _ count: Int) -> OpaquePointer? {

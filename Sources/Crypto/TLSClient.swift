@@ -1,25 +1,25 @@
 import COpenSSL
 import Glibc
 
-/// TLS 1.2 or later on a connected socket, as its client; blocking, for commands that ask a server something.
+/// A blocking TLS client (TLS 1.2 or later) on a connected socket, for commands that query a server.
 ///
-/// The server's certificate is looked at and not insisted on: whoever asks is told what is wrong with it.
+/// The server's certificate is checked but not enforced: the caller is told what is wrong with it.
 public final class TLSClient {
     private let context: OpaquePointer
     private let session: OpaquePointer
 
-    /// Shakes hands; `nil` where the other side does not speak TLS, or not in time.
+    /// Performs the TLS handshake; `nil` if the server does not speak TLS, or not in time.
     ///
-    /// Wraps `SSL_connect`. From then on the process ignores SIGPIPE, which OpenSSL's writing would raise.
+    /// Wraps `SSL_connect`. From then on the process ignores SIGPIPE, which OpenSSL's writes would raise.
     ///
     /// - Parameters:
-    ///   - descriptor: a connected TCP socket; it stays the caller's, and its timeouts hold.
-    ///   - host: the name, or the address in digits, that the certificate must be for.
-    ///   - authorities: a PEM file of those to trust; `nil`: the system's.
+    ///   - descriptor: a connected TCP socket; the caller continues to own it, and its timeouts apply.
+    ///   - host: the host name, or the numeric address, that the certificate must be for.
+    ///   - authorities: a PEM file of the certificate authorities to trust; `nil`: the system's authorities.
     public init?(descriptor: Int32, host: String, authorities: String? = nil) {
         signal(SIGPIPE, SIG_IGN)
         guard let context = SSL_CTX_new(TLS_client_method()) else { return nil }
-        // Without any authority no certificate is trusted, which is then what is wrong with it.
+        // Without any authority no certificate is trusted, and `certificateFault` reports that.
         withoutErrorQueue {
             if let authorities {
                 _ = SSL_CTX_load_verify_locations(context, authorities, nil)
@@ -36,7 +36,7 @@ public final class TLSClient {
         let isDone = withoutErrorQueue {
             ringline_tls_expect(session, host) == 1 && SSL_set_fd(session, descriptor) == 1 && SSL_connect(session) == 1
         }
-        // What is set is let go of by `deinit`.
+        // `deinit` releases what was set.
         guard isDone else { return nil }
     }
 
@@ -45,7 +45,7 @@ public final class TLSClient {
         SSL_CTX_free(context)
     }
 
-    /// Why the server's certificate is not to be trusted, in OpenSSL's words; `nil` where it is.
+    /// The reason not to trust the server's certificate, in OpenSSL's words; `nil` if the certificate is trusted.
     ///
     /// Wraps `SSL_get_verify_result`.
     public var certificateFault: String? {
@@ -54,12 +54,12 @@ public final class TLSClient {
         return X509_verify_cert_error_string(result).map { String(cString: $0) } ?? "error \(result)"
     }
 
-    /// Sends all of it; whether that worked.
+    /// Sends all bytes, and returns whether that succeeded.
     public func send(_ bytes: [UInt8]) -> Bool {
         withoutErrorQueue { SSL_write(session, bytes, Int32(bytes.count)) == bytes.count }
     }
 
-    /// What comes next, at most so many bytes; empty at the end, after an error, and when the socket's time is over.
+    /// Receives the next bytes, up to `most`; empty at the end, after an error, and after the socket's timeout.
     public func receive(most: Int) -> [UInt8] {
         withoutErrorQueue {
             [UInt8](unsafeUninitializedCapacity: most) { buffer, count in

@@ -1,29 +1,32 @@
-/// What a verified token says about who is there.
+/// The content of a verified token: who its bearer is.
 public struct Claims: Sendable, Equatable {
-    /// The user's id: 1–128 characters of the alphabet of ids (protocol, section 1).
+    /// The user's id: 1–128 characters from the alphabet of ids (protocol, section 1).
     public var user: String
-    /// Whether the claim was a JSON integer, so that the app's shapes answer ids as integers (protocol, section 9).
+    /// Whether the claim was a JSON integer; if so, responses in the app's formats return ids as integers (protocol,
+    /// section 9).
     public var userIsInteger: Bool
-    /// The display name (`name`, else `u`); nil if there is none or it is empty.
+    /// The display name (`name`, else `u`); nil if it is absent or empty.
     public var name: String?
-    /// The device's id (`device`), of the same alphabet as the user's.
+    /// The device's id (`device`), from the same alphabet as the user's id; nil if the token names no device.
     public var device: String?
-    /// Full names of the group rooms that the user may join (`rooms`), such as `room:team`.
+    /// The full names of the group rooms that the user may join (`rooms`), such as `room:team`.
     public var rooms: [String]
-    /// Whether it is a service, which may name any user (`scope` holds the word `server`).
+    /// Whether the bearer is a service, which may name any user (`scope` contains the word `server`).
     public var isService: Bool
-    /// Seconds since 1970 from which on the token is no longer good, leeway not counted; nil if it has no `exp`.
+    /// The end of the token's validity in seconds since 1970, without the leeway; nil if the token has no `exp`.
     ///
-    /// Not above 2^53, so that adding a leeway never overflows.
+    /// It is at most 2^53, so that adding a leeway never overflows.
     public var expiresAtSeconds: Int64?
-    /// Seconds since 1970 at which the token was issued, rounded down; nil if its `iat` is missing or no such number.
+    /// When the token was issued, in seconds since 1970, rounded down; nil if its `iat` is absent or not such a number.
     public var issuedAtSeconds: Int64?
-    /// The first eight bytes, big endian, of SHA-256 of the token's `jti`, or of its text if it has none.
+    /// The first eight bytes, big endian, of the SHA-256 digest of the token's `jti`, or of its text if it has no
+    /// `jti`.
     ///
-    /// One token is one phone: the hexadecimal digits name its device when it names none (protocol, section 9).
+    /// One token stands for one device: if the token names no device, the hexadecimal digits form the device's id
+    /// (protocol, section 9).
     public var mark: UInt64
 
-    /// Claims as given, unchecked: for tests and for users who come in by other ways than a token.
+    /// Creates claims without checking them, for tests and for users who are authenticated by other means than a token.
     public init(
         user: String,
         userIsInteger: Bool = false,

@@ -1,6 +1,6 @@
 import Crypto
 
-/// The three parts of a signed JWT in compact form (RFC 7515, section 7.1), taken apart but not believed.
+/// The three parts of a signed JWT in compact form (RFC 7515, section 7.1), parsed but not verified.
 struct CompactToken {
     let header: TokenHeader
     let payload: [UInt8]
@@ -9,14 +9,14 @@ struct CompactToken {
     private let token: [UInt8]
     private let signedByteCount: Int
 
-    /// Says whether the signature over header, point and payload, as sent, is the key's.
+    /// Returns whether the signature over header, dot and payload, exactly as they were sent, is valid under a key.
     func isSigned(with key: VerificationKey) -> Bool {
         key.isValid(signature, for: token.span.extracting(0..<signedByteCount))
     }
 
     init(_ token: [UInt8]) throws(TokenError) {
         let points = token.indices.filter { token[$0] == UInt8(ascii: ".") }
-        // Five parts are a JWE, which is for keeping secrets, not for saying who one is.
+        // A token of five parts is a JWE: it keeps content secret, but does not authenticate its sender.
         guard points.count == 2 else { throw .malformed }
         let bytes = token.span
         guard let header = Base64URL.decode(bytes.extracting(0..<points[0])),
@@ -32,17 +32,19 @@ struct CompactToken {
     }
 }
 
-/// What of a header counts: which algorithm and which key the token asks to be held against.
+/// The relevant part of a token's header: the algorithm and the key with which the token asks to be verified.
 ///
-/// `jwk`, `jku`, `x5c` and `x5u` would let a token bring its own key; they are never looked at.
+/// With `jwk`, `jku`, `x5c` or `x5u` a token could bring its own key; these members are never read.
 struct TokenHeader {
     let algorithm: [UInt8]
     let keyID: [UInt8]?
 
-    /// What `typ` may say, in lower case, with or without `application/`: other kinds of token that the same key may have
-    /// signed, such as a logout token, must not pass for an access token (RFC 8725, section 3.11).
+    /// The accepted values of `typ`, in lower case, with or without `application/`.
+    ///
+    /// The same key may have signed other kinds of token, such as a logout token. They must not be accepted as access
+    /// tokens (RFC 8725, section 3.11).
     private static let types = ["jwt", "at+jwt", "jose"].map { Array($0.utf8) }
-    /// What must be understood by whoever verifies, and is not understood here; `enc` and `b64` change what is signed.
+    /// Members that a verifier must understand, and that this one does not; `enc` and `b64` change what is signed.
     private static let refused = ["crit", "b64", "enc"]
 
     init(_ json: [UInt8]) throws(TokenError) {
@@ -63,7 +65,7 @@ struct TokenHeader {
         }
     }
 
-    /// A media type in lower case without its `application/`, which is usually left out (RFC 7515, section 4.1.9).
+    /// Returns a media type in lower case without `application/`, which is usually left out (RFC 7515, section 4.1.9).
     private static func shortType(_ text: [UInt8]) -> [UInt8] {
         let lower = text.map { (0x41...0x5A).contains($0) ? $0 + 0x20 : $0 }
         let prefix = Array("application/".utf8)

@@ -2,7 +2,7 @@
 enum Identifier {
     static let maximumByteCount = 128
 
-    /// The id that the bytes spell; nil if they spell none.
+    /// Returns the id that the bytes contain; nil if they are not a valid id.
     static func text(_ bytes: [UInt8]) -> String? {
         guard (1...maximumByteCount).contains(bytes.count), bytes.allSatisfy(isAllowed) else { return nil }
         return String(decoding: bytes, as: UTF8.self)

@@ -1,7 +1,7 @@
-/// A JSON value as a token holds it.
+/// A JSON value in a token.
 ///
-/// Texts are kept as their UTF-8 bytes: Swift compares strings by canonical equivalence, by which `K` and the Kelvin sign
-/// are the same. In a claim they are not.
+/// Texts are kept as UTF-8 bytes. Swift compares strings by canonical equivalence, by which `K` and the Kelvin sign are
+/// equal. In a claim they must be different.
 enum JSON: Equatable {
     case null
     case bool(Bool)
@@ -10,13 +10,13 @@ enum JSON: Equatable {
     case array([JSON])
     case object(JSONObject)
 
-    /// The bytes of a string; nil for anything else.
+    /// The bytes of a string; nil for any other value.
     var text: [UInt8]? {
         guard case .string(let bytes) = self else { return nil }
         return bytes
     }
 
-    /// The strings of an array that holds nothing else; nil for anything else.
+    /// The strings of an array that contains only strings; nil for any other value.
     var texts: [[UInt8]]? {
         guard case .array(let values) = self else { return nil }
         let texts = values.compactMap(\.text)
@@ -24,30 +24,30 @@ enum JSON: Equatable {
     }
 }
 
-/// The members of a JSON object, no two of the same name.
+/// The members of a JSON object; no two have the same name.
 struct JSONObject: Equatable {
     private(set) var members: [[UInt8]: JSON] = [:]
 
-    /// Adds a member; false if there is one of that name.
+    /// Adds a member; returns false if there is already a member of that name.
     mutating func add(_ name: [UInt8], _ value: JSON) -> Bool {
         guard members[name] == nil else { return false }
         members[name] = value
         return true
     }
 
-    /// The member of that name, byte for byte.
+    /// The member with this name, compared byte by byte.
     subscript(_ name: String) -> JSON? { members[Array(name.utf8)] }
 }
 
-/// A JSON number as it was written, for an identifier must not pass through a floating-point number.
+/// A JSON number as it was written, because an id must not pass through a floating-point number.
 struct JSONNumber: Equatable {
-    /// ASCII, of JSON's grammar.
+    /// The number's text: ASCII, valid by JSON's grammar.
     let literal: [UInt8]
 
-    /// Its value if it was written without sign, fraction and exponent and fits; nil otherwise.
+    /// The value if it was written without sign, fraction and exponent and fits; nil otherwise.
     var nonNegativeInteger: Int64? { literal.first == 0x2D ? nil : Int64(text) }
 
-    /// Its value; infinite if it is too large for a `Double`.
+    /// The value; infinite if it is too large for a `Double`.
     var double: Double { Double(text) ?? .infinity }
 
     private var text: String { String(decoding: literal, as: UTF8.self) }

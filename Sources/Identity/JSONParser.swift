@@ -1,6 +1,6 @@
-/// Why a text is no JSON that we take.
+/// Why a text is not acceptable JSON.
 ///
-/// Carries nothing of the text.
+/// It contains nothing of the text.
 enum JSONError: Error, Equatable {
     case syntax
     case notUTF8
@@ -8,12 +8,12 @@ enum JSONError: Error, Equatable {
     case tooDeep
 }
 
-/// A strict JSON parser (RFC 8259) for texts that strangers send before they are known.
+/// A strict JSON parser (RFC 8259) for texts from senders that are not authenticated yet.
 ///
-/// Beyond the grammar it refuses what would let two parsers understand different things: a member's name twice, escapes of
-/// half a surrogate pair, broken UTF-8. Its recursion is bounded, and it reads each byte once.
+/// In addition to the grammar it refuses what two parsers could understand differently: a member's name that occurs
+/// twice, an escape of half a surrogate pair, and broken UTF-8. Its recursion is bounded, and it reads each byte once.
 struct JSONParser: ~Copyable {
-    /// How deep arrays and objects may be nested: the wire protocol's limit (section 8).
+    /// How deeply arrays and objects may be nested: the wire protocol's limit (section 8).
     static let maximumDepth = 32
 
     private let bytes: [UInt8]
@@ -21,7 +21,7 @@ struct JSONParser: ~Copyable {
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The one value of a text, around which only white space may stand.
+    /// Returns the one value of a text, which may be surrounded by white space only.
     static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSON {
         var parser = JSONParser(bytes)
         let value = try parser.value(depth: 0)
@@ -110,7 +110,7 @@ struct JSONParser: ~Copyable {
         return JSONNumber(literal: Array(bytes[start..<place]))
     }
 
-    /// One digit or more.
+    /// Skips one digit or more.
     private mutating func digits() throws(JSONError) {
         let start = place
         while let byte = next, (0x30...0x39).contains(byte) { place += 1 }
@@ -157,7 +157,7 @@ struct JSONParser: ~Copyable {
     private mutating func unicodeEscape() throws(JSONError) -> Unicode.Scalar {
         let high = try fourDigits()
         if let scalar = Unicode.Scalar(high) { return scalar }
-        // A surrogate: only the first half, followed by the second, is a character.
+        // This is half of a surrogate pair: only a first half that is followed by a second half is a character.
         guard high < 0xDC00, skip(UInt8(ascii: "\\")), skip(UInt8(ascii: "u")) else { throw .syntax }
         let low = try fourDigits()
         guard (0xDC00...0xDFFF).contains(low) else { throw .syntax }

@@ -1,15 +1,15 @@
 import Crypto
 
-/// A JWKS (RFC 7517): the keys in it that can be used, and what to tell the operator about the others.
+/// A JWKS (RFC 7517): its usable keys, and the operator's warnings about the others.
 struct KeySet {
     private(set) var keys: [VerificationKey] = []
     private(set) var warnings: [String] = []
 
     /// Reads a JWKS.
     ///
-    /// Keys of kinds that we do not know are skipped, as section 5 asks, and so is one that is broken: it
-    /// must not make all the others useless. Each one skipped leaves a warning. Of a published set secrets are skipped:
-    /// whoever can read it could sign with them.
+    /// Keys of unknown kinds are skipped, as section 5 requires. A broken key is skipped too, because it must not make
+    /// all other keys useless. Each skipped key leaves a warning. In a published set secrets are skipped: everyone who
+    /// can read the set could sign with them.
     init(json: [UInt8], isPublished: Bool = false) throws(TokenKeyError) {
         let parsed: JSON
         do { parsed = try JSONParser.parse(json) } catch { throw .keySetSyntax }
@@ -31,7 +31,7 @@ struct KeySet {
         guard !keys.isEmpty else { throw .keySetUseless(warnings) }
     }
 
-    /// Why one key is skipped.
+    /// The reason why one key is skipped.
     private struct Skipped: Error, CustomStringConvertible {
         let description: String
     }

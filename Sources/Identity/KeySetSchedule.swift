@@ -1,41 +1,42 @@
-/// When a published key set is to be fetched.
+/// The schedule for fetching a published key set.
 ///
-/// Pure: moments are handed in, in milliseconds of any clock that never goes back.
+/// It is pure: moments are arguments, in milliseconds of any clock that never goes back.
 public struct KeySetSchedule: Sendable {
-    /// How long a set is taken for fresh whose server does not say.
+    /// How long a set counts as fresh if its server states no time, in milliseconds.
     public static let usualLife: Int64 = 3_600_000
-    /// No shorter, and no longer, whatever its server says.
+    /// The limits for how long a set counts as fresh, whatever its server states, in milliseconds.
     public static let lives: ClosedRange<Int64> = 300_000...86_400_000
-    /// Tokens that name an unknown key have the set fetched so often at most.
+    /// The shortest time between two fetches because of tokens that name an unknown key, in milliseconds.
     public static let missPause: Int64 = 60_000
-    /// The longest pause after failures; the first is of two seconds, each further one twice as long.
+    /// The longest pause after failures, in milliseconds; the first pause lasts two seconds and each further one twice
+    /// as long.
     public static let longestPause: Int64 = 300_000
 
     /// When the next fetch is due.
     public private(set) var dueAt: Int64
-    /// How often in a row it has failed.
+    /// The number of failures in a row.
     public private(set) var failures = 0
     /// Whether a fetch is under way.
     public private(set) var isUnderWay = false
     private var missAt: Int64?
 
-    /// The first fetch is due at once.
+    /// Creates a schedule whose first fetch is due immediately.
     public init(at now: Int64) { dueAt = now }
 
-    /// Whether a fetch is to be begun; then it counts as under way.
+    /// Returns whether a fetch must begin now; if so, it counts as under way.
     public mutating func begins(at now: Int64) -> Bool {
         guard !isUnderWay, now >= dueAt else { return false }
         isUnderWay = true
         return true
     }
 
-    /// A token named a key that the set does not have: it may be a new one.
+    /// Records that a token named a key that is missing from the set; the key may be new.
     ///
-    /// - Parameter now: the moment.
-    /// - Returns: whether a fetch is under way or due, so that the key may be there in a moment.
+    /// - Parameter now: the present moment.
+    /// - Returns: whether a fetch is under way or due, so that the key may be available soon.
     public mutating func missed(at now: Int64) -> Bool {
         if isUnderWay { return true }
-        // After failures their pause is kept: whoever sends forged tokens shall not have us ask more often.
+        // After failures the pause is kept: forged tokens must not make the server fetch more often.
         guard failures == 0 else { return false }
         let earliest = missAt.map { max(now, $0 + Self.missPause) } ?? now
         dueAt = min(dueAt, earliest)
@@ -44,28 +45,30 @@ public struct KeySetSchedule: Sendable {
         return true
     }
 
-    /// Has it fetched as soon as possible: an operator asked for it.
+    /// Makes the next fetch due as soon as possible, because an operator asked for it.
     public mutating func hurry(at now: Int64) { dueAt = min(dueAt, now) }
 
-    /// A set came.
+    /// Records that a set was fetched.
     ///
     /// - Parameters:
-    ///   - now: the moment.
-    ///   - life: for how long its server calls it fresh, in milliseconds.
+    ///   - now: the present moment.
+    ///   - life: how long its server calls it fresh, in milliseconds.
     public mutating func succeeded(at now: Int64, life: Int64?) {
         isUnderWay = false
         failures = 0
         dueAt = now + min(max(life ?? Self.usualLife, Self.lives.lowerBound), Self.lives.upperBound)
     }
 
-    /// No set came, or none that can be used.
+    /// Records that no set was fetched, or no usable one.
     public mutating func failed(at now: Int64) {
         isUnderWay = false
         failures += 1
         dueAt = now + min(2_000 << Int64(min(failures - 1, 10)), Self.longestPause)
     }
 
-    /// For how long an answer's `Cache-Control` (RFC 9111, section 5.2) calls it fresh, in milliseconds; `nil`: it does not say.
+    /// Returns how long a response is fresh by its `Cache-Control` (RFC 9111, section 5.2), in milliseconds.
+    ///
+    /// It is `nil` if the header does not state it, and 0 for `no-store`, `no-cache` and a malformed `max-age`.
     public static func life(cacheControl: String) -> Int64? {
         for directive in cacheControl.split(separator: ",") {
             let parts = directive.split(separator: "=", maxSplits: 1).map { part in
@@ -77,7 +80,7 @@ public struct KeySetSchedule: Sendable {
                 guard parts.count == 2, !parts[1].isEmpty, parts[1].allSatisfy({ ("0"..."9").contains($0) }) else {
                     return 0
                 }
-                // A number that does not fit is above the upper bound.
+                // A number that does not fit is above the upper limit anyway.
                 guard let seconds = Int64(parts[1]) else { return .max }
                 let (life, isTooLarge) = seconds.multipliedReportingOverflow(by: 1_000)
                 return isTooLarge ? .max : life

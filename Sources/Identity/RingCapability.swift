@@ -1,26 +1,26 @@
 import Crypto
 
-/// The `act` of a push: what lets a phone that was just woken handle one call, though its JWT may have expired
+/// The `act` of a push: it lets a device that was just woken handle one call, although its JWT may have expired
 /// (protocol, sections 6.5 and 9).
 ///
-/// A capability is its fields and an HMAC-SHA256 over them; the server keeps none.
+/// A capability consists of its fields and an HMAC-SHA256 over them; the server stores none.
 public struct RingCapability: Sendable {
-    /// What a capability is for.
+    /// The call, the device and the time that a capability is for.
     public struct Fields: Sendable, Equatable {
-        /// The call's id; not enough to name a call without ``user`` and ``peer``.
+        /// The callId; it identifies a call only together with ``user`` and ``peer``.
         public var callId: String
         /// The call's epoch.
         public var epoch: UInt32
-        /// The user who was rung, and who the bearer is.
+        /// The user who was rung, and who is the bearer.
         public var user: String
-        /// The other user of the call: calls of one name may exist between several pairs.
+        /// The other user of the call: several pairs of users may have calls with one callId.
         public var peer: String
         /// The device that was rung.
         public var device: String
-        /// Milliseconds since 1970 up to which it is good.
+        /// The last moment at which the capability is valid, in milliseconds since 1970.
         public var validUntilMs: Int64
 
-        /// A capability's fields; each text of at most 255 bytes, as all ids are (128).
+        /// Creates the fields of a capability; each text has at most 255 bytes, as all ids do (128).
         public init(
             callId: String,
             epoch: UInt32,
@@ -40,25 +40,26 @@ public struct RingCapability: Sendable {
 
     private let key: [UInt8]
 
-    /// Version of the layout; another would be refused, not misread.
+    /// The version of the layout; a capability of another version is refused, not misread.
     private static let version: UInt8 = 1
-    /// Half of SHA-256's length, which RFC 2104 (section 5) allows: a push has few bytes to spare.
+    /// Half the length of SHA-256, which RFC 2104 (section 5) allows, because a push has few bytes to spare.
     private static let codeByteCount = 16
-    /// Longer texts are no capability: version, four texts of 255 bytes, two numbers and the code, in base64url.
+    /// The longest possible capability: version, four texts of 255 bytes, two numbers and the code, in base64url.
     private static let maximumTextByteCount = (1 + 4 * 256 + 16 + codeByteCount) * 4 / 3 + 2
 
-    /// Capabilities under a key of their own, derived from the server's.
+    /// Creates an issuer whose own key is derived from the server's key.
     ///
     /// - Parameter serverKey: one of ``ServerKeys``.
     public init(serverKey: [UInt8]) {
         key = HMACSHA256.code(of: Array("ringline ring capability".utf8), key: serverKey)
     }
 
-    /// The text of a capability: base64url, about 110 characters for short ids.
+    /// Returns the text of a capability: base64url, about 110 characters for short ids.
     public func issue(_ fields: Fields) -> String {
         var bytes = [Self.version]
         for text in [fields.callId, fields.user, fields.peer, fields.device] {
-            // With its length before it no text can pass for the end of another and the beginning of the next.
+            // The length before each text prevents that one text passes for the end of another and the beginning of the
+            // next.
             precondition(text.utf8.count <= 255, "an id has at most 128 characters")
             bytes.append(UInt8(text.utf8.count))
             bytes += text.utf8
@@ -74,9 +75,9 @@ public struct RingCapability: Sendable {
     /// Reads a capability and checks it.
     ///
     /// - Parameters:
-    ///   - text: what stands after `Ring ` in the header; any text.
+    ///   - text: the text after `Ring ` in the header; it may be any text.
     ///   - nowMs: milliseconds since 1970.
-    /// - Returns: what it is for; nil if it is not ours or no longer good.
+    /// - Returns: the fields; nil if this server did not issue the capability, or it has expired.
     public func verify(_ text: String, nowMs: Int64) -> Fields? {
         guard text.utf8.count <= Self.maximumTextByteCount, let bytes = Base64URL.decode(text),
             bytes.count > Self.codeByteCount

@@ -1,15 +1,15 @@
 import Glibc
 
-/// A file that holds a secret and nothing else.
+/// A file that contains a secret and nothing else.
 public enum SecretFile {
-    /// Larger files are refused: no key is as long.
+    /// The size above which a file is refused, in bytes: no key is that long.
     public static let maximumByteCount = 65_536
 
     /// Reads a secret.
     ///
-    /// - Parameter path: a file or a pipe, as a shell's `<(…)` gives it.
-    /// - Returns: its bytes, raw, but for one newline at the end, which editors put there.
-    /// - Throws: ``SecretFileError``: not readable, empty, too large.
+    /// - Parameter path: a file or a pipe, such as a shell's `<(…)`.
+    /// - Returns: its raw bytes without the one newline at the end that editors add.
+    /// - Throws: ``SecretFileError`` if the file is not readable, empty or too large.
     public static func read(_ path: String) throws(SecretFileError) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .cannot("read", path, errno) }
@@ -29,11 +29,12 @@ public enum SecretFile {
         return bytes
     }
 
-    /// What is odd about a secret as it was read: the traces of an editor or a shell, which nobody meant.
+    /// Returns what is odd about a secret: an unintended trace of an editor or a shell.
     ///
-    /// It is used as it is all the same, but whoever signs with the secret proper is refused, and nothing says why.
+    /// The secret is used as it is all the same. But tokens that were signed with the intended secret are then refused,
+    /// and no other message gives the reason.
     ///
-    /// - Returns: a part of a sentence, `ends with a carriage return`; `nil` for a secret without such traces.
+    /// - Returns: part of a sentence, such as `ends with a carriage return`; `nil` for a secret without such traces.
     public static func oddity(of secret: [UInt8]) -> String? {
         if secret.starts(with: [0xEF, 0xBB, 0xBF]) { return "begins with a byte order mark" }
         if secret.starts(with: [0xFF, 0xFE]) || secret.starts(with: [0xFE, 0xFF]) { return "is UTF-16" }
@@ -43,9 +44,9 @@ public enum SecretFile {
         return isBlank(secret.first) ? "begins with a blank or an empty line" : nil
     }
 
-    /// A path as it may be shown: a secret that was given in the place of its path is hidden.
+    /// Returns a path for display, and hides a secret that was given in place of its path.
     ///
-    /// - Returns: the path where such a file is there, or a folder that it leads through, or where it reads like a path; else
+    /// - Returns: the path if the file exists, or a folder on the way to it exists, or it looks like a path; otherwise
     ///   asterisks.
     public static func shown(_ path: String) -> String {
         if leadsSomewhere(path) || readsLikePath(path) { return path }
@@ -61,12 +62,14 @@ public enum SecretFile {
         return access(path, F_OK) == 0
     }
 
-    /// Whether this can hardly be a secret: names as people give them to files, of which the last may have an extension.
+    /// Returns whether a text can hardly be a secret: it consists of common file names, and the last may have an
+    /// extension.
     ///
-    /// Random text has digits among its letters, signs of base64, or no end; a token has parts far longer than an extension.
+    /// Random text has digits among its letters, characters of base64, or no extension. The parts of a token are far
+    /// longer than an extension.
     private static func readsLikePath(_ path: String) -> Bool {
         let names = path.split(separator: "/").filter { $0 != "." && $0 != ".." }
-        // A key in PEM has blanks in its first line, which no name may have.
+        // The first line of a PEM key contains spaces, which are not allowed in a name here.
         guard let last = names.last, path.utf8.count < Int(PATH_MAX) else { return false }
         if let dot = last.lastIndex(of: "."), (1...8).contains(last[dot...].utf8.count - 1) {
             return names.allSatisfy { isName($0, mayHoldDigits: true) }
@@ -85,15 +88,15 @@ public enum SecretFile {
             }
     }
 
-    /// Reads a file's secret, or makes a random one and keeps it there.
+    /// Reads the secret of a file, or creates the file with a random secret.
     ///
-    /// The file appears at once and whole, with mode 0600, so that of two processes that start together both read the same:
-    /// it is written under another name and linked to its own, which fails if that exists. A half-written secret is never
-    /// seen, not even after a crash.
+    /// The file appears in one step and complete, with mode 0600, so that two processes that start together read the
+    /// same secret. It is written under another name and then linked to its own name, which fails if that name exists.
+    /// A half-written secret is never seen, not even after a crash.
     ///
     /// - Parameters:
     ///   - path: the file; its folder must exist.
-    ///   - text: what it is to hold if it is not there; 32 random bytes in base64url where nothing is given.
+    ///   - text: the content for a new file; without it, 32 random bytes in base64url.
     /// - Returns: the text of the file.
     /// - Throws: ``SecretFileError``.
     static func loadOrCreate(_ path: String, _ text: String? = nil) throws(SecretFileError) -> [UInt8] {
@@ -104,16 +107,16 @@ public enum SecretFile {
 
 /// Why a secret's file cannot be used.
 ///
-/// Each case carries the path.
+/// Each case contains the path.
 public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What could not be done with it (`read`, `create`), and C's `errno`.
+    /// The failed operation (`read`, `create`, `write`), the path and C's `errno`.
     case cannot(String, String, Int32)
-    /// There is nothing in it, or a newline only.
+    /// The file is empty, or contains only a newline.
     case empty(String)
-    /// It has more than ``SecretFile/maximumByteCount`` bytes.
+    /// The file has more than ``SecretFile/maximumByteCount`` bytes.
     case tooLarge(String)
 
-    /// One line that names the path and says what is wrong, without the file's contents.
+    /// One line with the path and the problem, without the file's contents.
     public var description: String {
         switch self {
         case .cannot(let what, let path, let code):

@@ -1,25 +1,26 @@
 import Crypto
 
-/// The server's own keys, from which it derives those of what it issues and reads itself: capabilities to ring.
+/// The server's own keys, from which it derives the keys for what it both issues and reads: capabilities to ring.
 ///
-/// Kept in the data folder, so that what was issued before a restart is good after it. The newest signs; it is replaced when
-/// it is a day old, and those before are kept as long as something may live that they signed.
+/// They are kept in the data folder, so that what was issued before a restart stays valid. The newest key signs, and is
+/// replaced when it is a day old. The former keys are kept as long as anything they signed may be valid.
 public struct ServerKeys: Equatable, Sendable {
-    /// The file's name in the data folder.
+    /// The name of the file in the data folder.
     public static let fileName = "server-key"
-    /// The age at which the newest is replaced, in milliseconds.
+    /// The age at which the newest key is replaced, in milliseconds.
     public static let periodMilliseconds: Int64 = 86_400_000
-    /// How far ahead a key may have been made, by a clock that was wrong.
+    /// How far in the future a key's creation may be, because a clock was wrong, before the key is replaced; in
+    /// milliseconds.
     private static let clockDoubt: Int64 = 3_600_000
 
-    /// One key.
+    /// One key of the server.
     public struct Key: Equatable, Sendable {
-        /// Its text as it stands in the file: base64url of 32 random bytes.
+        /// The key's text as it is in the file: base64url of 32 random bytes.
         public let secret: [UInt8]
-        /// When it was made, in milliseconds since 1970; 0: nobody knows.
+        /// When the key was made, in milliseconds since 1970; 0 = unknown.
         public let madeAt: Int64
 
-        /// A key of both.
+        /// Creates a key from its parts.
         public init(secret: [UInt8], madeAt: Int64) {
             self.secret = secret
             self.madeAt = madeAt
@@ -32,10 +33,10 @@ public struct ServerKeys: Equatable, Sendable {
 
     /// The key that signs.
     public let newest: Key
-    /// Those before, the newest first; each was replaced when the one before it in this order was made.
+    /// The former keys, the newest first; each was replaced when the key before it in this order was made.
     public let former: [Key]
 
-    /// A new random key, without any before it.
+    /// Creates a new random key without former keys.
     public init(at now: Int64) { self.init(newest: .random(at: now), former: []) }
 
     private init(newest: Key, former: [Key]) {
@@ -43,9 +44,9 @@ public struct ServerKeys: Equatable, Sendable {
         self.former = former
     }
 
-    /// Reads the text of the file: a key a line, the newest first, with the moment at which it was made.
+    /// Reads the text of the file: one key with its creation time on each line, the newest first.
     ///
-    /// A text of another form is one key of unknown age, as earlier versions kept it.
+    /// A text of another form is one key of unknown age, as earlier versions stored it.
     public init(text: [UInt8]) {
         let keys = text.split(separator: 0x0A).map(Self.key)
         guard let newest = keys.first, let newest, !keys.contains(nil) else {
@@ -68,26 +69,27 @@ public struct ServerKeys: Equatable, Sendable {
         ([newest] + former).map { "\(String(decoding: $0.secret, as: UTF8.self)) \($0.madeAt)\n" }.joined()
     }
 
-    /// Whether every key is one as they are made here: a file that somebody wrote over holds none.
+    /// Whether every key has the form in which keys are made here; a file that was overwritten contains none of that
+    /// form.
     public var areSound: Bool {
         ([newest] + former).allSatisfy { (Base64URL.decode($0.secret.span)?.count ?? 0) >= 32 }
     }
 
-    /// Whether the newest is to be replaced.
+    /// Returns whether the newest key must be replaced.
     public func isDue(at now: Int64) -> Bool {
         now - newest.madeAt >= Self.periodMilliseconds || newest.madeAt - now > Self.clockDoubt
     }
 
-    /// With a new key that signs, and without those whose last capability is over.
+    /// Returns the keys with a new one that signs, and without those for which no capability is valid any more.
     ///
     /// - Parameters:
     ///   - now: milliseconds since 1970.
-    ///   - life: how long a capability may live, in milliseconds.
+    ///   - life: how long a capability may be valid, in milliseconds.
     /// - Returns: the keys from now on.
     public func rotated(at now: Int64, life: Int64) -> ServerKeys {
         var (kept, replacedAt) = ([newest], newest.madeAt)
         for key in former {
-            // A moment that is still to come was told by a clock that was wrong.
+            // A moment in the future comes from a clock that was wrong.
             guard now - replacedAt <= life, replacedAt <= now else { break }
             kept.append(key)
             replacedAt = key.madeAt
@@ -97,7 +99,7 @@ public struct ServerKeys: Equatable, Sendable {
 
     // MARK: The file
 
-    /// The keys of a data folder: read, or made at the first start.
+    /// Reads the keys of a data folder, or makes them at the first start.
     ///
     /// - Parameters:
     ///   - folder: the data folder, which must exist.
@@ -108,25 +110,28 @@ public struct ServerKeys: Equatable, Sendable {
         ServerKeys(text: try SecretFile.loadOrCreate("\(folder)/\(fileName)", ServerKeys(at: now).text))
     }
 
-    /// Puts the keys into a data folder, in the place of those that are there, to outlive a power cut.
+    /// Replaces the keys in a data folder, so that they survive a power cut.
     ///
-    /// - Throws: ``SecretFileError``; then those before are there.
+    /// - Throws: ``SecretFileError``; the earlier keys are then still there.
     public func save(inFolder folder: String) throws(SecretFileError) {
         try SecretFile.replace("\(folder)/\(Self.fileName)", text)
     }
 }
 
-/// Signs capabilities under the newest of the server's keys, and reads those of the former ones as long as they may live.
+/// An issuer and verifier of capabilities.
+///
+/// It signs with the newest of the server's keys, and accepts capabilities of the former keys as long as these may be
+/// valid.
 public struct CapabilityRing: Sendable {
     private let newest: RingCapability
-    /// With the moment up to which what it signed can be good at most.
+    /// The former keys, each with the last moment at which a capability that it signed can be valid.
     private let former: [(signer: RingCapability, until: Int64)]
 
-    /// A ring of keys.
+    /// Creates an issuer and verifier for a set of keys.
     ///
     /// - Parameters:
-    ///   - keys: the server's.
-    ///   - life: how long a capability may live, in milliseconds.
+    ///   - keys: the server's keys.
+    ///   - life: how long a capability may be valid, in milliseconds.
     public init(_ keys: ServerKeys, life: Int64) {
         newest = RingCapability(serverKey: keys.newest.secret)
         var replacedAt = keys.newest.madeAt
@@ -136,14 +141,15 @@ public struct CapabilityRing: Sendable {
         }
     }
 
-    /// The text of a capability: see ``RingCapability/issue(_:)``.
+    /// Returns the text of a capability: see ``RingCapability/issue(_:)``.
     public func issue(_ fields: RingCapability.Fields) -> String { newest.issue(fields) }
 
     /// Reads a capability and checks it: see ``RingCapability/verify(_:nowMs:)``.
     public func verify(_ text: String, nowMs: Int64) -> RingCapability.Fields? {
         if let fields = newest.verify(text, nowMs: nowMs) { return fields }
         for (signer, until) in former {
-            // A stolen former key must not sign a capability that outlives it.
+            // A stolen former key must not sign a capability that is valid for longer than those it could sign while in
+            // use.
             if let fields = signer.verify(text, nowMs: nowMs), fields.validUntilMs <= until { return fields }
         }
         return nil

@@ -1,6 +1,6 @@
 import Crypto
 
-/// What a token whose signature is good says: who, and from when until when.
+/// The content of a token with a valid signature: the claims, and the period of validity.
 struct TokenContent {
     let claims: Claims
     let notBeforeSeconds: Int64?
@@ -33,18 +33,18 @@ struct TokenContent {
         )
     }
 
-    /// Says whether the token is good now (RFC 7519, sections 4.1.4 and 4.1.5).
+    /// Checks whether the token is valid now (RFC 7519, sections 4.1.4 and 4.1.5).
     ///
-    /// With a leeway of 60 it is good up to the second `exp` + 59 and from the second `nbf` - 60 on.
+    /// With a leeway of 60 it is valid from the second `nbf` - 60 to the second `exp` + 59.
     func checkTime(atSeconds now: Int64, rules: TokenRules) throws(TokenError) {
         // Neither sum can overflow: dates and leeway are at most 2^53.
         if let start = notBeforeSeconds, now < start - rules.leewaySeconds { throw .notYetValid }
         if let end = claims.expiresAtSeconds, now >= end + rules.leewaySeconds { throw .expired }
     }
 
-    /// A NumericDate: a number of seconds that is not negative, with or without a fraction.
+    /// Reads a NumericDate: a non-negative number of seconds, with or without a fraction.
     ///
-    /// A fraction is rounded up: for a clock of whole seconds that is the same moment. What lies beyond 2^53 is that.
+    /// A fraction is rounded up: for a clock of whole seconds that is the same moment. A value above 2^53 becomes 2^53.
     private static func date(_ name: String, of object: JSONObject) throws(TokenError) -> Int64? {
         guard let value = object[name] else { return nil }
         guard case .number(let number) = value else { throw .claim(name) }
@@ -53,7 +53,8 @@ struct TokenContent {
         return Int64(min(seconds.rounded(.up), 0x1p53))
     }
 
-    /// When it was issued; `iat` proves nothing by itself, so one that is no date is as good as none.
+    /// Reads when the token was issued; an `iat` that is no date counts as absent, because `iat` proves nothing by
+    /// itself.
     private static func issue(of object: JSONObject) -> Int64? {
         guard case .number(let number)? = object["iat"] else { return nil }
         let seconds = number.double
@@ -73,7 +74,7 @@ struct TokenContent {
         throw .noUser
     }
 
-    /// An id: a string of its alphabet or a non-negative integer, whose digits then are the id.
+    /// Reads an id: a string of the ids' alphabet, or a non-negative integer, whose digits are then the id.
     private static func id(_ name: String, _ value: JSON) throws(TokenError) -> (text: String, isInteger: Bool) {
         switch value {
         case .string(let bytes):
@@ -87,7 +88,7 @@ struct TokenContent {
         }
     }
 
-    /// A name is for showing only, so one that is no text is as good as none.
+    /// Reads the name; a name that is not text counts as absent, because it is only displayed.
     private static func name(of object: JSONObject) -> String? {
         for claim in ["name", "u"] {
             if let text = object[claim]?.text, !text.isEmpty { return String(decoding: text, as: UTF8.self) }
@@ -101,7 +102,8 @@ struct TokenContent {
         return texts.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Words parted by spaces (RFC 8693, section 4.2), or an array of them, as some issuers have it.
+    /// Reads `scope`: words separated by spaces (RFC 8693, section 4.2), or an array of words, as some issuers write
+    /// it.
     private static func isService(_ object: JSONObject) throws(TokenError) -> Bool {
         guard let value = object["scope"] else { return false }
         let words = value.text.map { $0.split(separator: 0x20).map(Array.init) } ?? value.texts

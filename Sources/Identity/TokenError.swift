@@ -1,36 +1,39 @@
 /// Why a token is not accepted.
 ///
-/// On the wire there are two answers: ``expired`` is `token_expired`, everything else `unauthenticated`. The reasons are for
-/// the log and the message; they never hold any part of the token.
+/// On the wire there are two codes: ``expired`` becomes `token_expired`, everything else `unauthenticated`. The reasons
+/// are for the log and the message; they never contain any part of the token.
 public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// It was good until `exp`, and the leeway is over too.
+    /// The token was valid until `exp`, and the leeway is over too.
     case expired
-    /// More than ``TokenVerifier/maximumByteCount`` bytes.
+    /// The token has more than ``TokenVerifier/maximumByteCount`` bytes.
     case tooLong
-    /// Not three base64url parts of which the first two are JSON objects.
+    /// The token is not three base64url parts of which the first two are JSON objects.
     case malformed
-    /// The header asks for what must be understood and is not (`crit`, `b64`, `enc`) or says that it is no access token.
+    /// The header is not supported.
+    ///
+    /// It contains something that must be understood but is not (`crit`, `b64`, `enc`), or its `typ` is not that of an
+    /// access token.
     case unsupportedHeader
-    /// The header's `alg` is the algorithm of no configured key.
+    /// The header's `alg` is not the algorithm of any configured key.
     case algorithm
-    /// The header's `kid` is the name of no configured key of that algorithm.
+    /// The header's `kid` is not the id of any configured key of that algorithm.
     case unknownKey
-    /// The signature is not that of the key.
+    /// The signature is not valid under the key.
     case signature
-    /// There is no `exp`, and it is required.
+    /// The token has no `exp`, but one is required.
     case noExpiry
-    /// It is not good yet, by `nbf`.
+    /// The token is not valid yet, by its `nbf`.
     case notYetValid
-    /// Its `iss` is not the configured one.
+    /// The token's `iss` is not the configured one.
     case issuer
-    /// Its `aud` does not hold the configured one.
+    /// The token's `aud` does not contain the configured one.
     case audience
-    /// There is no claim that names the user.
+    /// The token has no claim that names the user.
     case noUser
-    /// A claim, whose name it carries, is not of the form that it must have.
+    /// A claim is malformed; the value is the claim's name.
     case claim(String)
 
-    /// One word for counts and the audit log.
+    /// One word for counters and the audit log.
     public var cause: String {
         switch self {
         case .expired: "expired"
@@ -49,7 +52,7 @@ public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Every ``cause`` that there is.
+    /// All values of ``cause``.
     public static let causes = [
         expired, tooLong, malformed, unsupportedHeader, algorithm, unknownKey, signature, noExpiry, notYetValid, issuer,
         audience, noUser, claim(""),

@@ -1,17 +1,17 @@
 import Crypto
 
-/// Makes tokens signed by HS256: for `ringline token` and for tests.
+/// An issuer of tokens signed by HS256, for `ringline token` and for tests.
 public struct TokenIssuer: Sendable {
     private let secret: [UInt8]
     private let userClaim: String
     private let issuer: String?
     private let audience: String?
 
-    /// An issuer whose tokens a ``TokenVerifier`` with the same secret and rules accepts.
+    /// Creates an issuer whose tokens a ``TokenVerifier`` with the same secret and rules accepts.
     ///
     /// - Parameters:
     ///   - secret: the bytes of the HS256 secret, used raw.
-    ///   - rules: of these the user claim (`sub` if there is none), issuer and audience go into the tokens.
+    ///   - rules: the user claim (`sub` if it is nil), the issuer and the audience of these rules go into the tokens.
     public init(secret: [UInt8], rules: TokenRules = TokenRules()) {
         self.secret = secret
         userClaim = rules.userClaim ?? "sub"
@@ -19,17 +19,17 @@ public struct TokenIssuer: Sendable {
         audience = rules.audience
     }
 
-    /// A compact JWT (RFC 7519) with `iat`, `exp` and a random `jti`.
+    /// Returns a compact JWT (RFC 7519) with `iat`, `exp` and a random `jti`.
     ///
-    /// What is not given has no claim. Nothing is checked: a test may well want a token that is refused.
+    /// A parameter that is not given adds no claim. Nothing is checked: a test may want a token that is refused.
     ///
     /// - Parameters:
-    ///   - user: the user's id; a string in the token, be it all digits.
+    ///   - user: the user's id; it is a string in the token, even if it consists of digits.
     ///   - name: the display name.
     ///   - device: the device's id.
     ///   - rooms: full names of the group rooms that the user may join.
-    ///   - service: whether it is the token of a service (`"scope":"server"`).
-    ///   - ttlSeconds: how long it is good, from `now`; below zero: expired.
+    ///   - service: whether the token is for a service (`"scope":"server"`).
+    ///   - ttlSeconds: how long the token is valid, from `now`; below zero: it has expired.
     ///   - now: seconds since 1970.
     /// - Returns: the token.
     public func issue(
@@ -55,7 +55,7 @@ public struct TokenIssuer: Sendable {
         return sign(payload: JSONText.object(members))
     }
 
-    /// A compact JWT with this payload.
+    /// Returns a compact JWT with a payload.
     func sign(payload: String) -> String {
         let header = #"{"alg":"HS256","typ":"JWT"}"#
         let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(payload.utf8))
@@ -63,7 +63,7 @@ public struct TokenIssuer: Sendable {
     }
 }
 
-/// JSON as it is written into tokens.
+/// JSON text as it is written into tokens.
 private enum JSONText {
     static func object(_ members: [(String, String)]) -> String {
         "{" + members.map { "\(string($0)):\($1)" }.joined(separator: ",") + "}"

@@ -1,19 +1,20 @@
-/// What a token must say beside being signed.
+/// What a token must contain in addition to a valid signature.
 public struct TokenRules: Sendable, Equatable {
-    /// The one claim that names the user; nil: `sub`, else `uid`.
+    /// The one claim that names the user; nil: `sub`, or `uid` if there is no `sub`.
     public var userClaim: String?
-    /// What `iss` must be; nil: anything.
+    /// The required `iss`; nil: any.
     public var issuer: String?
-    /// What `aud` must be or hold; nil: anything.
+    /// The required `aud`, or one of its elements; nil: any.
     public var audience: String?
     /// Whether a token without `exp` is refused.
     ///
-    /// `exp` and `nbf` are checked whenever they are there.
+    /// `exp` and `nbf` are checked whenever they are present.
     public var requireExpiry: Bool
-    /// How far the clocks of issuer and server may be apart, in seconds, 0 or more: `exp` and `nbf` are widened by it.
+    /// How far the clocks of issuer and server may differ, in seconds, from 0; it extends the validity by `exp` and
+    /// `nbf`.
     public var leewaySeconds: Int64
 
-    /// Rules with the protocol's defaults: expiry required, 60 s leeway.
+    /// Creates rules with the protocol's defaults: an expiry is required, and the leeway is 60 s.
     public init(
         userClaim: String? = nil,
         issuer: String? = nil,

@@ -1,34 +1,36 @@
 import Crypto
 
-/// Says who a JWT's bearer is (RFC 7519, by the rules of RFC 8725).
+/// The verifier of JWTs (RFC 7519, by the rules of RFC 8725), which determines who a token's bearer is.
 ///
-/// Its keys say which algorithm each is for; a token must name one of these and nothing else. Made once, used from any
-/// thread; it keeps nothing of the tokens that it has seen.
+/// Each of its keys determines one algorithm; a token must name one of these algorithms. A verifier is made once, used
+/// from any thread, and keeps nothing of the tokens that it has seen.
 public struct TokenVerifier: Sendable {
-    /// Longer tokens are refused unread: HTTP servers take headers of about that size, and no honest token comes near.
+    /// The length above which a token is refused unread, in bytes.
+    ///
+    /// HTTP servers accept headers of about this size, and a genuine token is much shorter.
     public static let maximumByteCount = 12_288
-    /// How many keys there may be: a token without `kid` may have to be held against each.
+    /// The largest number of keys: a token without `kid` may have to be checked with each.
     public static let maximumKeyCount = 64
-    /// HS256 secrets shorter than this, in bytes, are warned about (RFC 7518, section 3.2).
+    /// The length in bytes below which an HS256 secret causes a warning (RFC 7518, section 3.2).
     public static let minimumSecretByteCount = 32
 
-    /// What the verifier demands of claims.
+    /// The requirements on claims.
     public let rules: TokenRules
-    /// One sentence for each thing about the keys that the operator should know; without any key.
+    /// One sentence for each thing that the operator should know about the keys; none contains a key.
     public let warnings: [String]
-    /// The algorithms that tokens may have, in the order of the keys: for the log at start.
+    /// The algorithms that tokens may have, in the order of the keys, for the log at the start.
     public var algorithms: [String] {
         keys.reduce(into: []) { if !$0.contains($1.algorithm) { $0.append($1.algorithm) } }
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     public var keyCount: Int { keys.count }
 
     private let keys: [VerificationKey]
 
-    /// A verifier with the keys of all sources.
+    /// Creates a verifier with the keys of all sources.
     ///
-    /// - Throws: ``TokenKeyError`` if a source cannot be used or there is none.
+    /// - Throws: ``TokenKeyError`` if a source cannot be used, or there are no keys or too many.
     public init(keys sources: [TokenKeySource], rules: TokenRules = TokenRules()) throws(TokenKeyError) {
         var keys: [VerificationKey] = []
         var warnings: [String] = []
@@ -59,7 +61,7 @@ public struct TokenVerifier: Sendable {
         self.rules = rules
     }
 
-    /// What to tell the operator about an HS256 secret: that it is too short to be safe; nil if it is long enough.
+    /// Returns the operator's warning that an HS256 secret is too short to be safe; nil if it is long enough.
     public static func warning(forSecret secret: [UInt8]) -> String? {
         guard secret.count < minimumSecretByteCount else { return nil }
         return
@@ -69,10 +71,10 @@ public struct TokenVerifier: Sendable {
     /// Verifies a token: its signature, then its claims, then its time.
     ///
     /// - Parameters:
-    ///   - token: the compact JWT, as it was sent; any bytes.
+    ///   - token: the compact JWT as it was sent; it may be any bytes.
     ///   - now: seconds since 1970.
-    /// - Returns: what the token says.
-    /// - Throws: ``TokenError``; ``TokenError/expired`` only for a token that is good in every other respect.
+    /// - Returns: the claims of the token.
+    /// - Throws: ``TokenError``; ``TokenError/expired`` only for a token that is valid in every other respect.
     public func verify(_ token: [UInt8], atSeconds now: Int64) throws(TokenError) -> Claims {
         guard token.count <= Self.maximumByteCount else { throw .tooLong }
         let parts = try CompactToken(token)
@@ -82,18 +84,18 @@ public struct TokenVerifier: Sendable {
         return content.claims
     }
 
-    /// Verifies a token given as text.
+    /// Verifies a token that is given as text.
     public func verify(_ token: some StringProtocol, atSeconds now: Int64) throws(TokenError) -> Claims {
-        // The count first: what is too long is not even copied.
+        // The length is checked first, so that a text that is too long is not even copied.
         guard token.utf8.count <= Self.maximumByteCount else { throw .tooLong }
         return try verify(Array(token.utf8), atSeconds: now)
     }
 
-    /// Finds a key that the token is signed with.
+    /// Finds a key with which the token is signed.
     private func authenticate(_ token: CompactToken) throws(TokenError) {
         let fitting = keys.filter { token.header.algorithm == Array($0.algorithm.utf8) }
         guard !fitting.isEmpty else { throw .algorithm }
-        // A key without a name fits any token; a named one fits a token that names it or none.
+        // A key without an id fits any token; a key with an id fits a token that names this id or none.
         let named = fitting.filter { $0.id == nil || token.header.keyID == nil || $0.id == token.header.keyID }
         guard !named.isEmpty else { throw .unknownKey }
         for key in named where token.isSigned(with: key) { return }

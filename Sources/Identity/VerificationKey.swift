@@ -1,35 +1,35 @@
 public import Crypto
 
-/// Where keys come from that tokens are verified with.
+/// A source of keys for verifying tokens.
 public enum TokenKeySource: Sendable {
-    /// A secret for HS256: the bytes of its file, used raw.
+    /// A secret for HS256: the raw bytes of its file.
     case secret([UInt8])
-    /// The text of a public key's file (PEM): EC on P-256 is for ES256, RSA for RS256.
+    /// The text of a public key's file (PEM): an EC key on P-256 is for ES256, an RSA key for RS256.
     case publicKey(pem: String)
-    /// The contents of a JWKS file (RFC 7517, section 5): keys of `kty` EC, RSA and oct, chosen by `kid`.
+    /// The contents of a JWKS file (RFC 7517, section 5) with keys of `kty` EC, RSA and oct, chosen by `kid`.
     case keySet(json: [UInt8])
-    /// A JWKS as it was published: for everybody to read, so that a secret in it is none.
+    /// A published JWKS: anyone can read it, so a secret in it is not secret and is skipped.
     case publishedKeySet(json: [UInt8])
 }
 
 /// Why the configured keys cannot be used.
 public enum TokenKeyError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// There is no key at all.
+    /// No key is configured.
     case noKeys
     /// The HS256 secret is empty.
     case emptySecret
-    /// The HS256 secret is a PEM or JWKS text: whoever has that file, which may well be public, could sign tokens.
+    /// The HS256 secret is a PEM or JWKS text: anyone with that file, which may be public, could sign tokens.
     case secretIsKeyFile
     /// The public key cannot be used.
     case publicKey(KeyError)
-    /// The key set is no JSON object with an array `keys`.
+    /// The key set is not a JSON object with an array `keys`.
     case keySetSyntax
-    /// The key set has no key that can be used; says of each why not.
+    /// The key set has no usable key; the value has the reason for each key.
     case keySetUseless([String])
-    /// More than ``TokenVerifier/maximumKeyCount`` keys.
+    /// There are more than ``TokenVerifier/maximumKeyCount`` keys.
     case tooManyKeys
 
-    /// One sentence in plain words, without any key.
+    /// One sentence in plain words that contains no key.
     public var description: String {
         switch self {
         case .noKeys: "no key to verify tokens with is configured"
@@ -47,18 +47,18 @@ public enum TokenKeyError: Error, Sendable, Equatable, CustomStringConvertible {
 
 /// One key and the one algorithm that it is for.
 ///
-/// Tokens are held against it; they never choose how.
+/// A token is verified by the key's algorithm; it never chooses the algorithm.
 struct VerificationKey: Sendable {
     enum Material: Sendable {
         case secret([UInt8])
         case publicKey(PublicKey)
     }
 
-    /// The name by which a token asks for it; nil: it fits any token.
+    /// The key's id, by which a token asks for it; nil: the key fits any token.
     let id: [UInt8]?
     let material: Material
 
-    /// The `alg` of the tokens that it verifies (RFC 7518, section 3.1).
+    /// The `alg` of the tokens that the key verifies (RFC 7518, section 3.1).
     var algorithm: String {
         switch material {
         case .secret: "HS256"
@@ -78,7 +78,7 @@ struct VerificationKey: Sendable {
         self.material = material
     }
 
-    /// A key of the configuration, which has no name.
+    /// Creates a key from a configured secret, which has no id.
     init(secret: [UInt8]) throws(TokenKeyError) {
         guard !secret.isEmpty else { throw .emptySecret }
         let start = secret.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }
@@ -87,7 +87,7 @@ struct VerificationKey: Sendable {
     }
 
     private static func looksLikeKeySet(_ secret: [UInt8]) -> Bool {
-        // No JSON is what a secret should be, so the error says nothing.
+        // A secret should not be JSON, so a parse error is the normal case.
         guard case .object(let object)? = try? JSONParser.parse(secret) else { return false }
         return object["keys"] != nil || object["kty"] != nil
     }

@@ -1,7 +1,8 @@
 internal import Glibc
 
-/// The network whose share an unauthenticated connection uses: an IPv4 address, or an IPv6 network of 64 bits, which one
-/// subscriber has.
+/// The network that an unauthenticated connection counts for.
+///
+/// It is an IPv4 address, or an IPv6 network of 64 bits, which is what one subscriber has.
 public struct AddressShare: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
@@ -11,21 +12,21 @@ public struct AddressShare: Hashable, Sendable {
         low = address.isIPv4 ? address.low : 0
     }
 
-    /// A share that no other connection has: for one of a proxy, behind which anybody may be.
+    /// Creates a share that no other connection has, for a connection of a proxy: any client may be behind it.
     init(alone connection: ConnectionID) {
-        // No peer has a multicast address.
+        // No peer has a multicast address, so this cannot equal the share of an address.
         high = .max
         low = connection.rawValue
     }
 }
 
-/// An address, or a block of them: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`.
+/// An address or a block of addresses: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`.
 public struct AddressRange: Hashable, Sendable {
     private let address: PeerAddress
     private let maskHigh: UInt64
     private let maskLow: UInt64
 
-    /// `nil` if it is neither an address nor a block.
+    /// Parses an address or a block; `nil` if the text is neither.
     public init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let first = parts.first, let address = PeerAddress(String(first)) else { return nil }
@@ -48,7 +49,7 @@ public struct AddressRange: Hashable, Sendable {
         (address.high ^ other.high) & maskHigh == 0 && (address.low ^ other.low) & maskLow == 0
     }
 
-    /// The first `bits` of eight bytes as they lie in memory.
+    /// Returns a mask of the first `bits` of eight bytes, in their order in memory.
     private static func mask(_ bits: Int) -> UInt64 {
         (bits == 0 ? 0 : UInt64.max << UInt64(64 - bits)).bigEndian
     }

@@ -1,11 +1,11 @@
 internal import CLibwebsockets
 
-// What C calls: each finds the server and calls one method.
+// The C callbacks: each finds the server and calls one of its methods.
 
 @inline(__always)
 private func server<Result>(_ owner: UnsafeMutableRawPointer?, _ body: (Server) -> Result) -> Result? {
     guard let owner else { return nil }
-    // The server outlives its context and its handles: both go in `tearDown`, at the latest from its deinit.
+    // The server outlives its context and its handles: `tearDown` releases both, at the latest in the server's deinit.
     return Unmanaged<Server>.fromOpaque(owner)._withUnsafeGuaranteedRef(body)
 }
 

@@ -2,12 +2,12 @@ internal import CLibwebsockets
 internal import Glibc
 internal import Threads
 
-/// A `ws://` or `wss://` address, taken apart.
+/// The parts of a `ws://` or `wss://` address.
 struct ClientTarget: Equatable {
     var isTLS: Bool
     var host: String
     var port: Int
-    /// With the query; begins with `/`.
+    /// The path with the query; begins with `/`.
     var path: String
 
     init?(_ url: String) {
@@ -36,7 +36,7 @@ struct ClientTarget: Equatable {
     }
 }
 
-/// A context for one client, on the library's own loop, and the memory it needs.
+/// The library's context for one client, on the library's own event loop, and the memory it needs.
 final class ClientLibrary {
     private(set) var context: OpaquePointer?
     private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 2)
@@ -58,7 +58,7 @@ final class ClientLibrary {
         info.uid = -1
         info.fd_limit_per_thread = 32
         info.pt_serv_buf_size = 32_768
-        // How long a server may take to be reached and to answer, in seconds.
+        // The time limits for connecting to the server and for its answer, in seconds.
         info.connect_timeout_secs = 10
         info.timeout_secs = 10
         info.options = UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
@@ -74,7 +74,7 @@ final class ClientLibrary {
         for string in strings { free(string) }
     }
 
-    /// A pointer on its way out of a lock.
+    /// A pointer that is returned from a lock.
     private struct Creation: @unchecked Sendable {
         let context: OpaquePointer?
     }

@@ -1,35 +1,35 @@
 internal import CLibwebsockets
 
-/// Where a connection stands.
+/// The phase of a connection.
 enum ConnectionPhase: UInt8 {
-    /// HTTP: connecting, between requests, or a response is under way.
+    /// HTTP: the connection is being made, is between two requests, or is sending a response.
     case http
     /// A request's body is arriving. → `pending`
     case body
-    /// A request was handed up and has no response yet. → `http`
+    /// A request was handed to the delegate and has no response yet. → `http`
     case pending
-    /// A refused request's rest is read and thrown away until the peer or a deadline ends it.
+    /// The rest of a refused request is read and discarded until the peer or a deadline ends the connection.
     case lingering
-    /// An upgrade was admitted, 101 is on its way. → `open`
+    /// An upgrade was admitted; the 101 response is being sent. → `open`
     case admitted
-    /// The same, to be closed at once. → `closing`
+    /// An upgrade was admitted and will be closed immediately. → `closing`
     case admittedToClose
-    /// A WebSocket session.
+    /// The WebSocket connection is open.
     case open
-    /// A close was asked for: the queue is flushed, then the close frame goes out. → `closed`
+    /// A close was requested: the queue is flushed, then the close frame goes out. → `closed`
     case closing
-    /// The library is finishing it, or has.
+    /// The library is closing the connection, or has closed it.
     case closed
 }
 
-/// One frame that waits for its turn.
+/// One outgoing frame that has not been written yet.
 struct WaitingFrame {
     /// `Server.headroom` spare bytes, then the payload.
     var bytes: [UInt8]
     var isPing: Bool
 }
 
-/// What waits for one slow reader, first in first out; empty it owns no memory.
+/// The frames that wait for one slow reader, first in, first out; an empty queue owns no memory.
 struct FrameQueue {
     private var frames: [WaitingFrame] = []
     private var head = 0
@@ -65,14 +65,14 @@ struct FrameQueue {
     }
 }
 
-/// A request that is being read or awaits its response.
+/// A request that is being read or waits for its response.
 struct Exchange {
     var head: RequestHead
     var body: [UInt8] = []
     var expectedBytes: Int
-    /// Whether the connection must end with the response.
+    /// Whether the connection must end after the response.
     var closes: Bool
-    /// The response, if it came while the delegate was being asked.
+    /// The response, if the delegate gave it within ``ServerDelegate/requested(_:body:exchange:)``.
     var response: HTTPResponse?
 }
 
@@ -82,45 +82,49 @@ struct Connection {
     var wsi: OpaquePointer?
     /// 0 in a free row.
     var generation: UInt32 = 0
-    /// Of the current exchange, 0 if there is none.
+    /// The serial number of the current exchange; 0 if there is no exchange.
     var serial: UInt32 = 0
     var phase = ConnectionPhase.http
     var listener: UInt8 = 0
     var isTLS = false
-    /// Whether the delegate was told `opened`, and so awaits `closed`.
+    /// Whether ``ServerDelegate/opened(_:)`` was called and ``ServerDelegate/closed(_:code:)`` was not.
     var wasOpened = false
-    /// Whether the delegate is being asked about the current exchange right now.
+    /// Whether ``ServerDelegate/requested(_:body:exchange:)`` is being called for the current exchange.
     var isDelivering = false
-    /// Whether the peer watch has this socket, and its low-water mark is up.
+    /// Whether the peer watch contains this socket.
+    ///
+    /// While a request waits for its response, the socket's low-water mark is raised too.
     var isWatched = false
-    /// Whether the connection must not serve another request.
+    /// Whether the connection must not serve a further request.
     var isLastRequest = false
-    /// Whether nobody has vouched for it yet, so that it may have to make room for another.
+    /// Whether the connection is not authenticated yet, so that it may be dropped to make room for another.
     var isNewcomer = false
-    /// When it was first found to have said something while nobody had vouched for it.
+    /// The event loop's time at which the unauthenticated connection was first found to have sent something.
     var spokeAt = UInt64.max
-    /// Whether it had to make room, and is not quite gone.
+    /// Whether the connection was dropped to make room and is not completely closed yet.
     var isLeaving = false
-    /// Whether its peer is a proxy that says in `X-Forwarded-For` for whom it asks.
+    /// Whether the peer is a trusted proxy, which names its client in `X-Forwarded-For`.
     var isProxy = false
-    /// Ours or the peer's; 0 for none.
+    /// The server's close code or the peer's; 0 if there is none.
     var closeCode: UInt16 = 0
     var peer = PeerAddress()
     var queue = FrameQueue()
-    /// What this turn has for the peer, in the server's outbox: the first frame, each points to the next; -1 for none.
+    /// The index of this turn's first frame for the peer in the server's outbox; -1 if there is none.
+    ///
+    /// Each frame there has the index of the next one.
     var firstOut = Int32(-1)
-    /// The last of them, where there is a first.
+    /// The index of the last of these frames; valid only if there is a first one.
     var lastOut = Int32(-1)
-    /// Of those, in bytes.
+    /// The payload bytes of these frames.
     var outBytes: Int32 = 0
-    /// The message that is being assembled; once closing, the close frame's reason.
+    /// The fragments of the message that is being received; in the closing phases, the reason in the close frame.
     var partial: [UInt8] = []
     var exchange: Exchange?
 }
 
-/// All connections, by slot; a slot's generation tells its tenants apart.
+/// All connections, by slot; a slot's generation distinguishes the connections that used it one after another.
 struct ConnectionTable {
-    /// Which of several loops this is the table of.
+    /// The number of the event loop whose connections these are.
     private let loop: Int
     private(set) var rows: ContiguousArray<Connection> = []
     private var free: [Int] = []
@@ -145,7 +149,7 @@ struct ConnectionTable {
         return ConnectionID(slot: slot, generation: lastGeneration, loop: loop)
     }
 
-    /// The slot of a connection that still exists.
+    /// Returns the slot of a connection; nil if the connection no longer exists.
     @inline(__always)
     func slot(of id: ConnectionID) -> Int? {
         let slot = id.slot
@@ -153,7 +157,7 @@ struct ConnectionTable {
         return slot
     }
 
-    /// The slot whose current exchange this is.
+    /// Returns the slot whose current exchange this is; nil if the exchange is over.
     func slot(of exchange: ExchangeID) -> Int? {
         let slot = exchange.slot
         guard exchange.loop == loop, slot < rows.count, exchange.serial != 0, rows[slot].serial == exchange.serial
@@ -165,7 +169,7 @@ struct ConnectionTable {
         ConnectionID(slot: slot, generation: rows[slot].generation, loop: loop)
     }
 
-    /// The exchange that is going on in a slot.
+    /// Returns the id of a slot's current exchange.
     func exchange(of slot: Int) -> ExchangeID { ExchangeID(slot: slot, serial: rows[slot].serial, loop: loop) }
 
     mutating func remove(_ slot: Int) {

@@ -1,7 +1,7 @@
-/// Deadlines of one length, so that they fall due in the order they were set: a queue, no timers.
+/// Deadlines of one length, which are due in the order in which they were set: a queue without timers.
 ///
-/// libwebsockets' own timers are a sorted list with linear insertion. An entry is not taken out when it is met: it names
-/// its exchange or connection, and whoever takes it looks whether it still matters.
+/// libwebsockets' own timers are a sorted list with linear insertion. An entry is not removed when its deadline is met.
+/// It names its exchange or connection, and the code that takes it checks whether it still matters.
 struct DeadlineQueue<Subject> {
     private let lengthMilliseconds: UInt64
     private var entries: [(due: UInt64, subject: Subject)] = []

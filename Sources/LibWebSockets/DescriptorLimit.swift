@@ -1,26 +1,28 @@
 internal import Glibc
 
-/// RLIMIT_NOFILE, raised, and what libwebsockets is told of it.
+/// RLIMIT_NOFILE: raising it, and the limit that libwebsockets gets.
 enum DescriptorLimit {
-    /// Descriptors kept for others: files, other libraries, one `accept` too many.
+    /// Descriptors reserved for other uses: files, other libraries, one `accept` too many.
     static let margin = 64
-    /// What each further loop has for itself: its listener, epoll sets, wake-ups, a spare one.
+    /// Descriptors that each further event loop uses: its listener, epoll sets, wake-ups, a spare one.
     private static let perLoop = 16
-    /// What the library's tables are laid out for at most: 16 bytes an entry, touched at start.
+    /// The largest size of the library's tables; an entry has 16 bytes, which are touched at the start.
     static let most = 131_072 + margin
-    /// What they are laid out for at least.
+    /// The smallest size of the library's tables.
     ///
-    /// The library refuses a socket by its descriptor's number, and files that others opened before have the low ones.
+    /// The library refuses a socket by its descriptor's number, and files that were opened before have the low numbers.
     static let fewest = 1_024
 
-    /// Descriptors that no connection may have.
+    /// Returns the number of descriptors that connections may not use.
     static func reserve(loops: Int) -> Int { margin + perLoop * (loops - 1) }
 
-    /// Runs `body` with the number of descriptors that libwebsockets may use, and leaves the soft limit at the hard one.
+    /// Runs `body` with the number of descriptors that libwebsockets may use, and leaves the soft limit at the hard
+    /// one.
     ///
-    /// `fd_limit_per_thread` must be below RLIMIT_NOFILE, or a full table makes the library spin and log. But set below
-    /// the limit that it sees while its context is made, it looks a socket up by walking its whole table at each event
-    /// (`max_fds_unrelated_to_ulimit`). So it sees a soft limit that equals its own limit, and only then is it raised.
+    /// `fd_limit_per_thread` must be below RLIMIT_NOFILE, or a full table makes the library spin and log. But if it is
+    /// below the limit at the time when the context is created, the library finds a socket by walking its whole table
+    /// at each event (`max_fds_unrelated_to_ulimit`). So the soft limit is set to the library's own limit first, and
+    /// raised only afterwards.
     static func library<Result>(
         wanting wanted: Int?,
         loops: Int,

@@ -1,14 +1,14 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// Makes `%00` in a request's address a byte that can be refused with a word.
+/// A workaround that lets a request with `%00` in its address be refused with a response.
 ///
-/// The library ends a connection without an answer when it decodes a NUL, or cuts the text there. So in what was just read it
-/// becomes `%01`, which it decodes like any other byte: no id, path or token may have that in it either, and whoever looks
-/// at the field says so.
+/// When the library decodes a NUL, it ends the connection without an answer, or cuts the text there. So in the bytes
+/// just read `%00` becomes `%01`, which the library decodes like any other byte. No id, path or token may contain that
+/// byte either, so the code that reads the field refuses it.
 ///
-/// A WebSocket's frame begins with a byte above 0x7F or below 0x03, so relaying pays one comparison for this. An escape that is
-/// torn over two reads, or behind another request in the same packet, still ends the connection.
+/// A WebSocket frame begins with a byte above 0x7F or below 0x03, so this costs relaying only one comparison. An escape
+/// that is split over two reads, or in a request behind another one in the same packet, still ends the connection.
 enum EscapedNUL {
     @inline(__always)
     static func mend(_ bytes: UnsafeMutableRawPointer?, count: Int) {
@@ -16,7 +16,8 @@ enum EscapedNUL {
         mendAddress(UnsafeMutableRawBufferPointer(start: bytes, count: count))
     }
 
-    /// A body may hold what looks like an escape, and begin a read: only a first line of a method and a path is touched.
+    /// Changes only a first line with a method and a path; a body may contain what looks like an escape, and may begin
+    /// a read.
     @inline(never)
     private static func mendAddress(_ bytes: UnsafeMutableRawBufferPointer) {
         guard let blank = bytes.prefix(8).firstIndex(of: UInt8(ascii: " ")), bytes[blank + 1] == UInt8(ascii: "/"),
@@ -35,13 +36,13 @@ enum EscapedNUL {
 
     typealias TLSRead = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, Int32) -> Int32
 
-    /// OpenSSL's own function (`dlsym` with RTLD_NEXT, which is -1).
+    /// OpenSSL's original function (`dlsym` with RTLD_NEXT, which is -1).
     static let tlsRead: TLSRead? = {
         dlsym(UnsafeMutableRawPointer(bitPattern: -1), "SSL_read").map { unsafeBitCast($0, to: TLSRead.self) }
     }()
 }
 
-/// Stands in front of the C library's function of the same name, which is this one without an address: see `EscapedNUL`.
+/// Replaces the C library's function of the same name, which is `recvfrom` without an address: see `EscapedNUL`.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(recv)
@@ -51,7 +52,7 @@ public func clwsReceive(_ socket: Int32, _ bytes: UnsafeMutableRawPointer?, _ ro
     return count
 }
 
-/// Stands in front of OpenSSL's function of the same name, see `EscapedNUL`.
+/// Replaces OpenSSL's function of the same name, see `EscapedNUL`.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(SSL_read)

@@ -1,4 +1,4 @@
-/// What stands before a server's frame on the wire (RFC 6455, section 5.2): final, unmasked, no extension.
+/// The header of a frame that the server sends (RFC 6455, section 5.2): final, unmasked, no extension.
 struct FrameHeader {
     let isPing: Bool
     let payloadBytes: Int

@@ -1,4 +1,4 @@
-/// The answer to one HTTP request, sent as it stands with `Content-Length`.
+/// The response to one HTTP request, sent unchanged with `Content-Length` (204 and 304 have none).
 public struct HTTPResponse: Sendable, Equatable {
     /// The status code, 200–599.
     public var status: Int
@@ -11,19 +11,19 @@ public struct HTTPResponse: Sendable, Equatable {
 
     /// One header line.
     public struct Header: Sendable, Equatable {
-        /// Its name, as it is to appear.
+        /// Its name, spelled as it is sent.
         public var name: String
         /// Its value.
         public var value: String
 
-        /// Name and value.
+        /// Creates a header line of a name and a value.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
         }
     }
 
-    /// A response as given.
+    /// Creates a response of these parts.
     public init(status: Int, contentType: String? = nil, headers: [Header] = [], body: [UInt8] = []) {
         self.status = status
         self.contentType = contentType
@@ -31,11 +31,13 @@ public struct HTTPResponse: Sendable, Equatable {
         self.body = body
     }
 
-    /// An RFC 9457 problem: `type` `about:blank`, the status' reason phrase as `title`, and our `code` and `message`.
+    /// Returns an RFC 9457 problem response.
+    ///
+    /// Its `type` is `about:blank`, its `title` the status' reason phrase; `code` and `message` are our own members.
     ///
     /// - Parameters:
     ///   - status: The status code.
-    ///   - code: What programs look at: lower case and `_`.
+    ///   - code: The code for programs: lower case and `_`.
     ///   - message: A sentence for people, without quotes or backslashes.
     ///   - headers: Further header lines.
     /// - Returns: The response.
@@ -51,7 +53,7 @@ public struct HTTPResponse: Sendable, Equatable {
         )
     }
 
-    /// The whole of it as sent, behind `headroom` spare bytes.
+    /// Returns the whole response as it is sent, behind `headroom` spare bytes.
     func encoded(headroom: Int, forHead: Bool, closing: Bool) -> [UInt8] {
         let bodiless = status == 204 || status == 304
         var bytes: [UInt8] = []
@@ -69,7 +71,7 @@ public struct HTTPResponse: Sendable, Equatable {
     private static func append(_ name: String, _ value: String, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: name.utf8)
         bytes.append(contentsOf: ": ".utf8)
-        // A value of the world's making must not begin a header line of its own.
+        // A value from outside must not begin a header line of its own.
         for byte in value.utf8 { bytes.append(byte == 13 || byte == 10 || byte == 0 ? 32 : byte) }
         bytes.append(contentsOf: "\r\n".utf8)
     }

@@ -1,22 +1,22 @@
 internal import CLibwebsockets
 
-/// Reads headers out of the library's pool, which holds them only until the upgrade or the response.
+/// Reads headers from the library's pool, which holds them only until the upgrade or the response.
 struct HeaderReader {
     let wsi: OpaquePointer
 
     func has(_ token: lws_token_indexes) -> Bool { lws_hdr_total_length(wsi, token) > 0 }
 
-    /// Whether there are two or more lines of this name: their values are fragments of one.
+    /// Whether there are two or more lines of this name; the library stores them as fragments of one header.
     func isRepeated(_ token: lws_token_indexes) -> Bool { lws_hdr_fragment_length(wsi, token, 1) > 0 }
 
-    /// The value; several lines of a name joined by commas, invalid UTF-8 repaired.
+    /// Returns the value; several lines of one name are joined by commas, and invalid UTF-8 is repaired.
     func value(_ token: lws_token_indexes) -> String? {
         guard has(token) else { return nil }
         guard isRepeated(token) else { return fragment(token, 0) }
         return fragments(token).joined(separator: ",")
     }
 
-    /// The value's pieces: lines of one name, or the parameters of a query.
+    /// Returns the pieces of a value: the lines of one name, or the parameters of a query.
     func fragments(_ token: lws_token_indexes) -> [String] {
         guard has(token) else { return [] }
         var all: [String] = []
@@ -27,7 +27,7 @@ struct HeaderReader {
     private func fragment(_ token: lws_token_indexes, _ index: Int) -> String? {
         let length = Int(lws_hdr_fragment_length(wsi, token, Int32(index)))
         guard length > 0 || index == 0 else {
-            // A piece may be empty; only the copy tells it from one that is not there.
+            // A piece may be empty; only the copy function distinguishes an empty piece from a missing one.
             var byte = CChar(0)
             return lws_hdr_copy_fragment(wsi, &byte, 1, token, Int32(index)) < 0 ? nil : ""
         }
@@ -38,10 +38,10 @@ struct HeaderReader {
         }
     }
 
-    /// A header that the library has no token for.
+    /// Returns the value of a header for which the library has no token.
     ///
     /// - Parameter name: Lower case, without the colon.
-    /// - Returns: Its value, nil if it is not there.
+    /// - Returns: The value; nil if the header is missing.
     func custom(_ name: String) -> String? {
         let key = name + ":"
         let length = Int(lws_hdr_custom_length(wsi, key, Int32(key.utf8.count)))
@@ -64,7 +64,7 @@ struct HeaderReader {
         }
     }
 
-    /// Any of the headers that may be kept besides.
+    /// Returns one of the headers that ``ServerConfiguration/keptHeaders`` may name.
     func named(_ name: String) -> String? {
         switch name {
         case "user-agent": value(WSI_TOKEN_HTTP_USER_AGENT)
@@ -79,11 +79,12 @@ struct HeaderReader {
         }
     }
 
-    /// The request's method and path.
+    /// The request's method and path; nil if the method is unknown or the path does not begin with `/`.
     var target: (method: String, path: String)? {
         for (token, method) in Self.methods where has(token) {
             guard let path = fragment(token, 0), path.utf8.first == UInt8(ascii: "/") else { return nil }
-            // The library has made a blank of `+` too; in a path a `+` means itself, and our ids have no blanks.
+            // The library has replaced `+` by a blank here too. In a path `+` means itself, and our ids contain no
+            // blanks.
             return (method, String(decoding: path.utf8.map { $0 == 32 ? 43 : $0 }, as: UTF8.self))
         }
         return nil
@@ -106,7 +107,7 @@ struct HeaderReader {
 }
 
 extension RequestHead {
-    /// Copies what a callback shows of a request; nil if it has no method or path that we know.
+    /// Copies the request head that the library holds during a callback; nil without a known method and a path.
     init?(_ headers: HeaderReader, row: Connection, keeping names: [String]) {
         guard let (method, path) = headers.target else { return nil }
         self.init(
@@ -128,8 +129,10 @@ extension RequestHead {
         share = AddressShare(row.peer)
     }
 
-    /// Behind trusted proxies: the last address of `X-Forwarded-For` that is not one of theirs, for what stands before it
-    /// anybody may have written.
+    /// Sets ``share`` to the address of a trusted proxy's client.
+    ///
+    /// It is the last address in `X-Forwarded-For` that is not a trusted proxy's: any client may have written what
+    /// precedes it.
     mutating func takeForwarded(_ headers: HeaderReader, trusting proxies: [AddressRange]) {
         for text in Self.list(headers.value(WSI_TOKEN_X_FORWARDED_FOR)).reversed() {
             guard let address = PeerAddress(text) else { return }
@@ -138,7 +141,7 @@ extension RequestHead {
         }
     }
 
-    /// The elements of a comma-separated list, without blanks around them.
+    /// Returns the elements of a comma-separated list, without blanks around them.
     static func list(_ value: String?) -> [String] {
         guard let value else { return [] }
         return value.utf8.split(separator: UInt8(ascii: ",")).compactMap { piece in

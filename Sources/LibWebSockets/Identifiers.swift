@@ -1,8 +1,8 @@
-/// What the low 32 bits of both ids hold: the slot, and above it which of several loops the connection is on.
+/// The layout of the low 32 bits of both ids: the slot, and above it the number of the event loop.
 enum Place {
-    /// A slot has 24 bits: more than there can be descriptors.
+    /// The mask of a slot's 24 bits: more slots than there can be descriptors.
     static let slotMask: UInt64 = (1 << 24) - 1
-    /// A loop has the four bits above.
+    /// The position of the event loop's four bits, above the slot.
     static let loopShift: UInt64 = 24
 
     static func number(high: UInt32, slot: Int, loop: Int) -> UInt64 {
@@ -13,16 +13,17 @@ enum Place {
     static func slot(_ number: UInt64) -> Int { Int(truncatingIfNeeded: number & slotMask) }
 }
 
-/// One connection: its loop, a slot of that loop's connection table, and the generation of its tenant, in 64 bits.
+/// The id of a connection: its event loop, its slot in that loop's connection table, and the slot's generation, in 64
+/// bits.
 ///
-/// An id outlives its connection harmlessly: whatever is asked of a connection that is gone does nothing.
+/// An id that outlives its connection is harmless: operations on a connection that is gone do nothing.
 public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
-    /// Slot and loop in the low, the generation in the high 32 bits; never 0.
+    /// The slot and the loop in the low 32 bits, the generation in the high 32 bits; never 0.
     ///
-    /// Bits 28 to 31 are 0: other numbers can be told from these by them.
+    /// Bits 28 to 31 are 0, so that other numbers can be distinguished from connection ids by these bits.
     public let rawValue: UInt64
 
-    /// The connection that had this number, for whoever passes numbers around.
+    /// Creates the id with this number, for code that passes ids around as numbers.
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(slot: Int, generation: UInt32, loop: Int) {
@@ -34,34 +35,34 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
         rawValue = UInt64(UInt(bitPattern: opaque))
     }
 
-    /// Which loop the connection is on: what ``Server/loop`` says of its server, 0 to 15.
+    /// The number of the connection's event loop, 0 to 15: ``Server/loop`` of its server.
     @inlinable public var loop: Int { Int(truncatingIfNeeded: rawValue >> 24 & 15) }
 
     var slot: Int { Place.slot(rawValue) }
     var generation: UInt32 { UInt32(truncatingIfNeeded: rawValue >> 32) }
 
-    /// What C keeps of us: the number itself, no pointer to anything.
+    /// The id as C stores it: the number itself, not a pointer to anything.
     var opaque: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: UInt(rawValue)) }
 
-    /// `slot.generation`, for logs; on a further loop with its number before it.
+    /// `slot.generation`, for logs; prefixed with the loop's number on a further loop.
     public var description: String { (loop == 0 ? "" : "\(loop):") + "\(slot).\(generation)" }
 }
 
-/// One HTTP request that awaits its response.
+/// The id of an HTTP request that waits for its response.
 ///
-/// Like a ``ConnectionID`` it outlives what it names harmlessly.
+/// Like a ``ConnectionID``, it may outlive the request without harm.
 public struct ExchangeID: Hashable, Sendable {
-    /// Slot and loop of its connection in the low, a serial number in the high 32 bits; never 0.
+    /// The slot and the loop of its connection in the low 32 bits, a serial number in the high 32 bits; never 0.
     public let rawValue: UInt64
 
-    /// The request that had this number, for whoever passes numbers around.
+    /// Creates the id with this number, for code that passes ids around as numbers.
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     init(slot: Int, serial: UInt32, loop: Int) {
         rawValue = Place.number(high: serial, slot: slot, loop: loop)
     }
 
-    /// Which loop its connection is on, see ``ConnectionID/loop``.
+    /// The number of its connection's event loop, see ``ConnectionID/loop``.
     @inlinable public var loop: Int { Int(truncatingIfNeeded: rawValue >> 24 & 15) }
 
     var slot: Int { Place.slot(rawValue) }

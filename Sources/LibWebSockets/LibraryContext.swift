@@ -4,16 +4,17 @@ internal import Threads
 
 /// One `lws_context` on a foreign `uv_loop_t`, its vhosts, and the C memory that must outlive them.
 ///
-/// It listens nowhere itself: the server accepts and hands the sockets over, which costs one system call a connection
-/// instead of six, and leaves refusing, draining and a listener of its own for administration to us.
+/// The context has no listening socket. The server accepts connections and hands their sockets over. That costs one
+/// system call a connection instead of six, and leaves three things to the server: refusing connections, draining, and
+/// a separate listener for administration.
 final class LibraryContext {
-    /// Marks our protocols, so that a connection of ours can be told from a client's.
+    /// Marks the server's protocols, so that its connections can be told from a client's.
     static let protocolMark: UInt32 = 0x5269_6E67
 
     private(set) var context: OpaquePointer?
     private(set) var plainHost: OpaquePointer?
     private(set) var secureHost: OpaquePointer?
-    /// How many descriptors the library takes.
+    /// The number of descriptors that the library's tables can hold.
     private(set) var descriptorLimit = 0
 
     private let loop: UnsafeMutablePointer<uv_loop_t>
@@ -22,7 +23,9 @@ final class LibraryContext {
     private let foreignLoops: UnsafeMutablePointer<UnsafeMutableRawPointer?>
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
-    /// `lws_create_context` initialises OpenSSL and moves RLIMIT_NOFILE for a moment.
+    /// Serializes the creation and destruction of contexts.
+    ///
+    /// Creation initializes OpenSSL and changes RLIMIT_NOFILE for a moment (`DescriptorLimit`).
     static let creation = Locked(())
 
     init(
@@ -34,10 +37,11 @@ final class LibraryContext {
         protocols = .allocate(capacity: configuration.subprotocols.count + 2)
         retry = .allocate(capacity: 1)
         foreignLoops = .allocate(capacity: 1)
-        // Zeroed: no pings, no hang-ups, no timer for each connection (opening 19,000 would take 22 s instead of 1.6 s).
+        // All zero: no pings, no hang-ups, and no timer for each connection, with which opening 19,000 would take 22 s
+        // instead of 1.6 s.
         retry.initialize(to: lws_retry_bo_t())
         foreignLoops.initialize(to: UnsafeMutableRawPointer(loop))
-        // The nameless first one: an upgrade that is admitted without a subprotocol gets no header for it.
+        // The first protocol has no name: an upgrade admitted without a subprotocol then gets no header for one.
         for (index, name) in ([""] + configuration.subprotocols).enumerated() {
             var entry = lws_protocols()
             entry.name = UnsafePointer(string(name))
@@ -83,7 +87,7 @@ final class LibraryContext {
         info.max_http_header_pool = UInt16(clamping: configuration.maxHandshakes)
         info.pt_serv_buf_size = 32_768
         info.alpn = UnsafePointer(string("http/1.1"))
-        // Not LWS_SERVER_OPTION_VALIDATE_UTF8: text is checked once, where it is handed up.
+        // Without LWS_SERVER_OPTION_VALIDATE_UTF8: text is checked once, where it is handed to the delegate.
         info.options = UInt64(LWS_SERVER_OPTION_LIBUV) | UInt64(LWS_SERVER_OPTION_EXPLICIT_VHOSTS)
         if let tls = configuration.tls {
             info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
@@ -110,7 +114,8 @@ final class LibraryContext {
             info.vhost_name = UnsafePointer(string("secure"))
             info.ssl_cert_filepath = UnsafePointer(string(tls.certificatePath))
             info.ssl_private_key_filepath = UnsafePointer(string(tls.keyPath))
-            // The first line says what is wrong, the last only that something is; ours says it all.
+            // The library's first line names the cause, its last line only the failure. The thrown error contains the
+            // first, so that the lines need not be logged as well.
             LibraryLog.hold()
             secureHost = lws_create_vhost(context, &info)
             let reason = LibraryLog.release(toSink: secureHost != nil)
@@ -125,8 +130,10 @@ final class LibraryContext {
         }
     }
 
-    /// As ``destroy()``, no two at a time: the library closes the descriptor of its event pipe twice, and the second time it
-    /// may by then be another context's.
+    /// Calls ``destroy()``, for one context at a time.
+    ///
+    /// The library closes the descriptor of its event pipe twice. By the second time the number may belong to another
+    /// context.
     func destroyAlone() {
         Self.creation.withLock { _ in destroy() }
     }
@@ -135,7 +142,7 @@ final class LibraryContext {
     func destroy() {
         guard let context else { return }
         lws_context_destroy(context)
-        // The library closes its handles in callbacks of the loop, and its context holds some of them.
+        // The library closes its handles in callbacks of the event loop, and its context contains some of them.
         var rounds = 0
         while uv_run(loop, UV_RUN_NOWAIT) != 0, rounds < 100_000 { rounds += 1 }
         lws_context_destroy(context)

@@ -2,11 +2,11 @@ internal import CLibwebsockets
 internal import Glibc
 internal import Threads
 
-/// Where libwebsockets' log lines go.
+/// The destination of libwebsockets' log lines.
 ///
-/// The library has one log for the process; the last server made gets it.
+/// The library has one log for the whole process; the server that was created last receives it.
 enum LibraryLog {
-    /// Lines a second; what is over is counted and said once.
+    /// The largest number of lines a second; further lines are counted, and their number is logged once.
     static let linesPerSecond = 20
 
     typealias Sink = @Sendable (LibraryLogLevel, String) -> Void
@@ -17,7 +17,7 @@ enum LibraryLog {
         var lines = 0
         var dropped = 0
         var lastError = ""
-        /// What is kept back while it is not yet known whether it matters.
+        /// The lines that are held back until it is known whether they matter; nil while lines are not held.
         var held: [(LibraryLogLevel, String)]?
     }
 
@@ -28,12 +28,12 @@ enum LibraryLog {
         begin()
     }
 
-    /// Has the lines come here, and leaves them to whom they go.
+    /// Directs the library's log here and leaves the sink as it is.
     static func begin() {
         lws_set_log_level(Int32(LLL_ERR | LLL_WARN), clwsLogLine)
     }
 
-    /// The last error line and forgets it: what `lws_create_context` meant by NULL.
+    /// Returns the last error line and forgets it: the reason for a NULL from `lws_create_context`.
     static func takeLastError() -> String {
         state.withLock { state in
             defer { state.lastError = "" }
@@ -41,10 +41,13 @@ enum LibraryLog {
         }
     }
 
-    /// Keeps lines back until ``release(toSink:)``.
+    /// Holds lines back until ``release(toSink:)``.
     static func hold() { state.withLock { $0.held = [] } }
 
-    /// Lets held lines go where they belong, or drops them and gives back the first error among them.
+    /// Stops holding lines: passes the held ones to the sink, or drops them.
+    ///
+    /// - Parameter toSink: Whether the held lines go to the sink.
+    /// - Returns: The first error among the held lines; empty if there is no error.
     @discardableResult
     static func release(toSink: Bool) -> String {
         let (held, sink) = state.withLock { state in
@@ -81,7 +84,8 @@ enum LibraryLog {
         sink?(grave ? .error : .warning, text)
     }
 
-    /// Without the line's end and with every control character as `\xNN`: what a peer sent may be in it.
+    /// Returns a line without its line break and with every control character as `\xNN`: it may contain what a peer
+    /// sent.
     private static func escaped(_ line: UnsafePointer<CChar>) -> String {
         var text = ""
         for scalar in String(cString: line).unicodeScalars.prefix(500) where scalar != "\n" {

@@ -1,7 +1,7 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// One listening socket and libuv's watch on it.
+/// One listening socket and libuv's poll handle for it.
 final class Listener {
     let descriptor: Int32
     let port: Int
@@ -9,13 +9,13 @@ final class Listener {
     let isTLS: Bool
     var watch: UnsafeMutablePointer<uv_poll_t>?
 
-    /// Who else may listen on the port.
+    /// The other sockets that may listen on the port.
     enum Sharing {
-        /// Nobody.
+        /// No other socket.
         case alone
-        /// Those that join later; but nobody may be there before.
+        /// Sockets that join later; but the port must be free before.
         case opening
-        /// It joins those that are there.
+        /// This socket joins the ones that already listen.
         case joining
     }
 
@@ -52,7 +52,7 @@ final class Listener {
         if descriptor < 0, errno == EAFNOSUPPORT {
             throw .cannotListen(host: host, port: port, reason: "IPv6 is switched off")
         }
-        // An accepted socket inherits TCP_NODELAY, which saves a call for each.
+        // An accepted socket inherits TCP_NODELAY, which saves a system call for each.
         set(descriptor, SOL_SOCKET, SO_REUSEADDR, 1)
         set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         if sharing == .joining { set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
@@ -70,7 +70,8 @@ final class Listener {
                 reason: noIPv6 ? "IPv6 is switched off" : String(cString: strerror(code))
             )
         }
-        // Only now: had it been set before, a second server on the port would share it instead of being told that it is taken.
+        // Only now: if it were set before, a second server on the port would share it instead of failing with "port
+        // taken".
         if sharing == .opening { set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
         return (descriptor, boundPort(of: descriptor))
     }
@@ -85,7 +86,7 @@ final class Listener {
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         return withUnsafeMutablePointer(to: &storage) { storage in
             storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = getsockname(descriptor, $0, &length) }
-            // The port stands at the same place for both families.
+            // The port is at the same offset for both families.
             return storage.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
                 Int(UInt16(bigEndian: $0.pointee.sin_port))
             }

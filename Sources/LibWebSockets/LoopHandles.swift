@@ -1,9 +1,9 @@
 internal import CLibwebsockets
 
-/// The libuv loop and the handles on it that are ours.
+/// The libuv loop and the server's own handles on it.
 ///
-/// The loop is foreign to libwebsockets, which then installs no signal handlers (its own would leave a crashed process
-/// spinning), and is run and stopped by us.
+/// The loop is foreign to libwebsockets: the server runs and stops it, and the library installs no signal handlers. The
+/// library's handlers would leave a crashed process spinning.
 struct LoopHandles {
     let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
     let async = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
@@ -30,7 +30,8 @@ struct LoopHandles {
         check.pointee.data = owner
         prepare.pointee.data = owner
         peerPoll.pointee.data = owner
-        // After the sockets, and before waiting for them: what timers caused must not wait for the next socket.
+        // The end of a turn is handled after the sockets and again before waiting for them: the results of timers must
+        // not wait for the next socket event.
         uv_check_start(check, clwsChecked)
         uv_prepare_start(prepare, clwsPrepared)
         uv_poll_start(peerPoll, Int32(UV_READABLE.rawValue), clwsPeersWatched)
@@ -42,7 +43,7 @@ struct LoopHandles {
         }
     }
 
-    /// After the loop has run dry.
+    /// Frees the handles; call it when no handle is active on the loop any more.
     func free() {
         uv_loop_close(loop)
         loop.deallocate()

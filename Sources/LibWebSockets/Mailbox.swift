@@ -1,19 +1,20 @@
 internal import CLibwebsockets
 internal import Threads
 
-/// Work from other threads on its way to the loop.
+/// Work from other threads on its way to the event loop.
 ///
-/// However much is posted before the loop gets to it, it is woken once: `uv_async_send`, which is safe from any thread
-/// while its handle is open, and the handle is only closed under the same lock.
+/// The loop is woken once, however much work is posted before it runs. It is woken with `uv_async_send`, which is safe
+/// from any thread while its handle is open; the handle is closed only after the mailbox dropped it under the same
+/// lock.
 final class Mailbox: Sendable {
     private struct State {
         var work: [@Sendable () -> Void] = []
         var isStopping = false
-        /// Non-nil while the loop may be woken.
+        /// Non-nil while the event loop may be woken.
         var wake: Wake?
     }
 
-    /// The pointer that any thread may use, see above.
+    /// The handle that any thread may use, as described above.
     private struct Wake: @unchecked Sendable {
         let async: UnsafeMutablePointer<uv_async_t>
     }
@@ -28,7 +29,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// After this nobody touches the handle.
+    /// Closes the mailbox; afterwards no thread uses the handle.
     func close() {
         let left = state.withLock { state in
             state.wake = nil
@@ -36,7 +37,7 @@ final class Mailbox: Sendable {
             state.work = []
             return left
         }
-        // Released outside of the lock: what a closure holds may post when it goes.
+        // Released outside the lock: a closure's captured values may post work when they are released.
         _ = left
     }
 
@@ -54,7 +55,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// What was posted since, and whether to stop after it.
+    /// Returns the work posted since the last call, and whether to stop after it.
     func take() -> (work: [@Sendable () -> Void], stops: Bool) {
         state.withLock { state in
             let work = state.work

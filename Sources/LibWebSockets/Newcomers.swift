@@ -1,7 +1,8 @@
-/// Those of whom nobody knows yet who they are, in the order in which they came, by address.
+/// The members that are not authenticated yet, in the order of their arrival, grouped by address.
 ///
-/// Where there are too many, the oldest of the address with the most of them goes: whoever has many loses many, and
-/// whoever has one is the last to go. Among equals it is the oldest of all.
+/// When there are too many, the oldest member of the address with the most members must go: an address with many
+/// members loses many, and one with a single member loses it last. Among addresses with equally many it is the oldest
+/// member of all.
 public struct Newcomers<Member: Hashable & Sendable> {
     private struct Place {
         let share: AddressShare
@@ -21,18 +22,18 @@ public struct Newcomers<Member: Hashable & Sendable> {
 
     private var places: [Member: Place] = [:]
     private var shares: [AddressShare: Queue] = [:]
-    /// Who came first; `nil` if there is nobody.
+    /// The member that arrived first; `nil` if there are no members.
     public private(set) var oldest: Member?
     private var newest: Member?
     private var lastNumber: UInt64 = 0
 
-    /// An empty table.
+    /// Creates an empty table.
     public init() {}
 
-    /// How many there are.
+    /// The number of members.
     public var count: Int { places.count }
 
-    /// Takes somebody in who is not here yet; `milliseconds` by any clock that does not go back.
+    /// Inserts a member that is not in the table yet; `milliseconds` may come from any clock that does not go back.
     public mutating func insert(_ member: Member, of share: AddressShare, at milliseconds: UInt64) {
         lastNumber += 1
         var place = Place(share: share, number: lastNumber, cameAt: milliseconds)
@@ -50,7 +51,7 @@ public struct Newcomers<Member: Hashable & Sendable> {
         places[member] = place
     }
 
-    /// Lets somebody go who has said who it is, or is gone; whoever is not here stays away.
+    /// Removes a member that was authenticated or is gone; does nothing if it is not in the table.
     public mutating func remove(_ member: Member) {
         guard let place = places.removeValue(forKey: member) else { return }
         if let older = place.older { places[older]?.newer = place.newer } else { oldest = place.newer }
@@ -64,7 +65,7 @@ public struct Newcomers<Member: Hashable & Sendable> {
         shares[place.share] = queue
     }
 
-    /// Who goes first when there are too many.
+    /// The member that must go first when there are too many; `nil` if there are no members.
     public var first: Member? {
         var most: (count: Int, number: UInt64, member: Member)?
         for queue in shares.values where queue.count >= most?.count ?? 0 {
@@ -75,7 +76,7 @@ public struct Newcomers<Member: Hashable & Sendable> {
         return most?.member
     }
 
-    /// Who came first, if that was as long ago as this.
+    /// Returns the member that arrived first, if it arrived at or before this time.
     public func oldest(since milliseconds: UInt64) -> Member? {
         oldest.flatMap { oldest in places[oldest].flatMap { $0.cameAt <= milliseconds ? oldest : nil } }
     }

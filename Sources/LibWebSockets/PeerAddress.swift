@@ -1,7 +1,7 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// The peer's address as accepted, in 16 bytes; IPv4 in its mapped form.
+/// The address of a peer in 16 bytes; IPv4 in its mapped form.
 struct PeerAddress: Hashable {
     private(set) var high: UInt64 = 0
     private(set) var low: UInt64 = 0
@@ -24,7 +24,7 @@ struct PeerAddress: Hashable {
         }
     }
 
-    /// `203.0.113.7`, `2001:db8::1` or `::ffff:203.0.113.7` (`inet_pton`); nil for anything else.
+    /// Parses `203.0.113.7`, `2001:db8::1` or `::ffff:203.0.113.7` (`inet_pton`); nil for anything else.
     init?(_ text: String) {
         var bytes = (UInt64(0), UInt64(0))
         let isIPv4 = !text.contains(":")
@@ -38,7 +38,7 @@ struct PeerAddress: Hashable {
 
     var isIPv4: Bool { high == 0 && UInt32(truncatingIfNeeded: low) == UInt32(0xFFFF_0000).littleEndian }
 
-    /// `203.0.113.7` or `2001:db8::1` (`inet_ntop`).
+    /// The address as text: `203.0.113.7` or `2001:db8::1` (`inet_ntop`).
     var text: String {
         var bytes = (high, low)
         let isMapped = isIPv4

@@ -1,13 +1,14 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// Tells when the peer of a request that awaits its response goes away, or sends more than it should.
+/// Reports when the peer of a request that waits for its response hangs up, or sends more than it should.
 ///
-/// While a response is pending libwebsockets neither reads the socket nor stops asking for it to be readable: a peer that
-/// hangs up or pipelines would make the loop spin. So such a socket gets a low-water mark (no "readable" below it) and
-/// a place in an epoll set of our own, nested in the loop, that reports both the hang-up and too much data.
+/// While a response is pending, libwebsockets neither reads the socket nor stops polling it for reading. A peer that
+/// hangs up or pipelines would make the event loop spin. So such a socket gets a low-water mark, below which it is not
+/// readable, and an entry in a separate epoll set. That set is nested in the loop and reports both a hang-up and too
+/// much data.
 struct PeerWatch {
-    /// What a peer may pipeline behind a request that awaits its response, in bytes.
+    /// The number of bytes that a peer may pipeline behind a request that waits for its response.
     static let lowWaterBytes: Int32 = 65_536
 
     let descriptor: Int32
@@ -30,7 +31,7 @@ struct PeerWatch {
         Self.setLowWater(of: socket, to: 1)
     }
 
-    /// Those about which something happened.
+    /// Returns the watched connections with an event, up to 64.
     func take() -> [ConnectionID] {
         withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 64) { numbers in
             let count = clws_epoll_take(descriptor, numbers.baseAddress)

@@ -1,22 +1,22 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// Tells of the pings that peers send.
+/// Reports the pings that peers send.
 ///
-/// The library answers them without a callback, so that a peer could send as many as it likes. It writes each pong by
-/// `lws_write`, in front of which the function below stands. Should a library one day be linked so that its calls do not come
-/// there, pings are not counted and nothing else changes; a test would tell.
+/// The library answers pings without a callback, so a peer could send any number of them unnoticed. It writes each pong
+/// with `lws_write`, which the function below replaces. If a future library is linked so that its calls do not come
+/// there, pings are not counted and nothing else changes; a test would fail then.
 enum PingCount {
     typealias Function =
         @convention(c) (OpaquePointer?, UnsafeMutablePointer<UInt8>?, Int, UInt32) -> Int32
 
-    /// The library's own function (`dlsym` with RTLD_NEXT, which is -1).
+    /// The library's original function (`dlsym` with RTLD_NEXT, which is -1).
     static let original: Function? = {
         dlsym(UnsafeMutableRawPointer(bitPattern: -1), "lws_write").map { unsafeBitCast($0, to: Function.self) }
     }()
 }
 
-/// Stands in front of the library's function of the same name, see `PingCount`.
+/// Replaces the library's function of the same name, see `PingCount`.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(lws_write)
@@ -30,7 +30,7 @@ public func clwsWrite(
     return PingCount.original?(wsi, bytes, count, kind) ?? -1
 }
 
-/// A peer's ping is being answered on one of a server's connections; a client's bears no id of ours.
+/// Reports a ping that is being answered on a server's connection; a client's connection has no id of ours.
 private func answersPing(_ wsi: OpaquePointer) {
     guard let owner = lws_context_user(lws_get_context(wsi)),
         let id = ConnectionID(opaque: lws_get_opaque_user_data(wsi))

@@ -1,19 +1,23 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// Mends the reading of a request body that was pipelined behind another request.
+/// A workaround for request bodies that are pipelined behind another request.
 ///
-/// When a request comes out of what the library has buffered, `lws_http_action` begins to read its body at the beginning of
-/// that buffer - the request's own first line - because what was parsed is taken out only later. With the buffer said to be
-/// empty at that one moment, it returns instead to the caller, which goes on at the right place.
+/// When a request comes from the library's buffer, `lws_http_action` begins to read its body at the beginning of that
+/// buffer, which is the request's own first line, because the parsed bytes are removed only later. If the buffer is
+/// reported as empty at that one moment, the function returns to its caller instead, which continues at the right
+/// place.
 enum PipelinedBody {
-    /// Set on the loop thread as the last thing in the callback after which the library asks.
+    /// Whether the next query of the buffer's length must report it as empty.
+    ///
+    /// It is set on the event loop's thread, as the last step of the callback after which the library makes that query.
     static var isNext: Bool {
         get { pthread_getspecific(key) != nil }
         set { pthread_setspecific(key, newValue ? UnsafeRawPointer(bitPattern: 1) : nil) }
     }
 
-    // A thread's own, since several servers may run in one process, and asked at every read: a key, no lock.
+    // Thread-local, since one process may run several servers. It is checked at every read, so it is a pthread key
+    // without a lock.
     private static let key: pthread_key_t = {
         var key = pthread_key_t()
         pthread_key_create(&key, nil)
@@ -25,14 +29,14 @@ enum PipelinedBody {
             UnsafeMutablePointer<OpaquePointer?>?, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?
         ) -> Int
 
-    /// The library's own function (`dlsym` with RTLD_NEXT, which is -1).
+    /// The library's original function (`dlsym` with RTLD_NEXT, which is -1).
     static let original: Function? = {
         dlsym(UnsafeMutableRawPointer(bitPattern: -1), "lws_buflist_next_segment_len")
             .map { unsafeBitCast($0, to: Function.self) }
     }()
 }
 
-/// Stands in front of the library's function of the same name, see `PipelinedBody`.
+/// Replaces the library's function of the same name, see `PipelinedBody`.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(lws_buflist_next_segment_len)
@@ -45,7 +49,7 @@ public func clwsBufferedLength(
         bytes?.pointee = nil
         return 0
     }
-    // Nothing buffered, as nearly always.
+    // Nearly always nothing is buffered.
     guard list?.pointee != nil else {
         bytes?.pointee = nil
         return 0

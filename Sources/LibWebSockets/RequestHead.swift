@@ -4,9 +4,9 @@ public struct RequestHead: Sendable {
     public var method: String
     /// The path as libwebsockets decodes it: percent escapes resolved, `//`, `/./` and `/../` folded; begins with `/`.
     ///
-    /// `+` stands for itself, and so does an escaped blank become `+`: the library does not tell the two apart.
+    /// `+` means itself. An escaped blank also becomes `+`, because the library does not distinguish the two.
     public var path: String
-    /// The query's parameters in order, decoded (`+` is a blank), names without `=` with an empty value.
+    /// The query's parameters in order, decoded (`+` is a blank); a name without `=` has an empty value.
     public var query: [(name: String, value: String)]
     /// `Authorization`.
     public var authorization: String?
@@ -16,33 +16,35 @@ public struct RequestHead: Sendable {
     public var host: String?
     /// `Content-Type`.
     public var contentType: String?
-    /// What `Sec-WebSocket-Protocol` offers, in order.
+    /// The subprotocols offered in `Sec-WebSocket-Protocol`, in order.
     public var protocols: [String]
-    /// Whether it came over TLS.
+    /// Whether the request came over TLS.
     public var isTLS: Bool
-    /// Which listener it came to: 0 is the configured one, else what was given to ``Server/addListener(host:port:id:)``.
+    /// The id of the listener it came to: 0 is the configured one, others were given to
+    /// ``Server/addListener(host:port:id:)``.
     public var listener: Int
-    /// The peer's address in numbers, without the port; an IPv4 peer of a dual-stack listener in IPv4 form.
+    /// The peer's numeric address, without the port; an IPv4 peer of a dual-stack listener is in IPv4 form.
     public var peerAddress: String
-    /// The address whose share it uses before authentication: the peer's, or the one that a trusted proxy names.
+    /// The network that the request counts for before authentication: the peer's, or that of the client a trusted proxy
+    /// names.
     public var share: AddressShare
-    /// The headers kept besides, lower-case names.
+    /// The configured further headers, with lower-case names.
     var kept: [(name: String, value: String)]
 
-    /// The value of one of ``ServerConfiguration/keptHeaders``.
+    /// Returns the value of one of ``ServerConfiguration/keptHeaders``.
     ///
     /// - Parameter name: Lower case.
-    /// - Returns: The value, nil if it was not sent.
+    /// - Returns: The value; nil if the header was not sent.
     public func header(named name: String) -> String? {
         kept.first { $0.name == name }?.value
     }
 
-    /// The first query parameter of this name.
+    /// Returns the first query parameter of this name.
     public func parameter(_ name: String) -> String? {
         query.first { $0.name == name }?.value
     }
 
-    /// A head made by hand, for tests of what stands above the sockets.
+    /// Creates a head by hand, for tests of the layers above the sockets.
     public init(
         method: String = "GET",
         path: String,

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Listening and accepting.
 extension Server {
-    /// Listens on a second address, without TLS; its requests carry `id` in ``RequestHead/listener``.
+    /// Listens on a further address, without TLS; its requests carry `id` in ``RequestHead/listener``.
     ///
     /// - Parameters:
     ///   - host: An IPv4 or IPv6 address.
@@ -21,9 +21,9 @@ extension Server {
         return listener.port
     }
 
-    /// Takes no further connections, on any listener; those that exist go on.
+    /// Stops accepting connections; existing ones continue.
     ///
-    /// - Parameter id: Of one listener that is to stop; nil (default) for all.
+    /// - Parameter id: The listener to stop; nil (default) stops all listeners.
     public func stopListening(_ id: Int? = nil) {
         checkThread()
         for listener in listeners where id == nil || listener.id == id {
@@ -42,12 +42,13 @@ extension Server {
         listener.watch = handle
     }
 
-    /// Accepts what is waiting, a batch at a time so that sessions get their turn.
+    /// Accepts waiting connections, at most 64 at a time so that existing connections get their turn.
     func accept(on handle: UnsafeMutablePointer<uv_poll_t>) {
         guard let listener = listeners.first(where: { $0.watch == handle }) else { return }
         let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         for _ in 0..<64 {
-            // Those that make room are gone when this turn is over, and then the rest of who waits is let in.
+            // The dropped connections are gone at the end of this turn; the other waiting connections are accepted
+            // then.
             if leaving >= Self.mostLeaving, isFull(besides: 0) { return }
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -77,7 +78,7 @@ extension Server {
             return
         }
         let id = table.insert(peer: peer, listener: listener.id, isTLS: listener.isTLS)
-        // From here on the library closes the descriptor, whatever happens.
+        // From here on the library closes the descriptor in every case.
         let wsi = clws_adopt(host, descriptor, id.opaque)
         guard let slot = table.slot(of: id) else { return }
         guard let wsi else {
@@ -88,7 +89,7 @@ extension Server {
         if listener.id == 0 { welcome(slot, id) }
     }
 
-    /// A connection is gone, and there is room for another.
+    /// Removes a connection that is gone, which makes room for another.
     func forget(_ slot: Int) {
         vouch(slot)
         if table[slot].isLeaving { leaving -= 1 }
@@ -96,7 +97,9 @@ extension Server {
         allowance?.giveBack()
     }
 
-    /// Without a free descriptor a waiting connection cannot even be refused, and the loop would spin on it.
+    /// Accepts and closes one waiting connection with the spare descriptor.
+    ///
+    /// Without a free descriptor a waiting connection cannot even be refused, and the event loop would spin on it.
     private func refuseOne(on listener: Listener) {
         guard spareDescriptor >= 0 else { return }
         Glibc.close(spareDescriptor)

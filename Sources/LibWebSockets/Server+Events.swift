@@ -1,9 +1,9 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// What the library says of its connections.
+/// The library's events for its connections.
 extension Server {
-    /// - Returns: As the library wants it: 0 to go on, -1 to end the connection.
+    /// - Returns: The library's result code: 0 to continue, -1 to end the connection.
     func handle(
         _ wsi: OpaquePointer,
         _ reason: lws_callback_reasons,
@@ -42,8 +42,9 @@ extension Server {
         return 0
     }
 
-    /// Tells the delegate, once, that a connection is gone: as soon as nothing more can come of it, not when the peer has
-    /// returned the close frame.
+    /// Tells the delegate, once, that a connection is gone.
+    ///
+    /// This happens as soon as no more events can come from it, not only when the peer has returned the close frame.
     func retire(_ slot: Int, _ id: ConnectionID) {
         let row = table[slot]
         guard row.phase != .closed || row.wasOpened else { return }
@@ -65,10 +66,10 @@ extension Server {
         }
     }
 
-    /// Ends a connection that has let a deadline pass; not from within one of its own callbacks.
+    /// Ends a connection by force, such as one that missed a deadline; not from within one of its own callbacks.
     func cut(_ slot: Int) {
         guard let wsi = table[slot].wsi else { return }
-        // What the library still has to send would make it wait: the shut-down socket makes that an error.
+        // The library would wait for bytes that it still has to send; a shut-down socket turns that into an error.
         if lws_partial_buffered(wsi) != 0 { shutdown(lws_get_socket_fd(wsi), Int32(SHUT_RDWR)) }
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC)
     }

@@ -2,36 +2,41 @@ internal import CLibwebsockets
 internal import Glibc
 internal import Threads
 
-/// Connections of whom nobody knows yet who they are: anybody can make many of them.
+/// Unauthenticated connections: any client can open many of them.
 ///
-/// Each holds headers, a socket, a place in tables, for as long as the deadlines let it. So there are places for some, and
-/// when these or the sockets are short, a connection that comes takes the place of another: of the oldest of the address that has
-/// the most (``Newcomers``). Whoever was vouched for is left alone; so is the operator's listener.
+/// Each holds headers, a socket and entries in tables until its deadlines end it. So their number is limited. When
+/// these places or the sockets run short, a new connection replaces another one: the oldest of the address that has the
+/// most (``Newcomers``). Authenticated connections are never dropped, and neither are those of listeners that were
+/// added with ``addListener(host:port:id:)``.
 extension Server {
-    /// The owner knows who asks: from now on this connection is nobody's to end but its own.
+    /// Marks the connection of a request as authenticated; the server no longer drops it to make room.
     public func vouch(for exchange: ExchangeID) {
         checkThread()
         if let slot = table.slot(of: exchange) { vouch(slot) }
     }
 
-    /// How many there may be.
+    /// The largest number of unauthenticated connections.
     ///
-    /// A connection that was vouched for needs headers too, for its next request. And the library walks lists of all headers and
-    /// sockets for each connection that it closes: with fewer of them it keeps up with whoever makes many.
+    /// Authenticated connections need headers too, for their next requests. Besides, the library walks lists of all
+    /// headers and sockets for each connection that it closes: with fewer of them it keeps up with a client that opens
+    /// many.
     private var mostNewcomers: Int { max(1, configuration.maxHandshakes / 2) }
 
-    /// How many of them may be ending at a time: their sockets are closed at the end of the turn.
+    /// The largest number of dropped connections that may be closing at a time; their sockets are closed at the end of
+    /// the turn.
     static let mostLeaving = 16
 
-    /// Whether there is no socket for another connection, `leaving` sockets apart that are about to be closed.
+    /// Whether there is no socket for another connection; `leaving` sockets are about to be closed and do not count.
     func isFull(besides leaving: Int) -> Bool {
         table.count - leaving >= maxConnections || allowance.map { $0.isUsedUp(besides: leaving) } ?? false
     }
 
-    /// Whether deadlines are shorter: from half of the places on.
+    /// Whether deadlines are shorter, which is so when more than half of the places are taken.
     var areNewcomersMany: Bool { newcomers.count > mostNewcomers / 2 }
 
-    /// How long one may take to say who it is when there are many, in milliseconds: a handshake over a bad network.
+    /// The time limit for authentication when there are many unauthenticated connections, in milliseconds.
+    ///
+    /// 5 s are enough for a handshake over a bad network; above three quarters of the places it is 2 s.
     private var newcomersLife: UInt64 { newcomers.count > mostNewcomers / 4 * 3 ? 2_000 : 5_000 }
 
     func welcome(_ slot: Int, _ id: ConnectionID) {
@@ -44,7 +49,7 @@ extension Server {
         if areNewcomersMany { startDeadlines() }
     }
 
-    /// It is known who it is, or it is gone.
+    /// Removes a connection from the unauthenticated ones: it has been authenticated, or it is gone.
     func vouch(_ slot: Int) {
         guard table[slot].isNewcomer else { return }
         table[slot].isNewcomer = false
@@ -64,9 +69,9 @@ extension Server {
     }
 
     func dropLateNewcomers(at now: UInt64) {
-        // Each costs a walk through the library's lists: the rest goes the next time.
+        // Dropping one costs a walk through the library's lists, so the rest is dropped at the next check.
         for _ in 0..<500 where areNewcomersMany {
-            // Those that were silent when they came may have begun to speak.
+            // Connections that had sent nothing when they were accepted may have begun to send.
             if newcomers.count > mostNewcomers, let id = newcomers.first {
                 drop(id, for: .handshakes)
             } else if let id = newcomers.oldest(since: now - min(now, newcomersLife)) {
@@ -75,7 +80,9 @@ extension Server {
         }
     }
 
-    /// How many bytes have come from a peer (`tcpi_bytes_received`, which the C library's structure does not have yet).
+    /// Returns the number of bytes received from a peer (`tcpi_bytes_received`).
+    ///
+    /// The C library's structure does not have this field yet.
     private static func bytesReceived(from socket: Int32) -> UInt64 {
         withUnsafeTemporaryAllocation(byteCount: 136, alignment: 8) { info in
             var length = socklen_t(info.count)
@@ -86,17 +93,19 @@ extension Server {
         }
     }
 
-    /// Ends one, unless it takes nothing but its socket: one that has said nothing yet has no place for a handshake.
+    /// Drops a connection, unless it has sent nothing yet: such a connection holds only its socket and no place for a
+    /// handshake.
     ///
-    /// When thousands come at once, after a restart, most of them are connected for a while before they get to say something. They
-    /// are asked about again later, and have the library's deadline.
+    /// When thousands connect at the same time, after a restart, most of them are connected for a while before they can
+    /// send anything. They are considered again later, and the library's deadline applies to them. When sockets are
+    /// short (`connections`), a connection is dropped even if it has sent nothing.
     @discardableResult
     private func drop(_ id: ConnectionID, for reason: DroppedNewcomers.Reason) -> Bool {
         newcomers.remove(id)
         guard let slot = table.slot(of: id), let wsi = table[slot].wsi else { return false }
         if reason != .connections {
             let hasSpoken = Self.bytesReceived(from: lws_get_socket_fd(wsi)) > 0
-            // Its request may be whole and not read yet: it has until the next turn.
+            // Its request may be complete but unread: it may stay until the next turn.
             let isHalf = hasSpoken && (reason == .slow || table[slot].spokeAt < loopMilliseconds)
             if hasSpoken { table[slot].spokeAt = min(table[slot].spokeAt, loopMilliseconds) }
             guard isHalf else {
@@ -113,21 +122,21 @@ extension Server {
     }
 }
 
-/// How many connections had to make room before anybody knew who they were; any thread may ask.
+/// The numbers of unauthenticated connections that were dropped to make room; readable from any thread.
 public final class DroppedNewcomers: Sendable {
-    /// For whose sake, or why.
+    /// The reason why a connection was dropped.
     public enum Reason: String, CaseIterable, Sendable {
-        /// There was no socket left.
+        /// No socket was left.
         case connections
-        /// There was no place left for a handshake.
+        /// No place for a handshake was left.
         case handshakes
-        /// Places were short, and it took too long.
+        /// Places were short, and the connection took too long to authenticate.
         case slow
     }
 
     private let counts = Locked<[Reason: UInt64]>([:])
 
-    /// How many for this reason.
+    /// The number of connections dropped for this reason.
     public subscript(reason: Reason) -> UInt64 { counts.withLock { $0[reason] ?? 0 } }
 
     func count(_ reason: Reason) { counts.withLock { $0[reason, default: 0] += 1 } }

@@ -1,33 +1,34 @@
 internal import CLibwebsockets
 
-/// The frames of one turn, of all sessions, as they were sent.
+/// The outgoing frames of one turn, for all connections, in the order in which they were sent.
 ///
-/// One array for all of them, which keeps its memory: a session that only waits owns nothing.
+/// One array holds them all and keeps its memory: a connection that only waits owns no memory.
 struct Outbox {
-    /// A frame, and where in the array the next one to the same peer lies; -1 for none.
+    /// A frame, and the index of the next frame to the same peer; -1 if there is no further one.
     struct Entry {
         var frame: WaitingFrame
         var next = Int32(-1)
     }
 
     var entries: [Entry] = []
-    /// To whom, in the order of their first frames.
+    /// The receiving connections, in the order of their first frames.
     var addressees: [ConnectionID] = []
-    /// Where one peer's frames are strung together; empty between two writes.
+    /// The buffer in which one peer's frames are concatenated; empty between two writes.
     var text: [UInt8] = []
 }
 
-/// One peer's frames go out together at the end of the turn.
+/// Sending one peer's frames together at the end of the turn.
 ///
-/// A packet for each of them is what relaying costs most: the kernel's way through its network, and the reader's waking. In
-/// a busy turn a session gets several, candidates and acks; strung together they are one write and travel as one.
+/// One packet for each frame is the largest cost of relaying: the kernel's network path, and waking the reader. In a
+/// busy turn a connection gets several frames, such as candidates and acks; concatenated, they are one write and travel
+/// as one.
 extension Server {
-    /// How much of one turn is held back for one peer.
+    /// The largest number of bytes that one turn holds back for one peer.
     ///
-    /// What is more goes at once, so that a peer that does not read is noticed.
+    /// When it is exceeded, the held bytes go out immediately, so that a peer that does not read is noticed.
     private static let mostHeldBytes = 32_768
 
-    /// Keeps a frame for the end of the turn.
+    /// Holds a frame until the end of the turn.
     @inline(__always)
     func hold(_ frame: WaitingFrame, for slot: Int) {
         let place = Int32(truncatingIfNeeded: outbox.entries.count)
@@ -44,19 +45,20 @@ extension Server {
         if Int(table[slot].outBytes) > Self.mostHeldBytes { sendOut(slot) }
     }
 
-    /// What of this turn waits for a peer, in bytes.
+    /// Returns the number of bytes of this turn that wait for a peer.
     func waitingBytes(_ slot: Int) -> Int { table[slot].firstOut < 0 ? 0 : Int(table[slot].outBytes) }
 
-    /// The turn is over: everything goes out.
+    /// Sends everything that this turn held back.
     func sendOutbox() {
         guard !outbox.entries.isEmpty else { return }
-        // Nobody is called back from here, so that nothing is added meanwhile.
+        // No callback runs from here, so no frame is added meanwhile.
         for id in outbox.addressees { if let slot = table.slot(of: id) { sendOut(slot) } }
         outbox.entries.removeAll(keepingCapacity: outbox.entries.capacity <= 4_096)
         outbox.addressees.removeAll(keepingCapacity: outbox.addressees.capacity <= 4_096)
     }
 
-    /// Sends what is held back for one peer; what it does not take waits, in the library, until it reads.
+    /// Sends the frames held back for one peer; bytes that the socket does not accept wait in the library until the
+    /// peer reads.
     func sendOut(_ slot: Int) {
         let place = table[slot].firstOut
         guard place >= 0 else { return }
@@ -76,7 +78,9 @@ extension Server {
         return frame
     }
 
-    /// Several frames in one write: the library makes one packet of each that it frames itself, so these are framed here.
+    /// Writes several frames in one call.
+    ///
+    /// The library sends one packet for each frame that it frames itself, so these frames get their headers here.
     private func writeAll(from first: Int32, _ wsi: OpaquePointer) -> Bool {
         var text: [UInt8] = []
         swap(&text, &outbox.text)
@@ -88,7 +92,7 @@ extension Server {
             place = outbox.entries[Int(place)].next
         }
         let isWritten = text.withUnsafeMutableBufferPointer { text in
-            // It goes out as it is, also over TLS.
+            // The bytes go out unchanged, also over TLS.
             lws_write(wsi, text.baseAddress, text.count, LWS_WRITE_HTTP) >= text.count
         }
         text.removeAll(keepingCapacity: text.capacity <= 4 * Self.mostHeldBytes)

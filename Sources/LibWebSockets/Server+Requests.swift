@@ -3,9 +3,9 @@ internal import Glibc
 
 /// HTTP requests and their responses.
 extension Server {
-    /// Answers a request, during ``ServerDelegate/requested(_:body:exchange:)`` or any time later.
+    /// Answers a request, within ``ServerDelegate/requested(_:body:exchange:)`` or at any time later.
     ///
-    /// The second answer to a request, or one to a peer that is gone, does nothing.
+    /// A second answer to a request does nothing, and neither does an answer to a peer that is gone.
     public func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
         checkThread()
         guard let slot = table.slot(of: exchange), table[slot].phase == .pending else { return }
@@ -20,7 +20,7 @@ extension Server {
     // MARK: In
 
     func requestBegan(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
-        // The next request may come with the last bytes of a long response still watched.
+        // The next request may arrive while the socket is still watched for the peer to read a long response.
         if table[slot].isWatched { unwatch(slot) }
         guard !table[slot].isLastRequest else { return -1 }
         let headers = HeaderReader(wsi: wsi)
@@ -34,7 +34,8 @@ extension Server {
         table[slot].serial = lastSerial
         table[slot].exchange = Exchange(head: head, expectedBytes: 0, closes: !isKeptAlive)
         guard !version.isEmpty else {
-            // To the library a CR or LF ends the line, also one that was written %0D: the version is then never read.
+            // The library takes a CR or LF for the end of the line, even one written as %0D. Then it never reads the
+            // version.
             let message = "the request line has no version, or its address a line break"
             return refuse(wsi, slot, .problem(400, code: "bad_request", message: message), length: 0)
         }
@@ -45,7 +46,8 @@ extension Server {
             return refuse(wsi, slot, .problem(400, code: "bad_request", message: "one Host header, please"), length: 0)
         }
         if headers.has(WSI_TOKEN_HTTP_TRANSFER_ENCODING) {
-            // Not decoded by the library, and with a length beside it the two would disagree on where the body ends.
+            // The library does not decode it. With a Content-Length beside it, the two would disagree on where the body
+            // ends.
             let length = mayHaveBody && !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH) ? Int.max : 0
             return refuse(
                 wsi,
@@ -62,7 +64,7 @@ extension Server {
             return refuse(wsi, slot, .problem(413, code: "too_large", message: message), length: length)
         }
         if length > 0 { return awaitBody(wsi, slot, headers, length: length) }
-        // Without a length the library would take what follows for a body of 100 MB.
+        // Without a length the library would take the following bytes for a body of 100 MB.
         if mayHaveBody, !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH) { table[slot].exchange?.closes = true }
         return deliver(wsi, slot)
     }
@@ -73,13 +75,15 @@ extension Server {
         bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
         startDeadlines()
         if asksFirst(headers), !write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), headroom: 0, to: wsi) { return -1 }
-        // Last, and only where the library asks next: with the flag standing, what waits of some other connection would be
-        // taken for nothing.
+        // This must come last, and only where the library calls `lws_buflist_next_segment_len` next for this
+        // connection. If the flag stayed set, another connection's buffered data would be treated as absent.
         PipelinedBody.isNext = true
         return 0
     }
 
-    /// Whether a client waits to be told to go on, as it would for a second; one of HTTP/1.0 does not know of that.
+    /// Whether the client waits for `100 Continue` before it sends the body (it would wait about a second).
+    ///
+    /// An HTTP/1.0 client does not know that status.
     private func asksFirst(_ headers: HeaderReader) -> Bool {
         headers.value(WSI_TOKEN_HTTP_EXPECT)?.lowercased() == "100-continue"
             && headers.value(WSI_TOKEN_HTTP) == "HTTP/1.1"
@@ -93,7 +97,7 @@ extension Server {
     }
 
     func bodyCompleted(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
-        // Said again for every byte that is pipelined behind the body.
+        // The library calls this again for every byte that is pipelined behind the body.
         guard table[slot].phase == .body else { return 0 }
         return deliver(wsi, slot)
     }
@@ -113,8 +117,9 @@ extension Server {
         guard table.slot(of: id) == slot, table[slot].phase == .pending else { return -1 }
         table[slot].isDelivering = false
         if let response = table[slot].exchange?.response { return finish(wsi, slot, response) }
-        // It may take as long as the owner likes, and the headers' 16 KB are not kept meanwhile: but after a body, where the
-        // library would attach new ones to read on, and then not know that the request's had been complete.
+        // The owner may take as long as it likes, and the 16 KB of headers are released meanwhile. After a body they
+        // are kept: there the library would attach a new header block to read on, and then not know that the request's
+        // headers were complete.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
         if exchange.expectedBytes == 0 { lws_http_headers_detach(wsi) }
         peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: true)
@@ -123,7 +128,7 @@ extension Server {
     }
 
     private func keepsAlive(_ headers: HeaderReader, version: String) -> Bool {
-        // As the library reads it: it must agree with what we say in the response.
+        // As the library decides it: its decision must agree with our response.
         switch headers.value(WSI_TOKEN_CONNECTION)?.lowercased() {
         case "keep-alive": true
         case "close": false
@@ -131,7 +136,7 @@ extension Server {
         }
     }
 
-    /// The announced length, 0 without one; nil for anything but one line of digits.
+    /// Returns the announced length, or 0 if there is none; nil for anything but one line of digits.
     private func contentLength(_ headers: HeaderReader) -> Int? {
         guard !headers.isRepeated(WSI_TOKEN_HTTP_CONTENT_LENGTH) else { return nil }
         guard let text = headers.value(WSI_TOKEN_HTTP_CONTENT_LENGTH) else { return 0 }
@@ -142,9 +147,9 @@ extension Server {
 
     // MARK: Out
 
-    /// Refuses a request whose body, if any, is not wanted.
+    /// Refuses a request without reading its body.
     ///
-    /// `length` is how much body the library still expects; 0 if what follows cannot be trusted.
+    /// `length` is the number of body bytes that the library still expects; 0 if the following bytes cannot be trusted.
     private func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
         let isHead = table[slot].exchange?.head.method == "HEAD"
         table[slot].exchange = nil
@@ -152,7 +157,8 @@ extension Server {
         let bytes = response.encoded(headroom: Self.headroom, forHead: isHead, closing: true)
         guard write(bytes, headroom: Self.headroom, to: wsi) else { return -1 }
         guard length > 0 else { return -1 }
-        // Closed with unread bytes the kernel would send a reset, and the peer lose the response: so they are read.
+        // A close with unread bytes would make the kernel send a reset, and the peer would lose the response. So the
+        // bytes are read.
         table[slot].phase = .lingering
         PipelinedBody.isNext = true
         bodyDeadlines.add(table.exchange(of: slot), at: loopMilliseconds)
@@ -162,7 +168,7 @@ extension Server {
 
     /// Writes the response and makes the connection ready for the next request.
     ///
-    /// - Returns: 0, or -1 if the connection is to end.
+    /// - Returns: 0, or -1 if the connection must end.
     private func finish(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse) -> Int32 {
         guard let exchange = table[slot].exchange else { return -1 }
         table[slot].phase = .http
@@ -181,7 +187,7 @@ extension Server {
             table[slot].isLastRequest = exchange.closes
             awaitReading(wsi, slot)
         }
-        // With something buffered the library completes the transaction when that is gone.
+        // If bytes are still buffered, the library completes the transaction when they are sent.
         return lws_http_transaction_completed(wsi) == 0 ? 0 : -1
     }
 
@@ -193,7 +199,7 @@ extension Server {
         }
     }
 
-    /// A response that the peer has yet to read: it has a deadline, and must not pipeline meanwhile.
+    /// Watches a response that the peer has not read yet: it has a deadline, and the peer must not pipeline meanwhile.
     private func awaitReading(_ wsi: OpaquePointer, _ slot: Int) {
         let id = table.id(of: slot)
         if table[slot].isWatched { unwatch(slot) }
@@ -209,7 +215,8 @@ extension Server {
         peerWatch.remove(lws_get_socket_fd(wsi))
     }
 
-    /// The peers of pending requests that hung up, or sent far more than they should before the response.
+    /// Cuts off peers that hung up before the end of their response, sent too much before it, or sent anything while
+    /// reading it.
     func peersReported() {
         for id in peerWatch.take() {
             guard let slot = table.slot(of: id), table[slot].isWatched, let wsi = table[slot].wsi else { continue }

@@ -1,28 +1,30 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// WebSocket sessions: frames in and out, close.
+/// WebSocket connections: frames in and out, close.
 extension Server {
-    /// Sends one text message: at the end of this turn if nothing waits for this peer, else behind what does.
+    /// Sends one text message to a connection.
+    ///
+    /// It goes out at the end of this turn, or behind the frames that already wait for this connection.
     ///
     /// - Parameters:
-    ///   - frame: ``headroom`` bytes of any value, then the message, UTF-8. The same array may go to any number of
-    ///     connections; it must have been put together at run time (the library writes into its headroom).
-    ///   - connection: To whom.
-    /// - Returns: What became of it (`lws_write`).
+    ///   - frame: ``headroom`` bytes of any value, then the message in UTF-8. The same array may be sent to any number
+    ///     of connections. It must have been built at run time, because the library writes into its headroom.
+    ///   - connection: The receiving connection.
+    /// - Returns: The result (`lws_write`).
     @discardableResult
     public func send(_ frame: [UInt8], to connection: ConnectionID) -> SendOutcome {
         checkThread()
         return emit(WaitingFrame(bytes: frame, isPing: false), to: connection)
     }
 
-    /// Sends a ping; the pong comes as ``ServerDelegate/receivedPong(_:on:)``.
+    /// Sends a ping; the pong is reported by ``ServerDelegate/receivedPong(_:on:)``.
     ///
     /// - Parameters:
-    ///   - connection: To whom.
-    ///   - payload: 1–125 bytes, without headroom; a single one if it is empty, because the library keeps empty pongs to
-    ///     itself.
-    /// - Returns: What became of it (`lws_write` with `LWS_WRITE_PING`).
+    ///   - connection: The receiving connection.
+    ///   - payload: 1–125 bytes, without headroom. An empty payload is replaced by one byte, because the library does
+    ///     not report empty pongs.
+    /// - Returns: The result (`lws_write` with `LWS_WRITE_PING`).
     @discardableResult
     public func ping(_ connection: ConnectionID, payload: [UInt8] = []) -> SendOutcome {
         checkThread()
@@ -34,16 +36,16 @@ extension Server {
         return emit(WaitingFrame(bytes: bytes, isPing: true), to: connection)
     }
 
-    /// Closes a session with a code: what is queued goes out first, then the close frame.
+    /// Closes a WebSocket connection with a code: queued frames go out first, then the close frame.
     ///
-    /// A peer that does not take it within ``ServerConfiguration/closeTimeoutSeconds`` is cut off.
-    /// ``ServerDelegate/closed(_:code:)`` follows later, never from within this call.
+    /// A peer that does not receive and return it within ``ServerConfiguration/closeTimeoutSeconds`` is cut off.
+    /// ``ServerDelegate/closed(_:code:)`` is called later, never within this call.
     ///
     /// - Parameters:
-    ///   - connection: Which.
+    ///   - connection: The connection to close.
     ///   - code: RFC 6455 §7.4: 1000, 1001, 1003, 1007–1011 or 3000–4999.
     ///   - reason: At most 123 bytes of UTF-8; the rest is cut off.
-    ///   - discardingQueue: Throws away what is queued: for a peer that is too slow to take it.
+    ///   - discardingQueue: Whether to drop the queued frames, for a peer that reads too slowly.
     public func close(_ connection: ConnectionID, code: UInt16, reason: String, discardingQueue: Bool = false) {
         checkThread()
         guard let slot = table.slot(of: connection), table[slot].phase == .open, let wsi = table[slot].wsi else {
@@ -59,7 +61,7 @@ extension Server {
         beginClosing(wsi, slot, code: code, reason: reason)
     }
 
-    /// What waits for this peer, in bytes; 0 if it is gone.
+    /// Returns the number of bytes queued for this connection; 0 if it is gone.
     public func queuedBytes(on connection: ConnectionID) -> Int {
         checkThread()
         return table.slot(of: connection).map { table[$0].queue.bytes + waitingBytes($0) } ?? 0
@@ -74,7 +76,7 @@ extension Server {
         lws_callback_on_writable(wsi)
     }
 
-    /// At most 123 bytes, cut at a character's border.
+    /// Returns at most 123 bytes of a reason, cut at a character boundary.
     private static func closeReason(_ reason: String) -> [UInt8] {
         var reason = reason[...]
         while reason.utf8.count > 123 { reason.removeLast() }
@@ -88,7 +90,7 @@ extension Server {
         guard let slot = table.slot(of: connection), table[slot].phase == .open, let wsi = table[slot].wsi else {
             return .gone
         }
-        // Written in the sender's turn it costs no turn and no epoll_ctl of its own: 7.4 instead of 15 µs a message.
+        // A write in the sender's turn costs no turn and no epoll_ctl of its own: 7.4 instead of 15 µs a message.
         if table[slot].queue.isEmpty, lws_partial_buffered(wsi) == 0 {
             hold(frame, for: slot)
             return .written
@@ -106,13 +108,14 @@ extension Server {
         let count = frame.bytes.count - Self.headroom
         return frame.bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress, count >= 0 else { return true }
-            // The library writes the header into the headroom: the same header for the same message each time.
+            // The library writes the header into the headroom. That is harmless: the same message always gets the same
+            // header.
             let payload = UnsafeMutablePointer(mutating: base + Self.headroom)
             return lws_write(wsi, payload, count, frame.isPing ? LWS_WRITE_PING : LWS_WRITE_TEXT) >= count
         }
     }
 
-    /// The socket failed under a write: the library finds that out at its next event and says so.
+    /// Marks a connection whose write failed; the library notices the failure at its next event and reports it.
     func broken(_ slot: Int, _ wsi: OpaquePointer) {
         table[slot].phase = .closed
         table[slot].queue.removeAll()
@@ -131,8 +134,8 @@ extension Server {
         }
         guard table[slot].phase == .closing else { return 0 }
         setCloseReason(wsi, table[slot].closeCode, table[slot].partial)
-        // Not by returning -1: built with assertions, as Debian's is, the library then closes twice under libuv ("repeat
-        // test"), and the second time it does not wait for the close frame to go out.
+        // Not by returning -1: when built with assertions, as Debian's library is, it then closes twice under libuv
+        // ("repeat test"), and the second time it does not wait for the close frame to go out.
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC)
         retire(slot, table.id(of: slot))
         return 0
@@ -149,7 +152,8 @@ extension Server {
 
     func established(_ wsi: OpaquePointer, _ slot: Int, _ id: ConnectionID) -> Int32 {
         table[slot].wsi = wsi
-        // Any pointer, never followed: without one the library does not say when it begins to close by itself.
+        // Any pointer will do, it is never followed. Without one the library does not report that it closes the
+        // connection itself.
         lws_set_wsi_user(wsi, id.opaque)
         if table[slot].phase == .admittedToClose {
             let reason = String(decoding: table[slot].partial, as: UTF8.self)
@@ -171,7 +175,7 @@ extension Server {
     ) -> Int32 {
         guard table[slot].phase == .open else { return 0 }
         if lws_frame_is_binary(wsi) != 0 { return fail(wsi, slot, 1003, "text only") }
-        // What the frame announces counts already, but nothing is allocated for it.
+        // The length that the frame announces counts already, but nothing is allocated for it.
         let collected = table[slot].partial.count + bytes.count
         guard
             lws_remaining_packet_payload(wsi) <= configuration.maxMessageBytes
@@ -184,7 +188,7 @@ extension Server {
         }
         isTouched = true
         guard !table[slot].partial.isEmpty else {
-            // In one piece, as most are: handed up where it lies.
+            // Most messages come in one piece: such a message is handed to the delegate in place.
             guard isUTF8(bytes) else { return fail(wsi, slot, 1007, "invalid UTF-8") }
             delegate?.received(bytes.bytes, on: id)
             return 0
@@ -199,7 +203,7 @@ extension Server {
         }
     }
 
-    /// The library's own check lets a character pass that the end of a fragmented message cuts off.
+    /// Checks UTF-8; the library's own check accepts a character that is cut off by the end of a fragmented message.
     private func isUTF8(_ bytes: UnsafeRawBufferPointer) -> Bool {
         do {
             _ = try UTF8Span(validating: Span(_bytes: bytes.bytes))
@@ -209,9 +213,9 @@ extension Server {
         }
     }
 
-    /// Ends a session whose peer broke a rule.
+    /// Ends a WebSocket connection whose peer violated the protocol or a limit.
     private func fail(_ wsi: OpaquePointer, _ slot: Int, _ code: UInt16, _ reason: String) -> Int32 {
-        // What earlier frames of this turn have for an answer.
+        // The answers to earlier frames of this turn go out first.
         sendOut(slot)
         table[slot].closeCode = code
         setCloseReason(wsi, code, Array(reason.utf8))
@@ -226,14 +230,14 @@ extension Server {
         return 0
     }
 
-    /// A ping was received, or several of which the library answers one.
+    /// Reports a received ping, or several of which the library answers only one.
     func pingReceived(_ id: ConnectionID) {
         guard let slot = table.slot(of: id), table[slot].phase == .open else { return }
         isTouched = true
         delegate?.receivedPing(on: id)
     }
 
-    /// The library closes: because the peer broke a rule that it checks itself, or the connection broke.
+    /// Handles a close by the library: the peer violated a rule that the library checks, or the connection broke.
     func libraryCloses(_ wsi: OpaquePointer, _ slot: Int, _ id: ConnectionID) {
         if table[slot].closeCode == 0, lws_get_close_length(wsi) >= 2, let payload = lws_get_close_payload(wsi) {
             table[slot].closeCode = UInt16(payload[0]) << 8 | UInt16(payload[1])
@@ -241,7 +245,7 @@ extension Server {
         retire(slot, id)
     }
 
-    /// The peer closes: what is queued in this turn goes out, then the library returns its close frame.
+    /// Handles the peer's close frame: the frames of this turn go out, then the library returns the close frame.
     func peerCloses(_ wsi: OpaquePointer, _ slot: Int, _ payload: UnsafeRawBufferPointer) -> Int32 {
         if payload.count == 1 { return fail(wsi, slot, 1002, "a code has two bytes") }
         if payload.count > 2, !isUTF8(UnsafeRawBufferPointer(rebasing: payload[2...])) {

@@ -1,6 +1,6 @@
 internal import CLibwebsockets
 
-/// The loop's turns: posted work, timers, deadlines.
+/// The event loop's turns: posted work, timers, deadlines.
 extension Server {
     func runPostedWork() {
         let (work, stops) = mailbox.take()
@@ -15,7 +15,7 @@ extension Server {
     }
 
     func finishTurn() {
-        // What is done there may touch the delegate again: that is for the next turn, which comes before any wait.
+        // The delegate may be called again as a result. That counts for the next turn, which comes before any wait.
         if isTouched {
             isTouched = false
             delegate?.loopTurned()
@@ -23,10 +23,10 @@ extension Server {
         sendOutbox()
     }
 
-    /// The loop's clock; good enough for deadlines of seconds.
+    /// The event loop's clock in milliseconds; precise enough for deadlines of seconds.
     var loopMilliseconds: UInt64 { uv_now(handles.loop) }
 
-    /// Starts the deadline clock unless it ticks already.
+    /// Starts the timer that checks deadlines every 100 ms, unless it is running.
     func startDeadlines() {
         guard uv_is_active(UnsafeRawPointer(handles.deadlineTimer).assumingMemoryBound(to: uv_handle_t.self)) == 0
         else { return }

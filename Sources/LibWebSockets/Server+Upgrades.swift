@@ -1,6 +1,6 @@
 internal import CLibwebsockets
 
-/// WebSocket handshakes: what RFC 6455 §4.2.1 asks of the client and the library does not check.
+/// WebSocket handshakes: the client's obligations in RFC 6455 §4.2.1 that the library does not check.
 extension Server {
     /// - Returns: 0 to upgrade, -1 to end the connection (after the response, if there was one).
     func upgradeAsked(
@@ -15,8 +15,8 @@ extension Server {
             let head = readHead(headers, slot)
         else { return -1 }
         if let name, offered.lowercased() == "h2c" {
-            // RFC 9110, section 7.8: an upgrade that is not wanted is ignored; Java's client offers this one with every
-            // request. The library looks at this very text once more, and goes on with HTTP/1.1 where it knows it not.
+            // RFC 9110, section 7.8: an unwanted upgrade is ignored. Java's client offers this one with every request.
+            // The library reads this very text again, and continues with HTTP/1.1 if it does not know it.
             name.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
             return 0
         }
@@ -39,7 +39,7 @@ extension Server {
         return 0
     }
 
-    /// Copies what is needed of a request or upgrade.
+    /// Copies the needed parts of a request's or upgrade's head.
     func readHead(_ headers: HeaderReader, _ slot: Int) -> RequestHead? {
         var head = RequestHead(headers, row: table[slot], keeping: configuration.keptHeaders)
         if table[slot].isProxy { head?.takeForwarded(headers, trusting: configuration.trustedProxies) }
@@ -76,7 +76,7 @@ extension Server {
         return nil
     }
 
-    /// 24 characters of base64 that stand for 16 bytes.
+    /// Whether the key is 24 characters of base64 that encode 16 bytes.
     private static func isKey(_ key: String) -> Bool {
         let bytes = Array(key.utf8)
         guard bytes.count == 24, bytes[22] == UInt8(ascii: "="), bytes[23] == UInt8(ascii: "=") else { return false }
@@ -91,7 +91,7 @@ extension Server {
         bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return }
             let start = UnsafeMutablePointer(mutating: base + Self.headroom)
-            // Whether it got out or not, the connection ends.
+            // The connection ends, whether the response was sent or not.
             _ = lws_write(wsi, start, bytes.count - Self.headroom, LWS_WRITE_HTTP)
         }
         return -1

@@ -3,27 +3,30 @@ internal import Glibc
 
 /// An HTTP/1.1 and WebSocket server on libwebsockets, with or without TLS, on one thread.
 ///
-/// Make it, add listeners, and call ``run()`` on the thread that is to be its loop. Everything but ``post(_:)`` and
-/// ``stop()`` belongs to that thread (before ``run()``: to whoever made it), and all of ``ServerDelegate`` is called there.
+/// Create it, add listeners, and call ``run()`` on the thread that becomes its event loop. All members except
+/// ``post(_:)`` and ``stop()`` must be used on that thread only; before ``run()``, on the thread that created the
+/// server. All methods of ``ServerDelegate`` are called on the event loop's thread.
 public final class Server: @unchecked Sendable {
-    // @unchecked: the two methods that any thread may call touch only the mailbox, the others check their thread.
+    // @unchecked: the two methods that any thread may call touch only the mailbox; the others check the calling thread.
 
-    /// How many spare bytes an outgoing frame begins with (`LWS_PRE`): the library writes the frame's header there.
+    /// The number of spare bytes in front of an outgoing frame's payload (`LWS_PRE`).
+    ///
+    /// The library writes the frame's header there.
     public static let headroom = 16
 
-    /// The port of the configured listener, as the system gave it.
+    /// The port of the configured listener, as the system assigned it.
     public let port: Int
-    /// How many loops there may be on one port: as many as the ids have numbers for.
+    /// The largest number of event loops on one port: ids have four bits for the loop's number.
     public static let mostLoops = 16
-    /// Which of the loops on its port this is, from 0; ``ConnectionID/loop`` of its connections.
+    /// The number of this event loop among those on its port, from 0; ``ConnectionID/loop`` of its connections.
     public let loop: Int
-    /// Sockets at the moment, HTTP and WebSocket together, on this loop.
+    /// The number of open sockets on this event loop, HTTP and WebSocket together.
     public var connectionCount: Int { table.count }
-    /// The same for all loops on its port; any thread may ask.
+    /// The number of open sockets on all event loops of this port; readable from any thread.
     public var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
 
     let configuration: ServerConfiguration
-    /// Held until ``run()`` has returned.
+    /// The delegate, held until ``run()`` has returned.
     var delegate: (any ServerDelegate)?
     let mailbox = Mailbox()
     let handles: LoopHandles
@@ -32,26 +35,27 @@ public final class Server: @unchecked Sendable {
     var table: ConnectionTable
     var listeners: [Listener] = []
     var maxConnections = 0
-    /// What the loops may have together, if there are several.
+    /// The limit on sockets that all event loops share; nil if there is only one loop.
     let allowance: ConnectionAllowance?
-    /// Those that nobody has vouched for.
+    /// The connections that are not authenticated yet.
     var newcomers = Newcomers<ConnectionID>()
-    /// How many that had to make room are not quite gone.
+    /// The number of connections that were dropped to make room and are not completely closed yet.
     var leaving = 0
-    /// How many had to make room, on all loops.
+    /// The numbers of unauthenticated connections that were dropped, on all event loops.
     public let dropped: DroppedNewcomers
-    /// What TLS sessions are taken up with, on whatever loop.
+    /// The keys of TLS session tickets, shared by all event loops of the port.
     let ticketKeys: TicketKeys
-    /// Where handshakes find a certificate that came after the one of the configuration.
+    /// The place where handshakes find a certificate that replaced the configured one.
     let certificatePlace = CertificatePlace()
-    /// A descriptor to give up for a moment when all others are taken: to accept a connection and close it.
+    /// A spare descriptor, released for a moment when no other is free, to accept a connection and close it.
     var spareDescriptor = Int32(-1)
     var lastSerial: UInt32 = 0
-    /// What goes out at the end of this turn.
+    /// The frames that go out at the end of this turn.
     var outbox = Outbox()
-    /// Whether the delegate was called since it last heard ``ServerDelegate/loopTurned()``.
+    /// Whether the delegate was called, or posted work ran, since the last ``ServerDelegate/loopTurned()``.
     var isTouched = false
-    /// What `Sec-WebSocket-Protocol` is to say in the upgrade that is going on.
+    /// The value of `Sec-WebSocket-Protocol` for the upgrade in progress; nil outside of one, `.some(nil)` for no
+    /// header.
     var chosenSubprotocol: String??
     var thread: pthread_t?
 
@@ -59,12 +63,12 @@ public final class Server: @unchecked Sendable {
     var responseDeadlines: DeadlineQueue<ConnectionID>
     var closeDeadlines: DeadlineQueue<ConnectionID>
 
-    /// Loads the certificate, makes the library's context and listens.
+    /// Loads the certificate, creates the library's context and starts listening.
     ///
     /// - Parameters:
-    ///   - configuration: What and where.
+    ///   - configuration: What to listen on, how, and within which limits.
     ///   - delegate: Held strongly until ``run()`` has returned.
-    /// - Throws: ``ServerError``, a sentence each.
+    /// - Throws: ``ServerError``; each case describes itself in one sentence.
     public convenience init(
         configuration: ServerConfiguration,
         delegate: any ServerDelegate
@@ -81,13 +85,14 @@ public final class Server: @unchecked Sendable {
         )
     }
 
-    /// One more loop on the port of the first, for a thread of its own: the kernel spreads new connections over them.
+    /// Creates a further event loop on the port of the first, for a thread of its own.
     ///
-    /// The first must have been made with ``ServerConfiguration/loops`` above 1, and listens on, but is not run yet.
+    /// The kernel distributes new connections over the loops. The first server must have been created with
+    /// ``ServerConfiguration/loops`` above 1. It must be listening but not running yet.
     ///
     /// - Parameters:
-    ///   - first: Loop 0.
-    ///   - loop: Which this is, from 1 to one less than there are.
+    ///   - first: The server of loop 0.
+    ///   - loop: This loop's number, from 1 to one less than ``ServerConfiguration/loops``.
     ///   - delegate: Held strongly until ``run()`` has returned.
     /// - Throws: ``ServerError``.
     public convenience init(
@@ -127,9 +132,11 @@ public final class Server: @unchecked Sendable {
         responseDeadlines = DeadlineQueue(seconds: configuration.responseTimeoutSeconds)
         closeDeadlines = DeadlineQueue(seconds: configuration.closeTimeoutSeconds)
         handles = try LoopHandles()
-        // A write to a peer that is gone is an error, not a signal: OpenSSL cannot say so for each write.
+        // A write to a closed connection must return an error instead of raising SIGPIPE. OpenSSL has no flag for a
+        // single write.
         signal(SIGPIPE, SIG_IGN)
-        // The port first: the sentence about it is the one that most starts fail with.
+        // The port comes first: a taken port is the most common reason for a failed start, and its message is the
+        // useful one.
         let listener = try Listener(
             host: configuration.host,
             port: configuration.port,
@@ -156,7 +163,9 @@ public final class Server: @unchecked Sendable {
         tearDown()
     }
 
-    /// Serves on the calling thread until ``stop()``; afterwards every connection is closed and this server is done.
+    /// Serves on the calling thread until ``stop()``.
+    ///
+    /// When it returns, every connection is closed and the server cannot be used again.
     public func run() {
         thread = pthread_self()
         mailbox.open(handles.async)
@@ -165,19 +174,21 @@ public final class Server: @unchecked Sendable {
         delegate = nil
     }
 
-    /// Runs `work` on the loop thread soon, in the order posted; from any thread.
+    /// Runs `work` on the event loop's thread soon, in the order posted; may be called from any thread.
     ///
     /// Work that is still waiting when the server stops is dropped.
     public func post(_ work: @escaping @Sendable () -> Void) {
         mailbox.post(work)
     }
 
-    /// Makes ``run()`` return soon, after what was posted before; from any thread.
+    /// Makes ``run()`` return soon, after the work posted before; may be called from any thread.
     public func stop() {
         mailbox.stop()
     }
 
-    /// Has ``ServerDelegate/timerFired()`` called once after this time; there is one timer, set again it moves.
+    /// Schedules one call of ``ServerDelegate/timerFired()`` after this time.
+    ///
+    /// There is one timer: setting it again moves it.
     ///
     /// - Parameter milliseconds: nil disarms it (`uv_timer_start`, `uv_timer_stop`).
     public func setTimer(afterMilliseconds milliseconds: UInt64?) {
@@ -186,7 +197,7 @@ public final class Server: @unchecked Sendable {
             uv_timer_stop(handles.ownerTimer)
             return
         }
-        // libuv counts from the beginning of the turn, which may have been long.
+        // libuv counts from the beginning of the current turn, which may be long ago.
         uv_update_time(handles.loop)
         uv_timer_start(handles.ownerTimer, clwsOwnerTimer, milliseconds, 0)
     }
@@ -196,7 +207,7 @@ public final class Server: @unchecked Sendable {
         assert(thread == nil || thread == pthread_self(), "a Server belongs to its loop thread")
     }
 
-    /// Closes everything; the second time nothing.
+    /// Closes everything; a second call does nothing.
     private func tearDown() {
         guard let library else { return }
         mailbox.close()

@@ -1,15 +1,15 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// A certificate chain and its key, loaded and found to belong together: what a running ``Server`` can change over to.
+/// A certificate chain and its matching key, loaded and checked: a running ``Server`` can change to it.
 ///
-/// Immutable once made, so any number of loops on any threads may serve it.
+/// It is immutable, so any number of event loops on any threads may serve it.
 public final class ServerCertificate: @unchecked Sendable {
-    // @unchecked: OpenSSL counts the references of what is in it atomically, and nobody changes it.
+    // @unchecked: OpenSSL counts references to its parts atomically, and nothing changes them.
 
-    /// An `SSL_CTX` that serves nobody: it only holds the chain and the key.
+    /// An `SSL_CTX` that serves no connections; it only holds the chain and the key.
     let holder: OpaquePointer
-    /// Until when the server's own certificate is good, in seconds since 1970.
+    /// The expiry of the server's own certificate, in seconds since 1970.
     public let notAfterSeconds: Int64
 
     /// Loads both files.
@@ -38,14 +38,14 @@ public final class ServerCertificate: @unchecked Sendable {
 
     deinit { SSL_CTX_free(holder) }
 
-    /// Wraps `X509_get0_notAfter`, `ASN1_TIME_to_tm`; a time that cannot be read is long ago.
+    /// Wraps `X509_get0_notAfter`, `ASN1_TIME_to_tm`; returns 0, a time long ago, if the time cannot be read.
     private static func notAfter(of certificate: OpaquePointer?) -> Int64 {
         var fields = tm()
         guard let certificate, ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &fields) == 1 else { return 0 }
         return Int64(timegm(&fields))
     }
 
-    /// What OpenSSL says first; the queue is empty afterwards, for it is shared with the connections of this thread.
+    /// Returns OpenSSL's first error and empties its error queue, which this thread's connections share.
     private static func reason() -> String {
         let code = ERR_get_error()
         ERR_clear_error()
@@ -54,32 +54,35 @@ public final class ServerCertificate: @unchecked Sendable {
     }
 }
 
-/// Where the handshakes of one `SSL_CTX` look for the certificate to serve.
+/// The place where the handshakes of one `SSL_CTX` find the certificate to serve.
 ///
-/// OpenSSL copies the place's address into every connection, so it stays the same for as long as there are any; what stands
-/// in it changes, and a handshake that begins then takes the new one. Connections that stand keep what they have.
+/// OpenSSL copies the address of the place into every connection, so the address must not change while there are
+/// connections. The content may change: a handshake that begins afterwards uses the new certificate. Open connections
+/// keep theirs.
 final class CertificatePlace {
     private let place = UnsafeMutablePointer<OpaquePointer?>.allocate(capacity: 1)
     private var current: ServerCertificate?
 
     init() { place.initialize(to: nil) }
 
-    /// Only once the context that looks here is gone.
+    /// Deallocate only after the context that reads this place is gone.
     deinit { place.deallocate() }
 
-    /// Has a context look here before each handshake (`SSL_CTX_set_cert_cb`); while nothing stands here it serves its own.
+    /// Makes a context read this place before each handshake (`SSL_CTX_set_cert_cb`).
+    ///
+    /// While the place is empty the context serves its own certificate.
     func watch(for context: UnsafeMutableRawPointer) { clws_look_for_certificate(context, place) }
 
-    /// On the thread of the handshakes.
+    /// Changes the certificate; call it on the thread of the handshakes.
     func put(_ certificate: ServerCertificate) {
         place.pointee = certificate.holder
-        // The earlier one goes only now.
+        // The previous certificate may be released only now.
         current = certificate
     }
 }
 
 extension Server {
-    /// Serves a certificate to everybody who connects from now on; sessions that stand go on as they are.
+    /// Serves this certificate to new connections from now on; open connections are not affected.
     ///
     /// Without TLS it changes nothing.
     public func serve(_ certificate: ServerCertificate) {

@@ -1,65 +1,77 @@
-/// What a ``Server`` tells its owner; every method runs on the loop thread, between two turns of the loop never.
+/// The callbacks of a ``Server``.
 ///
-/// From within any of them every method of the server may be called, for any connection, the one concerned included.
+/// Every method is called on the event loop's thread, during a turn of the loop or while ``Server/run()`` shuts down.
+/// Within any of them every method of the server may be called, for any connection, including the one concerned.
 public protocol ServerDelegate: AnyObject {
-    /// A WebSocket upgrade that is well-formed, on one of the paths: let it in?
+    /// Decides on a well-formed WebSocket upgrade on one of the configured paths.
     func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision
-    /// The handshake is done; frames may be sent.
+    /// Reports that the handshake is complete and frames may be sent.
     func opened(_ connection: ConnectionID)
-    /// One whole text message, reassembled, valid UTF-8, within the limit. The bytes are the library's: copy what is kept.
+    /// Reports one whole text message: reassembled, valid UTF-8, within the size limit.
+    ///
+    /// The bytes belong to the library: copy what you keep.
     func received(_ message: RawSpan, on connection: ConnectionID)
-    /// A pong arrived, asked for or not. The payload, 1–125 bytes, is the library's: copy what is kept.
+    /// Reports a pong, solicited or not.
+    ///
+    /// The payload has 1–125 bytes, which belong to the library: copy what you keep.
     func receivedPong(_ payload: RawSpan, on connection: ConnectionID)
-    /// A ping arrived and is being answered; of several at once this may be said of one.
+    /// Reports a ping that is being answered; several pings that arrive together may be reported as one.
     func receivedPing(on connection: ConnectionID)
-    /// A connection that was admitted is over; called once for each, when its close frame is with the library or the peer's
-    /// came, or it broke, be it before it was open.
+    /// Reports the end of an admitted connection, exactly once for each.
+    ///
+    /// It is called when the library has the server's close frame, when the peer's close frame arrives, or when the
+    /// connection breaks, even if it was never reported as opened.
     ///
     /// - Parameters:
-    ///   - connection: Which.
-    ///   - code: The peer's close code, else the one it was closed with here; nil if it just broke.
+    ///   - connection: The connection that ended.
+    ///   - code: The peer's close code, or else the code with which the server closed it; nil if the connection broke.
     func closed(_ connection: ConnectionID, code: UInt16?)
 
-    /// One HTTP request with its whole body; answer it by ``Server/respond(_:with:)``, now or later.
+    /// Reports one HTTP request with its whole body.
+    ///
+    /// Answer it with ``Server/respond(_:with:)``, now or later.
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID)
-    /// The peer went away before the response; nothing is expected any more.
+    /// Reports that the peer went away before the response; no response is expected any more.
     func abandoned(_ exchange: ExchangeID)
 
-    /// The time set by ``Server/setTimer(afterMilliseconds:)`` has come.
+    /// Reports that the time set with ``Server/setTimer(afterMilliseconds:)`` has come.
     func timerFired()
-    /// After every batch of ready events in which one of the other methods was called or posted work ran: the place to
-    /// do once what many events asked for.
+    /// Reports the end of a turn in which another of these methods was called or posted work ran.
+    ///
+    /// This is the place for work that is done once for many events.
     func loopTurned()
 }
 
 extension ServerDelegate {
-    /// Nothing.
+    /// Does nothing.
     public func receivedPing(on connection: ConnectionID) {}
-    /// Nothing.
+    /// Does nothing.
     public func timerFired() {}
-    /// Nothing.
+    /// Does nothing.
     public func loopTurned() {}
 }
 
-/// What becomes of a WebSocket upgrade.
+/// The decision on a WebSocket upgrade.
 public enum UpgradeDecision: Sendable {
-    /// 101, with the subprotocol chosen from the client's list; nil names none.
+    /// Answer 101, with this subprotocol from the client's list; nil sends no subprotocol.
     case accept(subprotocol: String?)
-    /// This response instead, then the connection ends.
+    /// Send this response instead, then end the connection.
     case refuse(HTTPResponse)
-    /// 101, then at once a close frame: a browser's script sees a close code, but no status. Neither
-    /// ``ServerDelegate/opened(_:)`` nor ``ServerDelegate/closed(_:code:)`` is called for it.
+    /// Answer 101, then immediately send a close frame.
+    ///
+    /// A browser's script can read a close code but no HTTP status. Neither ``ServerDelegate/opened(_:)`` nor
+    /// ``ServerDelegate/closed(_:code:)`` is called for this connection.
     case acceptThenClose(code: UInt16, reason: String, subprotocol: String?)
 }
 
-/// What became of a frame given to ``Server/send(_:to:)``.
+/// The result of ``Server/send(_:to:)``.
 public enum SendOutcome: Sendable, Equatable {
-    /// Nothing is before it: it goes out at the end of this turn.
+    /// No frame waits before it: it goes out at the end of this turn.
     case written
-    /// It waits behind others.
+    /// It waits in the queue behind other frames.
     case queued
-    /// It would take the queue over ``ServerConfiguration/maxQueueBytes`` and was dropped: close this connection.
+    /// It was dropped because the queue would exceed ``ServerConfiguration/maxQueueBytes``; close this connection.
     case overflow
-    /// The connection is closing, closed or never was.
+    /// The connection is closing, is closed, or never existed.
     case gone
 }

@@ -1,18 +1,18 @@
-/// Why a ``Server`` could not be made; each says in one sentence what to do about it.
+/// The reason why a ``Server`` could not be created; each case says in one sentence what to do about it.
 public enum ServerError: Error, Equatable, CustomStringConvertible {
-    /// Somebody else listens there (`EADDRINUSE`).
+    /// Another socket already listens on this address and port (`EADDRINUSE`).
     case portTaken(host: String, port: Int)
-    /// `socket`, `bind` or `listen` failed otherwise.
+    /// `socket`, `bind` or `listen` failed for another reason.
     case cannotListen(host: String, port: Int, reason: String)
-    /// The host is no IPv4 or IPv6 address.
+    /// The host is not an IPv4 or IPv6 address.
     case badAddress(String)
     /// A PEM file cannot be read.
     case unreadableFile(path: String, reason: String)
-    /// OpenSSL does not accept the certificate with this key.
+    /// OpenSSL does not accept the certificate together with this key.
     case badCertificate(path: String, reason: String)
     /// libwebsockets' libuv plugin is not installed.
     case eventLoopPluginMissing
-    /// Anything else that `lws_create_context` or libuv refuses.
+    /// Any other failure of `lws_create_context` or libuv.
     case library(String)
 
     /// One sentence for the operator.

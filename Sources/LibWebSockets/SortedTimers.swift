@@ -1,17 +1,19 @@
 internal import CLibwebsockets
 
-/// Stands in front of the library's function of the same name, its own calls included (they go through the PLT).
+/// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
 ///
-/// The library keeps its timers in a list sorted by time and looks for each one's place from the beginning, past all that fall due
-/// before it. Most are set for the same time from now, so that is the whole list: with thousands of connections that have not said
-/// who they are, a quarter of the loop's time. From the end it is a step or two. Should a library one day be linked so that its
-/// calls do not come here, that is slow again and nothing else changes.
+/// The library keeps its timers in a list sorted by time, and searches for a new timer's place from the beginning, past
+/// all timers that are due earlier. Most timers are set for the same time from now, so the search covers the whole
+/// list. With thousands of unauthenticated connections that took a quarter of the event loop's time. A search from the
+/// end takes a step or two.
+///
+/// If a future library is linked so that its calls do not come here, inserting is slow again and nothing else changes.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(__lws_sul_insert)
 public func clwsInsertTimer(_ list: UnsafeMutableRawPointer?, _ timer: UnsafeMutableRawPointer?) -> Int32 {
     guard let list = list?.assumingMemoryBound(to: lws_dll2_owner_t.self),
-        // Both begin with their place in the list.
+        // Both structures begin with their list links.
         let timer = timer?.assumingMemoryBound(to: lws_sorted_usec_list_t.self)
     else { return 1 }
     let place = UnsafeMutableRawPointer(timer).assumingMemoryBound(to: lws_dll2.self)

@@ -1,12 +1,14 @@
 internal import CLibwebsockets
 
-/// Stands in front of the library's function of the same name, its own calls included (they go through the PLT).
+/// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
 ///
-/// `lws_process_ws_upgrade` copies `Sec-WebSocket-Protocol` into 127 bytes and drops the connection if it is longer. But a
-/// browser can give its token nowhere else than there (`ringline.v1, bearer.<JWT>`), and a JWT is longer. So for an upgrade
-/// of ours, which has been read and decided by then, this answers with the chosen name alone; everything else is copied as
-/// the library does it. Should a library one day be linked so that its calls do not come here, long lists are refused again
-/// and nothing else changes; a test would tell.
+/// `lws_process_ws_upgrade` copies `Sec-WebSocket-Protocol` into 127 bytes and drops the connection if it is longer.
+/// But this header is the only one in which a browser can send its token (`ringline.v1, bearer.<JWT>`), and a JWT is
+/// longer. So for an upgrade on one of our servers, which has been read and decided by then, this function returns the
+/// chosen name only. Every other header is copied as the library does it.
+///
+/// If a future library is linked so that its calls do not come here, long lists are refused again and nothing else
+/// changes; a test would fail then.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(lws_hdr_copy)
@@ -38,7 +40,8 @@ public func clwsHeaderCopy(
         guard count >= 0 else { break }
         used += count
         index += 1
-        // There is another piece as long as what was announced is not used up; cookies are joined by themselves.
+        // There is another piece while fewer bytes were copied than announced. Pieces of cookies are joined without a
+        // separator.
         guard used < total else { break }
         guard token != WSI_TOKEN_HTTP_COOKIE else { continue }
         to[Int(used)] = separator
@@ -48,7 +51,8 @@ public func clwsHeaderCopy(
     return total
 }
 
-/// The subprotocol of the upgrade that is going on, empty for none; nil for anything else than a server of ours.
+/// Returns the subprotocol of the upgrade in progress; empty for no subprotocol, nil outside of an upgrade on our
+/// servers.
 private func chosenSubprotocol(of wsi: OpaquePointer) -> String? {
     guard let entry = lws_get_protocol(wsi), entry.pointee.id == LibraryContext.protocolMark,
         let owner = lws_context_user(lws_get_context(wsi))

@@ -1,44 +1,46 @@
 internal import CLibwebsockets
 internal import Threads
 
-/// The keys of TLS session tickets, the same on every loop of a port.
+/// The keys of TLS session tickets, shared by all event loops of a port.
 ///
-/// A phone that connects again comes to any of them: with keys of each loop's own, as OpenSSL makes them, only the loop that
-/// gave it the ticket could spare it the certificate and the signature, which are what a handshake costs most.
+/// A device that reconnects may come to any of the loops. If each loop had its own keys, as OpenSSL makes them, only
+/// the loop that issued the ticket could skip the certificate and the signature, which are the largest cost of a
+/// handshake.
 ///
-/// They change twice a day and with each certificate: whoever gets hold of a ticket's key can read every TLS 1.2 session
-/// that was begun under it. A ticket is good under the key after its own too, and then no more.
+/// The keys change twice a day and with each certificate: with a ticket's key an attacker can decrypt every TLS 1.2
+/// connection that was begun under it. A ticket is valid while its key is the newest or the one before, and not
+/// afterwards.
 final class TicketKeys: @unchecked Sendable {
     // @unchecked: the ring has a lock of its own.
 
-    /// For how long a key seals tickets, in milliseconds.
+    /// The time for which a key seals tickets, in milliseconds.
     static let lifetime: Int64 = 12 * 3_600_000
 
     private struct Standing {
-        /// When the newest key was first looked at.
+        /// The time of the first ``renew(at:)`` with the newest key; nil before that.
         var since: Int64?
-        /// The certificate that it came with.
+        /// The last certificate for which a key was made; nil if there was none.
         var certificate: ObjectIdentifier?
     }
 
     private let ring: UnsafeMutablePointer<clws_ticket_ring>
     private let standing = Locked(Standing())
 
-    /// With one key.
+    /// Creates a ring with one key.
     init() throws(ServerError) {
         guard let ring = clws_make_tickets() else { throw .library("OpenSSL gives no randomness") }
         self.ring = ring
     }
 
-    /// Only once every context that uses them is gone.
+    /// Free the ring only after every context that uses it is gone.
     deinit { clws_free_tickets(ring) }
 
-    /// Has an `SSL_CTX` use them (`SSL_CTX_set_tlsext_ticket_key_evp_cb`).
+    /// Makes an `SSL_CTX` use these keys (`SSL_CTX_set_tlsext_ticket_key_evp_cb`).
     ///
-    /// - Returns: Whether OpenSSL does.
+    /// - Returns: Whether OpenSSL accepted them.
     func share(with context: UnsafeMutableRawPointer) -> Bool { clws_use_tickets(context, ring) == 1 }
 
-    /// Makes a new key if the newest is old; any thread may ask.
+    /// Makes a new key if the newest one is too old; may be called from any thread.
     func renew(at milliseconds: Int64) {
         standing.withLock { standing in
             guard let since = standing.since else {
@@ -50,7 +52,7 @@ final class TicketKeys: @unchecked Sendable {
         }
     }
 
-    /// Makes a new key for a new certificate, the first time that a loop brings it.
+    /// Makes a new key for a new certificate, the first time that an event loop passes that certificate.
     func renew(for certificate: ServerCertificate) {
         standing.withLock { standing in
             guard standing.certificate != ObjectIdentifier(certificate), clws_renew_tickets(ring) == 1 else { return }
@@ -60,8 +62,10 @@ final class TicketKeys: @unchecked Sendable {
 }
 
 extension Server {
-    /// Makes a new key for TLS session tickets if the newest has been in use for 12 hours, on every loop of the port; any thread
-    /// may ask.
+    /// Makes a new key for TLS session tickets on all event loops of the port, if the newest has been in use for 12
+    /// hours.
+    ///
+    /// It may be called from any thread.
     ///
     /// - Parameter milliseconds: The time of a clock that never goes back.
     public func renewTickets(at milliseconds: Int64) { ticketKeys.renew(at: milliseconds) }

@@ -1,14 +1,17 @@
 internal import CLibwebsockets
 
-/// Stands in front of the library's function of the same name, its own calls included (they go through the PLT).
+/// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
 ///
-/// With it the library refuses a request that it cannot read, before any of our code sees it: a page of HTML, and 403
-/// whatever is wrong. Here that is a problem as for every other request, and the connection ends.
+/// The library uses it to refuse a request that it cannot read, before any of our code sees the request. It would send
+/// a page of HTML, with 403 for any fault. This function sends a problem response as for every other request, and the
+/// connection ends.
 ///
-/// It always says that it failed. Told otherwise, the library goes on with a request that asks for an upgrade it does not
-/// know: it completes the transaction, which frees the block of headers if the connection has served a request before, and
-/// then asks about the upgrade with a pointer into that block (CVE-2025-11677, not mended in 4.1.6). Should a library one day be
-/// linked so that its calls do not come here, the page and the freed block are back; tests would tell.
+/// It always returns failure. After a success the library would continue with a request that asks for an unknown
+/// upgrade: it completes the transaction, which frees the header block if the connection has served a request before,
+/// and then asks about the upgrade with a pointer into that block (CVE-2025-11677, not fixed in 4.1.6).
+///
+/// If a future library is linked so that its calls do not come here, the HTML page and the use of the freed block are
+/// back; tests would fail then.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(lws_return_http_status)
@@ -26,7 +29,7 @@ public func clwsReturnHTTPStatus(_ wsi: OpaquePointer?, _ status: UInt32, _ page
     var bytes = response.encoded(headroom: Server.headroom, forHead: false, closing: true)
     bytes.withUnsafeMutableBufferPointer { bytes in
         guard let base = bytes.baseAddress else { return }
-        // Whether it got out or not, the connection ends.
+        // The connection ends, whether the response was sent or not.
         _ = lws_write(wsi, base + Server.headroom, bytes.count - Server.headroom, LWS_WRITE_HTTP)
     }
     return 1

@@ -2,40 +2,42 @@ internal import CLibwebsockets
 internal import Glibc
 internal import Threads
 
-/// A WebSocket client on libwebsockets, with a thread of its own; for command lines and tests, not for thousands.
+/// A WebSocket client on libwebsockets, on a thread of its own.
+///
+/// It is meant for command lines and tests, not for thousands of connections.
 public final class WebSocketClient: @unchecked Sendable {
-    // @unchecked: what is shared is in the lock, the rest belongs to the client's thread.
+    // @unchecked: the shared state is behind the lock; everything else belongs to the client's thread.
 
-    /// Where to and as whom.
+    /// The address to connect to, and the credentials.
     public struct Configuration: Sendable {
-        /// `ws://` or `wss://` with host, port (else 80 or 443), path and query.
+        /// A `ws://` or `wss://` address with host, port (default 80 or 443), path and query.
         public var url: String
         /// The whole value of `Authorization`.
         public var authorization: String?
         /// The subprotocols offered, in order.
         public var subprotocols: [String] = []
-        /// A PEM file of the authorities to trust instead of the system's.
+        /// A PEM file of the certificate authorities to trust instead of the system's.
         public var authoritiesPath: String?
-        /// Whether any certificate will do.
+        /// Whether any server certificate is accepted.
         public var isInsecure = false
 
-        /// Only the address.
+        /// Creates a configuration with only the address set.
         public init(url: String) {
             self.url = url
         }
     }
 
-    /// What happens to it, in order, on its own thread.
+    /// The events of a client, reported in order on its own thread.
     public enum Event: Sendable, Equatable {
-        /// The handshake is done.
+        /// The handshake is complete.
         case opened
-        /// A whole text message.
+        /// A whole text message arrived.
         case text(String)
-        /// A pong with something in it.
+        /// A pong with a payload arrived.
         case pong
-        /// It is over, after `opened`; with the peer's code, if there was one.
+        /// The connection ended after `opened`, with the peer's close code if there was one.
         case closed(code: UInt16?, reason: String)
-        /// It never opened: why, in the library's words.
+        /// The connection was never opened; the reason is in the library's words.
         case failed(String)
     }
 
@@ -48,7 +50,7 @@ public final class WebSocketClient: @unchecked Sendable {
     private struct State {
         var outgoing: [Outgoing] = []
         var isOver = false
-        /// Non-nil while `lws_cancel_service` may be called, which any thread may.
+        /// Non-nil while `lws_cancel_service`, which any thread may call, is allowed.
         var waking: Waking?
     }
 
@@ -59,7 +61,7 @@ public final class WebSocketClient: @unchecked Sendable {
     private let configuration: Configuration
     private let onEvent: @Sendable (Event) -> Void
     private let state = Locked(State())
-    // Of the client's thread.
+    // Used on the client's thread only.
     private var wsi: OpaquePointer?
     private var partial: [UInt8] = []
     private var wasOpened = false
@@ -67,18 +69,20 @@ public final class WebSocketClient: @unchecked Sendable {
     private var code: UInt16?
     private var reason = ""
 
-    /// A client that is not connected yet.
+    /// Creates a client that is not connected yet.
     public init(_ configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
         self.configuration = configuration
         self.onEvent = onEvent
     }
 
-    /// Host and port of a `wss://` address; `nil` for any other.
+    /// Returns the host and port of a `wss://` address; `nil` for any other address.
     public static func secureAddress(of url: String) -> (host: String, port: Int)? {
         ClientTarget(url).flatMap { $0.isTLS ? ($0.host, $0.port) : nil }
     }
 
-    /// Connects, serves until the connection is over, and returns: on the calling thread, which is the client's then.
+    /// Connects, serves until the connection has ended, and returns.
+    ///
+    /// The calling thread is the client's thread meanwhile.
     public func run() {
         let target = ClientTarget(configuration.url)
         guard let target else {
@@ -100,13 +104,13 @@ public final class WebSocketClient: @unchecked Sendable {
         library.destroy()
     }
 
-    /// Sends a text message; from any thread, also before it is open.
+    /// Sends a text message; may be called from any thread, also before the connection is open.
     public func send(_ text: String) { enqueue(.text(Array(text.utf8))) }
 
-    /// Sends a ping with these 1–125 bytes; from any thread.
+    /// Sends a ping with these 1–125 bytes; may be called from any thread.
     public func ping(_ payload: [UInt8] = [112]) { enqueue(.ping(Array(payload.prefix(125)))) }
 
-    /// Closes after what was sent before; from any thread.
+    /// Closes the connection after everything sent before; may be called from any thread.
     public func close(code: UInt16 = 1000, reason: String = "") {
         enqueue(.close(code, Array(reason.utf8.prefix(123))))
     }
@@ -160,7 +164,7 @@ public final class WebSocketClient: @unchecked Sendable {
                 )
             )
         case LWS_CALLBACK_CLIENT_CLOSED: finish(.closed(code: code, reason: self.reason))
-        // An answer that is not even HTTP, say, is no connection error to the library.
+        // The library does not report a connection error for some failures, such as an answer that is not HTTP.
         case LWS_CALLBACK_CLOSED_CLIENT_HTTP, LWS_CALLBACK_WSI_DESTROY:
             finish(wasOpened ? .closed(code: code, reason: self.reason) : .failed("no WebSocket's answer came"))
         default: break
@@ -168,7 +172,7 @@ public final class WebSocketClient: @unchecked Sendable {
         return 0
     }
 
-    /// Whether whoever owns it closed it.
+    /// Whether the owner closed the client.
     private var isGivenUp: Bool {
         state.withLock { state in
             state.outgoing.contains { outgoing in
@@ -221,7 +225,7 @@ public final class WebSocketClient: @unchecked Sendable {
         wsi = nil
         state.withLock { state in
             state.isOver = true
-            // The library may go on to wait for events, of which no more will come.
+            // The library might otherwise wait for further events, and none will come.
             if let waking = state.waking { lws_cancel_service(waking.context) }
         }
         onEvent(event)

@@ -1,8 +1,9 @@
-/// A bounded queue to one thread: any thread puts without waiting, one thread takes all that there is.
+/// A bounded queue to one thread: any thread adds without waiting, and one thread takes all elements together.
 ///
-/// A batch in the taker's hands counts until it comes back for more, so that the limit holds for both together.
+/// The batch that the consumer took counts towards the limit until it comes back for more, so the limit covers both
+/// together.
 package final class Inbox<Element: Sendable>: @unchecked Sendable {
-    // @unchecked: everything below is touched with `condition` locked.
+    // @unchecked: everything below is touched only while `condition` is locked.
     private let condition = Condition()
     private let limit: Int
     private var elements: [Element] = []
@@ -13,10 +14,10 @@ package final class Inbox<Element: Sendable>: @unchecked Sendable {
     private var isTakerWaiting = false
     private var isClosed = false
 
-    /// An empty one that takes so much weight, in whatever unit it is put with.
+    /// Creates an empty inbox with a limit on the total weight, in the unit that the callers of ``put(_:weight:)`` use.
     package init(limit: Int) { self.limit = limit }
 
-    /// Puts an element in, unless there is no room for it; then it is counted.
+    /// Adds an element, or counts it as refused if there is no room for it or the inbox is closed.
     @discardableResult
     package func put(_ element: Element, weight more: Int) -> Bool {
         condition.lock()
@@ -35,15 +36,16 @@ package final class Inbox<Element: Sendable>: @unchecked Sendable {
         return hasRoom
     }
 
-    /// How many elements there was no room for.
+    /// The number of elements that were refused.
     package var refusedCount: UInt64 {
         condition.lock()
         defer { condition.unlock() }
         return refused
     }
 
-    /// Waits for elements, and takes them all; with how many were refused behind them.
-    /// - Returns: `nil` once it is closed and empty.
+    /// Waits for elements or refusals, and takes all elements.
+    /// - Returns: The elements, and the number of elements refused since the last call; `nil` once the inbox is closed
+    ///   and empty.
     package func takeAll() -> (elements: [Element], refused: UInt64)? {
         condition.lock()
         defer { condition.unlock() }
@@ -61,7 +63,7 @@ package final class Inbox<Element: Sendable>: @unchecked Sendable {
         return (taken, refused - refusedTold)
     }
 
-    /// Takes nothing more in; the taker gets what is left, and then `nil`.
+    /// Refuses all further elements; the consumer gets the remaining ones, and then `nil`.
     package func close() {
         condition.lock()
         isClosed = true

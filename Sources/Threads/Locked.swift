@@ -2,17 +2,18 @@ internal import Glibc
 
 /// A value behind a `pthread_mutex_t`.
 ///
-/// Not `Synchronization.Mutex`, whose futexes ThreadSanitizer does not see on Linux: it reports every access behind one as a
-/// race, and where threads meet a clean report is worth more than the word it saves.
+/// It is not `Synchronization.Mutex`, whose futexes ThreadSanitizer does not see on Linux: it reports every access
+/// behind one as a race. Where threads meet, a clean report is worth more than the shorter code.
 package final class Locked<Value>: @unchecked Sendable {
-    // @unchecked: the value is touched under the mutex only.
+    // @unchecked: the value is touched only while the mutex is locked.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private var value: Value
 
-    /// A lock around this value.
+    /// Creates a lock around this value.
     package init(_ value: Value) {
         self.value = value
-        // With default attributes glibc's cannot fail; nor can locking one that the thread does not hold.
+        // With default attributes glibc's initialization cannot fail, and neither can locking a mutex that the thread
+        // does not hold.
         pthread_mutex_init(mutex, nil)
     }
 
@@ -21,7 +22,7 @@ package final class Locked<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
-    /// Runs `body` alone with the value; `body` must not come back here.
+    /// Runs `body` with exclusive access to the value; `body` must not call this method on the same lock.
     package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,29 +1,34 @@
-/// The time that the server goes by: elapsed time is the boot clock's, the date follows the wall clock slowly.
+/// The time that the server uses: elapsed time comes from the boot clock, and the date follows the wall clock slowly.
 ///
-/// Deadlines and records are counted in ``now``, which never leaps and never goes back: it begins at the wall clock, goes on
-/// with the boot clock, and is slewed towards the wall clock. A wall clock that differs by more than ``leapMilliseconds`` has
-/// leapt; ``now`` ignores it until it has stood for ``acceptedAfterMilliseconds``. From then on ``date`` is the wall clock's,
-/// and ``now`` is slewed towards it.
+/// Deadlines and records use ``now``, which never leaps and never goes back. It begins at the wall clock's time,
+/// advances with the boot clock, and is slewed towards the wall clock. If the wall clock differs from it by more than
+/// ``leapMilliseconds``, the wall clock has leapt. ``now`` ignores such a leap until the wall clock has gone on without
+/// another leap for ``acceptedAfterMilliseconds``. From then on ``date`` is the wall clock's time, and ``now`` is
+/// slewed towards it.
 ///
-/// Pure: readings are handed in. See Decision 0010.
+/// The type is pure: its callers pass the readings in. See Decision 0010.
 package struct ServerTime: Sendable {
-    /// A change that an operator should know of.
+    /// A change that an operator should know about.
     package enum Event: Equatable, Sendable {
-        /// The wall clock suddenly differs by so much (wall clock − ``ServerTime/now``).
+        /// The wall clock suddenly differs by this much (wall clock − ``ServerTime/now``).
         case leapt(milliseconds: Int64)
-        /// The wall clock has stood for a while since its leap, by so much away from ``ServerTime/now``.
+        /// The wall clock has not leapt again for a while, and differs from ``ServerTime/now`` by this much.
         case accepted(milliseconds: Int64)
-        /// The wall clock and ``ServerTime/now`` agree again.
+        /// The wall clock and ``ServerTime/now`` agree again, to within ``ServerTime/leapMilliseconds``.
         case agrees
     }
 
-    /// A larger difference between the clocks is a leap; what NTP corrects on a machine that runs well is far below a second.
+    /// The largest difference between the clocks that does not count as a leap, in milliseconds.
+    ///
+    /// NTP corrects far less than a second on a machine that runs well.
     package static let leapMilliseconds: Int64 = 10_000
-    /// For how long the wall clock must stand after a leap until dates are taken from it.
+    /// The time without another leap after which dates are taken from the wall clock again, in milliseconds.
     package static let acceptedAfterMilliseconds: Int64 = 60_000
-    /// Slewing changes the length of a second by one part in so many: a ring of 45 s lasts 43 s to 47 s.
+    /// The limit on slewing: it changes the length of a second by at most one part in this many.
+    ///
+    /// A ring of 45 s lasts 43 s to 47 s.
     package static let slewDivisor: Int64 = 20
-    /// Events that wait to be taken; a wall clock that leaps to and fro must not fill the memory.
+    /// The largest number of events that wait to be taken; a wall clock that leaps to and fro must not fill the memory.
     private static let mostEvents = 8
 
     private struct Leap {
@@ -37,40 +42,44 @@ package struct ServerTime: Sendable {
     /// ``now`` minus the boot clock.
     private var offset: Int64
     private var leap: Leap?
-    /// Up to here, by the boot clock, slewing has been done.
+    /// The boot clock's time up to which slewing has been done.
     private var slewedAt: Int64
-    /// How many times the wall clock has leapt.
+    /// The number of times that the wall clock has leapt.
     package private(set) var leaps: UInt64 = 0
     /// The wall clock minus ``now``.
     package private(set) var difference: Int64 = 0
     private var events: [Event] = []
 
-    /// Begins at the wall clock.
+    /// Creates a time that begins at the wall clock's.
     package init(_ reading: ClockReading) {
         boot = reading.boot
         offset = reading.wall - reading.boot
         slewedAt = reading.boot
     }
 
-    /// Milliseconds since 1970 at the last reading: for deadlines and records.
+    /// The time at the last reading for deadlines and records, in milliseconds since 1970.
     package var now: Int64 { boot + offset }
 
-    /// Milliseconds since 1970 at the last reading: for what others sign or check, which have the wall clock's time.
+    /// The time at the last reading for what others sign or check, in milliseconds since 1970.
+    ///
+    /// Others use the wall clock's time.
     package var date: Int64 {
         guard let leap, leap.isAccepted else { return now }
         return boot + leap.offset
     }
 
-    /// Whether the clocks differ by more than slewing is meant for.
+    /// Whether the clocks differ by a leap, which is more than slewing is meant for.
     package var hasLeapt: Bool { leap != nil }
 
-    /// Whether this reading is a leap that is not known yet; read once more, in case the thread slept between the two clocks.
+    /// Returns whether this reading shows a new leap.
+    ///
+    /// Read again in that case: the thread may have slept between reading the two clocks.
     package func isSurprising(_ reading: ClockReading) -> Bool {
         let wallOffset = reading.wall - reading.boot
         return (wallOffset - (leap?.offset ?? offset)).magnitude > Self.leapMilliseconds
     }
 
-    /// Goes on to a reading.
+    /// Advances to a reading.
     package mutating func take(_ reading: ClockReading) {
         boot = max(boot, reading.boot)
         let wallOffset = reading.wall - boot
@@ -79,7 +88,7 @@ package struct ServerTime: Sendable {
         slew()
     }
 
-    /// Hands out the events since the last time.
+    /// Returns the events since the last call.
     package mutating func takeEvents() -> [Event] {
         guard !events.isEmpty else { return [] }
         defer { events.removeAll() }
@@ -119,7 +128,7 @@ package struct ServerTime: Sendable {
     }
 
     private mutating func slew() {
-        // A difference of one is how far the two readings of one moment may be rounded apart.
+        // A difference of 1 ms may come from rounding the two readings of one moment.
         guard difference.magnitude > 1, leap?.isAccepted != false else {
             slewedAt = boot
             return

@@ -2,13 +2,15 @@ internal import Glibc
 
 /// Readings of the system's clocks, in milliseconds.
 package enum SystemClock {
-    /// Since 1970 (`CLOCK_REALTIME`): an administrator, NTP or a host that wakes a machine may set it at any time.
+    /// Returns the time since 1970 (`CLOCK_REALTIME`).
+    ///
+    /// An administrator, NTP, or a host that resumes a virtual machine may set it at any time.
     package static func wall() -> Int64 { milliseconds(of: CLOCK_REALTIME) }
 
-    /// Since the machine booted, its sleep included (`CLOCK_BOOTTIME`): nobody sets it.
+    /// Returns the time since the machine booted, its sleep included (`CLOCK_BOOTTIME`); it cannot be set.
     package static func boot() -> Int64 { milliseconds(of: CLOCK_BOOTTIME) }
 
-    /// Since some moment, without the machine's sleep (`CLOCK_MONOTONIC`): nobody sets it.
+    /// Returns the time since an unspecified moment, without the machine's sleep (`CLOCK_MONOTONIC`); it cannot be set.
     package static func monotonic() -> Int64 { milliseconds(of: CLOCK_MONOTONIC) }
 
     private static func milliseconds(of clock: clockid_t) -> Int64 {
@@ -26,12 +28,12 @@ package struct ClockReading: Equatable, Sendable {
     /// Milliseconds since 1970.
     package var wall: Int64
 
-    /// A reading of these figures.
+    /// Creates a reading of these figures.
     package init(boot: Int64, wall: Int64) {
         self.boot = boot
         self.wall = wall
     }
 
-    /// Reads the system's clocks.
+    /// Reads both clocks of the system.
     package static func now() -> Self { Self(boot: SystemClock.boot(), wall: SystemClock.wall()) }
 }

@@ -1,19 +1,19 @@
 internal import Glibc
 
-/// A thread of the system's for one piece of work (`pthread_create`); to be waited for, or dropped and left to itself.
+/// A system thread for one piece of work (`pthread_create`); join it, or release it to let it run by itself.
 ///
-/// Not Foundation's `Thread`, which would bring 46 MB of ICU into the binary.
+/// It is not Foundation's `Thread`, which would add 46 MB of ICU to the binary.
 ///
-/// Signals are the main thread's business, but for those of the thread's own faults: a write to a closed socket raises
-/// SIGPIPE in the thread that writes.
+/// All signals are blocked on it except those of its own faults, so that they are handled elsewhere. SIGPIPE matters
+/// most: a write to a closed socket raises it in the thread that writes.
 package final class WorkThread: Sendable {
-    /// The system gives no thread (`EAGAIN`: a limit on threads, or memory).
+    /// The error when the system refuses a thread (`EAGAIN`: a limit on threads, or memory).
     package struct Refused: Error {
-        /// The system's word for why.
+        /// The system's reason.
         package let reason: String
     }
 
-    /// What the new thread is handed, once.
+    /// The name and the body that the new thread receives, once.
     fileprivate final class Start: Sendable {
         private let name: String
         private let body: @Sendable () -> Void
@@ -30,10 +30,12 @@ package final class WorkThread: Sendable {
         }
     }
 
-    /// The thread, until somebody joined it.
+    /// The thread; nil once it was joined or detached.
     private let thread: Locked<pthread_t?>
 
-    /// Runs `body` on a new thread, which goes by `name`, 15 bytes at most, in `top -H` and in a debugger.
+    /// Runs `body` on a new thread.
+    ///
+    /// The thread is shown as `name`, 15 bytes at most, in `top -H` and in a debugger.
     package init(named name: String, _ body: @escaping @Sendable () -> Void) throws(Refused) {
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         var thread = pthread_t()
@@ -47,7 +49,7 @@ package final class WorkThread: Sendable {
 
     deinit { if let thread = take() { pthread_detach(thread) } }
 
-    /// Waits until the thread has ended; on the thread itself, only lets it go.
+    /// Waits until the thread has ended; called on the thread itself, it only detaches it.
     package func join() {
         guard let thread = take() else { return }
         if pthread_equal(thread, pthread_self()) != 0 {
@@ -65,7 +67,7 @@ package final class WorkThread: Sendable {
     }
 }
 
-/// The thread's body.
+/// The entry point of the thread.
 @c(ringline_work_thread_main)
 func workThreadMain(_ start: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     if let start { Unmanaged<WorkThread.Start>.fromOpaque(start).takeRetainedValue().run() }
@@ -75,12 +77,14 @@ func workThreadMain(_ start: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointe
 private func blockSignals() {
     var all = sigset_t()
     sigfillset(&all)
-    // Blocked, these would end the process without the backtrace.
+    // If these were blocked, a fault would end the process without the backtrace.
     for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { sigdelset(&all, fault) }
     pthread_sigmask(SIG_SETMASK, &all, nil)
 }
 
-/// Names the calling thread, through `/proc`: `pthread_setname_np` is not imported, and a missing name harms nothing.
+/// Names the calling thread through `/proc`.
+///
+/// `pthread_setname_np` is not imported, and a missing name does no harm.
 private func nameThisThread(_ name: String) {
     let file = open("/proc/thread-self/comm", O_WRONLY)
     guard file >= 0 else { return }

@@ -1,16 +1,17 @@
 import CSQLite
 
 extension Connection {
-    /// How thoroughly a write-ahead log is carried over into its database.
+    /// How thoroughly a write-ahead log is copied into its database.
     public enum CheckpointMode: Sendable {
-        /// As much as is possible without waiting for anybody (`SQLITE_CHECKPOINT_PASSIVE`).
+        /// As many pages as possible without waiting for other connections (`SQLITE_CHECKPOINT_PASSIVE`).
         case passive
-        /// All of it, waiting for readers, and the log's file is cut to nothing (`SQLITE_CHECKPOINT_TRUNCATE`).
+        /// All pages, waiting for readers; then the log's file is truncated to zero bytes
+        /// (`SQLITE_CHECKPOINT_TRUNCATE`).
         case truncate
     }
 
-    /// Carries the write-ahead log over into the database (`sqlite3_wal_checkpoint_v2`).
-    /// - Returns: How many pages the log holds, and how many of them are carried over; -1 without a log.
+    /// Copies the write-ahead log into the database (`sqlite3_wal_checkpoint_v2`).
+    /// - Returns: The number of pages in the log, and how many of them are copied; -1 without a log.
     @discardableResult
     public func checkpoint(_ mode: CheckpointMode) throws(SQLiteError) -> (logged: Int, carried: Int) {
         var logged: Int32 = 0

@@ -2,37 +2,40 @@ import CSQLite
 
 /// A connection to one SQLite database (`sqlite3`), with its prepared statements.
 ///
-/// Not `Sendable`: whoever opens it uses it, on one thread at a time (`SQLITE_OPEN_NOMUTEX`). Closed when let go of.
+/// It is not `Sendable`: it is used by its owner, on one thread at a time (`SQLITE_OPEN_NOMUTEX`). It is closed when it
+/// is released, together with its last statement.
 public final class Connection {
     let handle: Handle
     private var prepared: [SQL: Statement] = [:]
 
-    /// Where the database is.
+    /// The place of a database.
     public enum Place: Equatable, Sendable {
         /// In a file.
         case file(path: String, Access)
-        /// In memory, shared by the connections of this process that name it alike, gone with the last of them
-        /// (`vfs=memdb`). The name holds letters, digits and `-` only.
+        /// In memory, shared by the connections of this process that use the same name, and deleted with the last of
+        /// them (`vfs=memdb`).
+        ///
+        /// The name contains letters, digits and `-` only.
         case memory(named: String)
     }
 
-    /// What may be done with a file.
+    /// The permitted access to a file.
     public enum Access: Sendable {
-        /// Read and write; made if it is missing, with the mode that the process's umask leaves of 0644.
+        /// Read and write; a missing file is created with mode 0644, less the process's umask.
         case create
-        /// Read and write; must be there.
+        /// Read and write; the file must exist.
         case readWrite
-        /// Read only; in WAL mode SQLite may still need to make the `-shm` file.
+        /// Read only; in WAL mode SQLite may still need to create the `-shm` file.
         case readOnly
-        /// Read only, and nobody changes the file meanwhile: no lock, no `-wal`, no `-shm` (`immutable=1`).
+        /// Read only, and no other process changes the file meanwhile: no lock, no `-wal`, no `-shm` (`immutable=1`).
         case immutable
     }
 
-    /// Opens a database (`sqlite3_open_v2`); the file is first read by the first statement.
+    /// Opens a database (`sqlite3_open_v2`); only the first statement reads the file.
     /// - Parameters:
     ///   - place: Where it is.
     ///   - busyTimeoutMilliseconds: How long to wait for another connection's lock (`sqlite3_busy_timeout`).
-    /// - Throws: What SQLite says, mostly ``SQLiteError/Code/cannotOpen``.
+    /// - Throws: SQLite's error, mostly ``SQLiteError/Code/cannotOpen``.
     public init(_ place: Place, busyTimeoutMilliseconds: Int32 = 5_000) throws(SQLiteError) {
         var flags = SQLITE_OPEN_NOMUTEX
         let name: String
@@ -57,7 +60,7 @@ public final class Connection {
         sqlite3_busy_timeout(handle.pointer, busyTimeoutMilliseconds)
     }
 
-    /// The statement of this SQL: compiled at the first call, kept for the next ones.
+    /// Returns the statement for this SQL, which is compiled at the first call and kept for later ones.
     public func statement(_ sql: SQL) throws(SQLiteError) -> Statement {
         if let known = prepared[sql] { return known }
         let new = try Statement(sql, on: handle)
@@ -65,14 +68,14 @@ public final class Connection {
         return new
     }
 
-    /// Runs SQL of any number of statements without values or rows (`sqlite3_exec`).
+    /// Runs SQL with any number of statements, without bound values or result rows (`sqlite3_exec`).
     public func execute(_ sql: SQL) throws(SQLiteError) {
         guard sqlite3_exec(handle.pointer, sql.text, nil, nil, nil) == SQLITE_OK else {
             throw handle.error(in: sql.name)
         }
     }
 
-    /// Sets a pragma (`PRAGMA name = value`) and reads what it answers.
+    /// Sets or reads a pragma (`PRAGMA name = value`, or `PRAGMA name` without a value).
     /// - Returns: The first column of the first row as text; `nil` when there is no row.
     @discardableResult
     public func pragma(_ name: String, _ value: String? = nil) throws(SQLiteError) -> String? {
@@ -83,7 +86,7 @@ public final class Connection {
 
     /// Runs `body` in a transaction that holds the write lock from its start (`BEGIN IMMEDIATE`).
     ///
-    /// Commits when `body` returns; rolls back when it, or the commit, throws.
+    /// It commits when `body` returns, and rolls back when `body` or the commit throws.
     public func transaction<Value>(_ body: () throws(SQLiteError) -> Value) throws(SQLiteError) -> Value {
         try statement(Self.begin).run()
         do throws(SQLiteError) {
@@ -91,7 +94,8 @@ public final class Connection {
             try statement(Self.commit).run()
             return value
         } catch {
-            // Some errors (full, I/O) roll back by themselves; and if the rollback fails, the first error is the cause.
+            // Some errors (full, I/O) roll back by themselves. If the rollback fails too, the first error is still the
+            // cause.
             if isInTransaction { try? statement(Self.rollback).run() }
             throw error
         }
@@ -100,14 +104,14 @@ public final class Connection {
     /// Whether a transaction is open (`sqlite3_get_autocommit`).
     public var isInTransaction: Bool { sqlite3_get_autocommit(handle.pointer) == 0 }
 
-    /// How many rows the last statement inserted, updated or deleted (`sqlite3_changes64`).
+    /// The number of rows that the last statement inserted, updated or deleted (`sqlite3_changes64`).
     public var changes: Int { Int(sqlite3_changes64(handle.pointer)) }
 
     private static let begin = SQL("begin", "BEGIN IMMEDIATE")
     private static let commit = SQL("commit", "COMMIT")
     private static let rollback = SQL("rollback", "ROLLBACK")
 
-    /// A path as it stands in a `file:` URI.
+    /// Escapes a path for a `file:` URI.
     private static func escaped(_ path: String) -> String {
         var text = ""
         for byte in path.utf8 {

@@ -1,6 +1,6 @@
 import CSQLite
 
-/// Owns the `sqlite3` of a connection; its statements hold on to it, so that it outlives them.
+/// The owner of a connection's `sqlite3`; the connection's statements hold on to it, so that it outlives them.
 final class Handle {
     let pointer: OpaquePointer
 
@@ -19,7 +19,7 @@ final class Handle {
 
     deinit { sqlite3_close_v2(pointer) }
 
-    /// What the last failed call on this handle was about.
+    /// Returns the error of the last failed call on this handle.
     func error(in statement: String) -> SQLiteError {
         SQLiteError(
             extendedCode: sqlite3_extended_errcode(pointer),

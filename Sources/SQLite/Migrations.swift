@@ -2,21 +2,22 @@
 public struct Migrations: Sendable {
     private let steps: [SQL]
 
-    /// Step `i` (from 0) leads from version `i` to `i + 1`; steps that were published are never changed.
+    /// Creates a list of steps: step `i` (from 0) leads from version `i` to `i + 1`; published steps must never be
+    /// changed.
     public init(_ steps: [SQL]) { self.steps = steps }
 
     /// The version that all steps lead to.
     public var version: Int { steps.count }
 
-    /// What can go wrong.
+    /// The reasons why a migration can fail.
     public enum Failure: Error, Equatable, Sendable {
         /// The database was written by a newer program.
         case newer(found: Int, known: Int)
-        /// SQLite refused; the database is as it was before the step.
+        /// SQLite failed; the database is as it was before the step.
         case sqlite(SQLiteError)
     }
 
-    /// The version of a database.
+    /// Returns the version of a database.
     /// - Throws: ``Failure/newer(found:known:)`` when it is above ``version``.
     public func versionFound(in connection: Connection) throws(Failure) -> Int {
         let found: Int
@@ -25,7 +26,7 @@ public struct Migrations: Sendable {
         return found
     }
 
-    /// Runs the steps that are missing, each in a transaction together with its number.
+    /// Runs the missing steps, each in one transaction with the change of the version number.
     public func run(on connection: Connection) throws(Failure) {
         for next in try versionFound(in: connection)..<version {
             do {

@@ -1,11 +1,11 @@
-/// SQL text and the name under which it shows in errors.
+/// SQL text, and the name that errors show for it.
 public struct SQL: Hashable, Sendable {
-    /// What it does, in a few words: "insert entry".
+    /// The purpose in a few words: "insert entry".
     public let name: String
-    /// The text, with `?1`, `?2` … for values.
+    /// The text, with `?1`, `?2` … as parameters.
     public let text: String
 
-    /// The text under a name.
+    /// Creates SQL with a name.
     public init(_ name: String, _ text: String) {
         self.name = name
         self.text = text

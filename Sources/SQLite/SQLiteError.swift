@@ -1,17 +1,17 @@
 import CSQLite
 
-/// Why SQLite refused (<https://www.sqlite.org/rescode.html>); holds no value that was bound.
+/// The reason why SQLite failed (<https://www.sqlite.org/rescode.html>); it contains no bound value.
 public struct SQLiteError: Error, Equatable, Sendable {
     /// The primary result code.
     public let code: Code
     /// The extended result code; equal to `code.rawValue` when SQLite gave none.
     public let extendedCode: Int32
-    /// SQLite's sentence in English (`sqlite3_errmsg`).
+    /// SQLite's message in English (`sqlite3_errmsg`).
     public let message: String
-    /// The name of the statement that failed, or of what was tried.
+    /// The name of the statement that failed, or of the operation.
     public let statement: String
 
-    /// An error of all its parts; the primary code is the low byte of the extended one.
+    /// Creates an error of these parts; the primary code is the low byte of the extended one.
     public init(extendedCode: Int32, message: String, statement: String) {
         self.code = Code(rawValue: extendedCode & 0xff)
         self.extendedCode = extendedCode
@@ -19,21 +19,21 @@ public struct SQLiteError: Error, Equatable, Sendable {
         self.statement = statement
     }
 
-    /// A primary result code; those that someone decides on have names.
+    /// A primary result code; the codes that callers may need to distinguish have names.
     public struct Code: RawRepresentable, Hashable, Sendable {
         /// SQLite's number.
         public let rawValue: Int32
 
-        /// The code with this number.
+        /// Creates the code with this number.
         public init(rawValue: Int32) { self.rawValue = rawValue }
 
-        /// `SQLITE_ERROR`: the SQL is wrong, or something without a code of its own.
+        /// `SQLITE_ERROR`: the SQL is wrong, or there is no more specific code.
         public static let error = Code(rawValue: SQLITE_ERROR)
         /// `SQLITE_BUSY`: another connection holds the lock.
         public static let busy = Code(rawValue: SQLITE_BUSY)
         /// `SQLITE_READONLY`: the file or its folder cannot be written.
         public static let readOnly = Code(rawValue: SQLITE_READONLY)
-        /// `SQLITE_IOERR`: the operating system reported an error of input or output.
+        /// `SQLITE_IOERR`: the operating system reported an I/O error.
         public static let inputOutput = Code(rawValue: SQLITE_IOERR)
         /// `SQLITE_CORRUPT`: the file is damaged.
         public static let corrupt = Code(rawValue: SQLITE_CORRUPT)
@@ -41,7 +41,7 @@ public struct SQLiteError: Error, Equatable, Sendable {
         public static let full = Code(rawValue: SQLITE_FULL)
         /// `SQLITE_CANTOPEN`: a file could not be opened.
         public static let cannotOpen = Code(rawValue: SQLITE_CANTOPEN)
-        /// `SQLITE_CONSTRAINT`: a row breaks a rule of its table.
+        /// `SQLITE_CONSTRAINT`: a row violates a constraint of its table.
         public static let constraint = Code(rawValue: SQLITE_CONSTRAINT)
         /// `SQLITE_MISUSE`: the library was used wrongly.
         public static let misuse = Code(rawValue: SQLITE_MISUSE)
@@ -51,6 +51,6 @@ public struct SQLiteError: Error, Equatable, Sendable {
 }
 
 extension SQLiteError: CustomStringConvertible {
-    /// The statement's name, SQLite's sentence, and the code.
+    /// The statement's name, SQLite's message, and the code.
     public var description: String { "\(statement): \(message) (SQLite \(extendedCode))" }
 }

@@ -1,15 +1,15 @@
 import CSQLite
 
-/// A prepared statement (`sqlite3_stmt`): bind, step, read columns, again.
+/// A prepared statement (`sqlite3_stmt`): bind values, step, read columns, and repeat.
 ///
-/// Used by one thread at a time, like its connection. Parameters count from 1, columns from 0, as in SQLite.
+/// It is used by one thread at a time, like its connection. Parameters count from 1, columns from 0, as in SQLite.
 public final class Statement {
     private let handle: Handle
     private let pointer: OpaquePointer
     /// The name it was prepared under.
     public let name: String
 
-    /// Compiles SQL of exactly one statement (`sqlite3_prepare_v3`, to be kept for long).
+    /// Compiles SQL of exactly one statement (`sqlite3_prepare_v3`, with the flag for statements that are kept).
     init(_ sql: SQL, on handle: Handle) throws(SQLiteError) {
         var prepared: OpaquePointer?
         let code = sqlite3_prepare_v3(
@@ -74,7 +74,7 @@ public final class Statement {
 
     // MARK: Running
 
-    /// Goes to the next row (`sqlite3_step`); at the end, and after an error, the statement is reset.
+    /// Advances to the next row (`sqlite3_step`); at the end, and after an error, the statement is reset.
     /// - Returns: Whether there is a row; its columns can be read until the next call.
     public func step() throws(SQLiteError) -> Bool {
         switch sqlite3_step(pointer) {
@@ -89,7 +89,7 @@ public final class Statement {
         }
     }
 
-    /// Runs to the end, whatever rows there are.
+    /// Runs the statement to the end and ignores its rows.
     public func run() throws(SQLiteError) {
         while try step() {}
     }
@@ -97,7 +97,7 @@ public final class Statement {
     /// Binds bytes without a copy and runs to the end; afterwards the parameter is NULL.
     public func run(borrowing value: ArraySlice<UInt8>, at index: Int32) throws(SQLiteError) {
         let result = value.withUnsafeBytes { bytes -> Result<Void, SQLiteError> in
-            // Whatever happens, SQLite must not keep the address beyond this closure.
+            // SQLite must not keep the address beyond this closure, not even after an error.
             defer { sqlite3_bind_null(pointer, index) }
             return Result { () throws(SQLiteError) in
                 try check(csqlite_bind_blob_borrowed(pointer, index, bytes.baseAddress, UInt64(bytes.count)))
@@ -107,39 +107,39 @@ public final class Statement {
         try result.get()
     }
 
-    /// Stops before the end (`sqlite3_reset`); what is bound stays bound.
+    /// Stops before the end (`sqlite3_reset`); bound values stay bound.
     public func reset() { sqlite3_reset(pointer) }
 
     // MARK: Columns out
 
-    /// A column's name in the result (`sqlite3_column_name`).
+    /// Returns a column's name in the result (`sqlite3_column_name`).
     public func columnName(_ column: Int32) -> String {
         sqlite3_column_name(pointer, column).map { String(cString: $0) } ?? "\(column)"
     }
 
-    /// Whether a column is NULL.
+    /// Returns whether a column is NULL.
     public func isNull(_ column: Int32) -> Bool { sqlite3_column_type(pointer, column) == SQLITE_NULL }
 
-    /// A column as an integer (`sqlite3_column_int64`); 0 for NULL.
+    /// Returns a column as an integer (`sqlite3_column_int64`); 0 for NULL.
     public func int64(_ column: Int32) -> Int64 { sqlite3_column_int64(pointer, column) }
 
-    /// A column as an integer, `nil` for NULL.
+    /// Returns a column as an integer; `nil` for NULL.
     public func optionalInt64(_ column: Int32) -> Int64? { isNull(column) ? nil : int64(column) }
 
-    /// A column as a floating-point number (`sqlite3_column_double`); 0 for NULL.
+    /// Returns a column as a floating-point number (`sqlite3_column_double`); 0 for NULL.
     public func double(_ column: Int32) -> Double { sqlite3_column_double(pointer, column) }
 
-    /// A column as text (`sqlite3_column_text`); empty for NULL, what is not UTF-8 becomes U+FFFD.
+    /// Returns a column as text (`sqlite3_column_text`); empty for NULL, and U+FFFD in place of invalid UTF-8.
     public func text(_ column: Int32) -> String {
         guard let start = sqlite3_column_text(pointer, column) else { return "" }
         let count = Int(sqlite3_column_bytes(pointer, column))
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
     }
 
-    /// A column as text, `nil` for NULL.
+    /// Returns a column as text; `nil` for NULL.
     public func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
 
-    /// A column as bytes (`sqlite3_column_blob`); empty for NULL.
+    /// Returns a column as bytes (`sqlite3_column_blob`); empty for NULL.
     public func bytes(_ column: Int32) -> [UInt8] {
         guard let start = sqlite3_column_blob(pointer, column) else { return [] }
         return [UInt8](UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(pointer, column))))

@@ -12,11 +12,12 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/// `LWS_PRE` is a function-like macro expression, which Swift does not import.
+/// `LWS_PRE` expands through a function-like macro, which Swift does not import.
 static inline size_t clws_pre(void) { return LWS_PRE; }
 
-/// TLS 1.2 at least, no renegotiation, and record buffers that are given back while a connection is idle (34 KB each):
-/// macros over `SSL_CTX_ctrl`, which Swift does not import.
+/// Requires TLS 1.2 or later, forbids renegotiation and compression, prefers the server's order of ciphers, and
+/// releases record buffers while a connection is idle (34 KB each). SSL_CTX_set_mode and SSL_CTX_set_min_proto_version
+/// are macros over `SSL_CTX_ctrl`, which Swift does not import.
 static inline int clws_harden_tls(void *context) {
     SSL_CTX *tls = (SSL_CTX *)context;
     SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
@@ -24,20 +25,20 @@ static inline int clws_harden_tls(void *context) {
     return SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
 }
 
-/// A key of TLS session tickets (RFC 5077, section 4), as OpenSSL's own are: the name that a ticket begins with, a key for
-/// HMAC-SHA-256 and one for AES-256-CBC.
+/// A key of TLS session tickets (RFC 5077, section 4), with the same parts as OpenSSL's own: the name at the beginning
+/// of a ticket, a key for HMAC-SHA-256, and a key for AES-256-CBC.
 typedef struct {
     unsigned char name[16], mac[32], cipher[32];
 } clws_ticket_key;
 
-/// The newest key, which seals and opens, and the one before it, which only opens.
+/// The keys in use: the newest, which seals and opens tickets, and the one before it, which only opens them.
 typedef struct {
     pthread_mutex_t lock;
     int count;
     clws_ticket_key keys[2];
 } clws_ticket_ring;
 
-/// Puts a new key in front; the second goes for good. 0 where there is no randomness.
+/// Puts a new key in front and erases the second one for good. Returns 0 if there is no randomness.
 static inline int clws_renew_tickets(clws_ticket_ring *ring) {
     clws_ticket_key made;
     if (RAND_priv_bytes((unsigned char *)&made, sizeof made) != 1) return 0;
@@ -50,7 +51,7 @@ static inline int clws_renew_tickets(clws_ticket_ring *ring) {
     return 1;
 }
 
-/// A ring with one key; NULL where there is no memory or no randomness.
+/// Creates a ring with one key; returns NULL if there is no memory or no randomness.
 static inline clws_ticket_ring *clws_make_tickets(void) {
     clws_ticket_ring *ring = (clws_ticket_ring *)calloc(1, sizeof *ring);
     if (!ring) return NULL;
@@ -60,15 +61,16 @@ static inline clws_ticket_ring *clws_make_tickets(void) {
     return NULL;
 }
 
-/// Leaves nothing of the keys in memory.
+/// Frees a ring and leaves nothing of its keys in memory.
 static inline void clws_free_tickets(clws_ticket_ring *ring) {
     pthread_mutex_destroy(&ring->lock);
     OPENSSL_cleanse(ring, sizeof *ring);
     free(ring);
 }
 
-/// OpenSSL asks for the key that seals a ticket, or for the one that a ticket names: 0 = there is none, 1 = here it is, 2 = here
-/// it is, and the client is to get a ticket under the newest.
+/// OpenSSL's callback for the key that seals a ticket, or for the key that a ticket names. Returns 0 if there is no
+/// such key, 1 if it was found, 2 if it was found and the client needs a new ticket under the newest key, and -1 after
+/// a failure.
 static inline int clws_find_ticket_key(
     SSL *session, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seals) {
     clws_ticket_ring *ring = (clws_ticket_ring *)SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session), 0);
@@ -96,32 +98,36 @@ static inline int clws_find_ticket_key(
     return !done ? -1 : seals || place == 0 ? 1 : 2;
 }
 
-/// Has a context's tickets sealed and opened with the keys of a ring, which must outlive it: it hands C a function that is C's
-/// own. The ring stands at the place for the application's data (index 0, a macro), which libwebsockets leaves alone.
+/// Seals and opens a context's tickets with the keys of a ring, which must outlive the context. It is written in C
+/// because it passes a C function, the one above, as the callback. The ring is stored as the context's application data
+/// (index 0; the accessor is a macro), which libwebsockets does not use.
 static inline int clws_use_tickets(void *context, clws_ticket_ring *ring) {
     SSL_CTX *tls = (SSL_CTX *)context;
     return SSL_CTX_set_ex_data(tls, 0, ring) == 1 && SSL_CTX_set_tlsext_ticket_key_evp_cb(tls, clws_find_ticket_key) == 1;
 }
 
-/// Gives a handshake the chain and the key that another context holds, whose address stands in `place`; nothing there
-/// leaves what the handshake has. `STACK_OF` and the getter of the chain are macros, which Swift does not import.
+/// OpenSSL's callback that gives a handshake the chain and the key of another context, to which `place` points. If
+/// `place` holds NULL, the handshake keeps what it has. `STACK_OF` and the getter of the chain are macros, which Swift
+/// does not import.
 static inline int clws_take_certificate(SSL *handshake, void *place) {
     SSL_CTX *holder = *(SSL_CTX **)place;
     STACK_OF(X509) *chain = NULL;
     if (!holder) return 1;
     SSL_CTX_get0_chain_certs(holder, &chain);
-    // Without this a certificate for another kind of key would be served besides the new one.
+    // Without this, a certificate for another kind of key would be served beside the new one.
     SSL_certs_clear(handshake);
     return SSL_use_cert_and_key(
         handshake, SSL_CTX_get0_certificate(holder), SSL_CTX_get0_privatekey(holder), chain, 1);
 }
 
-/// Has every handshake of a context look for its certificate: it hands C a function that is C's own.
+/// Makes every handshake of a context look for its certificate. It is written in C because it passes a C function, the
+/// one above, as the callback.
 static inline void clws_look_for_certificate(void *context, void *place) {
     SSL_CTX_set_cert_cb((SSL_CTX *)context, clws_take_certificate, place);
 }
 
-/// Whether a handshake would take what a context holds: the same calls as above, on a connection that is thrown away.
+/// Whether a handshake would accept the certificate that a context holds. It makes the same calls as above, on a
+/// connection that is then discarded.
 static inline int clws_can_serve(SSL_CTX *holder) {
     SSL *probe = SSL_new(holder);
     int done = probe ? clws_take_certificate(probe, &holder) : 0;
@@ -129,7 +135,7 @@ static inline int clws_can_serve(SSL_CTX *holder) {
     return done;
 }
 
-/// OpenSSL would ask for a key's passphrase at the terminal. A C function that Swift cannot name as a pointer.
+/// Prevents OpenSSL from asking for a key's passphrase at the terminal. Swift cannot name the C function as a pointer.
 static inline int clws_no_passphrase(char *buffer, int size, int writing, void *unused) {
     (void)buffer; (void)size; (void)writing; (void)unused;
     return 0;
@@ -138,8 +144,8 @@ static inline void clws_ask_no_passphrase(SSL_CTX *context) {
     SSL_CTX_set_default_passwd_cb(context, clws_no_passphrase);
 }
 
-/// Adopts an accepted socket with our own number in it from the first callback on: the type is an or of enum cases, the
-/// descriptor a union, and neither is imported well.
+/// Adopts an accepted socket with our own number in it from the first callback on. The type is an OR of enum cases and
+/// the descriptor is a union; Swift imports neither well.
 static inline struct lws *clws_adopt(struct lws_vhost *vhost, int fd, void *opaque) {
     lws_adopt_desc_t info;
     memset(&info, 0, sizeof(info));
@@ -150,14 +156,15 @@ static inline struct lws *clws_adopt(struct lws_vhost *vhost, int fd, void *opaq
     return lws_adopt_descriptor_vhost_via_info(&info);
 }
 
-/// `accept4` is declared for GNU sources only, and Swift's Glibc module is built without that. Defined here by its symbol.
+/// `accept4` is declared for GNU sources only, and Swift's Glibc module is built without them. It is declared here by
+/// its symbol.
 extern int clws_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) __asm__("accept4");
 
-/// `struct epoll_event` is packed, which Swift does not import: the three calls on an epoll set, with a number for each
-/// socket.
+/// Swift does not import `struct epoll_event`, which is packed. These are the three calls on an epoll set, with a
+/// number for each socket.
 static inline int clws_epoll_make(void) { return epoll_create1(EPOLL_CLOEXEC); }
 
-/// Once: the peer hung up, or there is something to read.
+/// Watches a socket for one event: the peer hung up, or there is something to read.
 static inline int clws_epoll_add(int set, int fd, uint64_t number) {
     struct epoll_event event;
     memset(&event, 0, sizeof(event));
@@ -172,7 +179,7 @@ static inline int clws_epoll_remove(int set, int fd) {
     return epoll_ctl(set, EPOLL_CTL_DEL, fd, &event);
 }
 
-/// Up to 64 numbers of those that are ready, without waiting.
+/// Writes the numbers of up to 64 ready sockets, without waiting. Returns how many they are; negative after a failure.
 static inline int clws_epoll_take(int set, uint64_t *numbers) {
     struct epoll_event events[64];
     int count = epoll_wait(set, events, 64, 0);

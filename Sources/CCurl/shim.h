@@ -1,16 +1,17 @@
 #pragma once
 #include <curl/curl.h>
 
-// curl_easy_setopt, curl_multi_setopt and curl_easy_getinfo are variadic, and Swift imports no variadic C function.
-// Each function below fixes the one type that the named kind of option takes (libcurl reads a `long` where it is
-// promised one: an `int` through the dots would be undefined behaviour), and does nothing else.
+// curl_easy_setopt, curl_multi_setopt and curl_easy_getinfo are variadic, and Swift does not import variadic C
+// functions. Each function below fixes the one type that its kind of option takes, and does nothing else. libcurl reads
+// a `long` for an option of type `long`; passing an `int` as the variadic argument would be undefined behaviour.
 
 /// Options that take a `long` (CURLOPTTYPE_LONG, CURLOPTTYPE_VALUES).
 static inline CURLcode ringline_curl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
 }
 
-/// Options that take a 64-bit size (CURLOPTTYPE_OFF_T): `long` is too narrow on some systems, so libcurl has a type of its own.
+/// Options that take a 64-bit size (CURLOPTTYPE_OFF_T). `long` is too narrow on some systems, so libcurl has its own
+/// type.
 static inline CURLcode ringline_curl_set_size(CURL *easy, CURLoption option, curl_off_t value) {
     return curl_easy_setopt(easy, option, value);
 }
@@ -25,17 +26,17 @@ static inline CURLcode ringline_curl_set_pointer(CURL *easy, CURLoption option, 
     return curl_easy_setopt(easy, option, value);
 }
 
-/// CURLOPT_HTTPHEADER: the list stays ours and must outlive the transfer.
+/// CURLOPT_HTTPHEADER: the list remains the caller's and must outlive the transfer.
 static inline CURLcode ringline_curl_set_headers(CURL *easy, struct curl_slist *list) {
     return curl_easy_setopt(easy, CURLOPT_HTTPHEADER, list);
 }
 
-/// CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION: both take bytes in and say how many they took.
+/// CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION: both callbacks receive bytes and return how many they took.
 static inline CURLcode ringline_curl_set_writer(CURL *easy, CURLoption option, curl_write_callback function) {
     return curl_easy_setopt(easy, option, function);
 }
 
-/// CURLOPT_PREREQFUNCTION: called when a connection stands and the request is about to go out.
+/// CURLOPT_PREREQFUNCTION: called when a connection is established and the request is about to be sent.
 static inline CURLcode ringline_curl_set_prereq(CURL *easy, curl_prereq_callback function) {
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, function);
 }
@@ -50,16 +51,17 @@ static inline CURLMcode ringline_curl_multi_set_long(CURLM *multi, CURLMoption o
     return curl_multi_setopt(multi, option, value);
 }
 
-/// Facts of a finished transfer that are a `long` (CURLINFO_LONG); `fallback` when libcurl does not know the fact.
+/// Information about a finished transfer that is a `long` (CURLINFO_LONG); `fallback` if libcurl does not know it.
 static inline long ringline_curl_get_long(CURL *easy, CURLINFO info, long fallback) {
     long value = fallback;
     return curl_easy_getinfo(easy, info, &value) == CURLE_OK ? value : fallback;
 }
 
-/// The outcome in a CURLMSG_DONE message: Swift imports the union, but reads it only as unsafe storage.
+/// The outcome in a CURLMSG_DONE message; Swift imports its union only as unsafe storage.
 static inline CURLcode ringline_curl_message_result(const CURLMsg *message) {
     return message->data.result;
 }
 
-/// curl_version_info wants the struct version that the caller was compiled for: a macro that Swift does not import.
+/// curl_version_info needs the version of the struct with which the caller was compiled: a macro that Swift does not
+/// import.
 static inline const curl_version_info_data *ringline_curl_version(void) { return curl_version_info(CURLVERSION_NOW); }

@@ -1,13 +1,13 @@
 import CCurl
 import Glibc
 
-// What libcurl calls, on the client's thread and from within the loop's own calls only.
+// The functions that libcurl calls, on the client's thread and only from within the loop's own calls.
 
 private func transfer(_ pointer: UnsafeMutableRawPointer?) -> Transfer? {
     pointer.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// CURLOPT_WRITEFUNCTION: returns how many bytes it took; any other number breaks the transfer off.
+/// CURLOPT_WRITEFUNCTION: returns how many bytes it took; any other number aborts the transfer.
 @c(ringline_curl_takes_body)
 func curlTakesBody(
     _ bytes: UnsafeMutablePointer<CChar>?,
@@ -19,7 +19,7 @@ func curlTakesBody(
     return taken ? size * count : -1
 }
 
-/// CURLOPT_HEADERFUNCTION: as above, with one whole line.
+/// CURLOPT_HEADERFUNCTION: like the function above, for one whole header line.
 @c(ringline_curl_takes_header)
 func curlTakesHeader(
     _ bytes: UnsafeMutablePointer<CChar>?,
@@ -31,9 +31,9 @@ func curlTakesHeader(
     return taken ? size * count : -1
 }
 
-/// CURLOPT_PREREQFUNCTION: the connection stands, the request goes out next.
+/// CURLOPT_PREREQFUNCTION: the connection is established, and the request is sent next.
 ///
-/// The addresses are not looked at.
+/// The addresses are ignored.
 @c(ringline_curl_sends)
 func curlSends(
     _ pointer: UnsafeMutableRawPointer?,
@@ -50,7 +50,7 @@ func curlSends(
 @c(ringline_curl_socket_made)
 func curlSocketMade(_ pointer: UnsafeMutableRawPointer?, _ socket: curl_socket_t, _ purpose: curlsocktype) -> CInt {
     var milliseconds = CUnsignedInt(clamping: Int(bitPattern: pointer))
-    // A system that refuses it only notices lost connections later.
+    // If a system refuses it, lost connections are only noticed later.
     _ = setsockopt(
         socket,
         CInt(IPPROTO_TCP),

@@ -1,12 +1,12 @@
 import CCurl
 
-/// libcurl as a whole.
+/// The process-wide initialization of libcurl.
 enum CurlLibrary {
-    /// The oldest libcurl with all that we use (`CURLOPT_QUICK_EXIT`, 7.87.0).
+    /// The oldest libcurl with all features that we use (`CURLOPT_QUICK_EXIT`, 7.87.0).
     private static let oldest: UInt32 = 0x07_57_00
 
     private static let fault: String? = {
-        // Thread-safe since 7.84, and here made once besides.
+        // This call is thread-safe since 7.84, and here it is made only once anyway.
         guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK else { return "it does not start" }
         guard let info = ringline_curl_version() else { return "it does not tell its version" }
         guard info.pointee.version_num >= oldest else { return "it is older than 7.87" }
@@ -15,7 +15,7 @@ enum CurlLibrary {
         return nil
     }()
 
-    /// Starts libcurl (`curl_global_init`), once, and looks whether it can do what is needed.
+    /// Initializes libcurl (`curl_global_init`), once, and throws if it lacks a needed feature.
     static func ready() throws(HTTPClientError) {
         if let fault { throw .libraryUnusable(fault) }
     }

@@ -1,9 +1,11 @@
 import CCurl
 
-/// What the client's thread does: takes orders from the mailbox, lets libcurl work, answers, and looks at deadlines.
+/// The loop of the client's thread: takes commands from the mailbox, runs libcurl, reports outcomes, and checks
+/// deadlines.
 ///
-/// libcurl is given only so many transfers of a host at a time, since each of its rounds looks at all of them. The
-/// deadlines are kept here: libcurl's own timeout does not run for a transfer that waits for another's connection.
+/// libcurl gets only a limited number of a host's transfers at a time, since each of its rounds looks at all of them.
+/// Deadlines are kept here, because libcurl's own timeout does not run for a transfer that waits for another one's
+/// connection.
 final class CurlLoop {
     private let mailbox: Mailbox
     private let multi: UnsafeMutableRawPointer
@@ -13,34 +15,35 @@ final class CurlLoop {
     private var open: [HTTPRequestID: Transfer] = [:]
     private var byHandle: [UnsafeMutableRawPointer: HTTPRequestID] = [:]
     private var idleHandles: [EasyHandle] = []
-    /// Not later than the earliest deadline of all.
+    /// A moment not later than the earliest deadline of all requests; nil if there are no deadlines.
     private var nextDeadline: Steady?
 
-    /// Handles kept for later requests; each is a few KiB.
+    /// The largest number of handles kept for later requests; each takes a few KiB.
     private static let idleHandleLimit = 512
-    /// The loop looks around at least so often, in milliseconds.
+    /// The longest wait of the loop, in milliseconds.
     private static let longestWait: Int64 = 1_000
 
-    /// One host's requests.
+    /// The requests to one host.
     private struct Host {
-        /// Those waiting, oldest first; an id that is no longer in the loop's `waiting` was answered meanwhile.
+        /// The waiting requests, oldest first; an id that is no longer in the loop's `waiting` was answered meanwhile.
         var queue: [HTTPRequestID] = []
-        /// How many at the front of `queue` are done with.
+        /// The number of ids at the front of `queue` that are finished with.
         var taken = 0
-        /// How many are under way.
+        /// The number of requests under way.
         var open = 0
-        /// Whether its last news was an answer.
+        /// Whether the last outcome was a response, if `firstAloneMilliseconds` is set; a fault of one stream does not
+        /// change it.
         var isProven = false
-        /// Until when its first request goes alone.
+        /// The moment until which its first request goes alone.
         var aloneUntil: Steady?
 
-        /// Whether one more may be started.
+        /// Returns whether one more request may be started.
         func hasRoom(_ configuration: HTTPClientConfiguration, at now: Steady) -> Bool {
             guard !isProven, let aloneUntil, now < aloneUntil else { return open < configuration.openPerHost }
             return open == 0
         }
 
-        /// Takes note that one was started.
+        /// Records that a request was started.
         mutating func started(_ configuration: HTTPClientConfiguration, at now: Steady) {
             if open == 0, !isProven { aloneUntil = now.advanced(milliseconds: configuration.firstAloneMilliseconds) }
             open += 1
@@ -52,7 +55,7 @@ final class CurlLoop {
             return queue[taken]
         }
 
-        /// Drops what is done with, when that is most of it.
+        /// Drops the finished ids once they are most of the queue.
         mutating func compact(keeping isWaiting: (HTTPRequestID) -> Bool) {
             guard taken > 64, taken * 2 > queue.count else { return }
             queue = queue[taken...].filter(isWaiting)
@@ -67,20 +70,20 @@ final class CurlLoop {
         ringline_curl_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
         ringline_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
         ringline_curl_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, configuration.openPerHost)
-        // Idle connections kept; without a number libcurl keeps four for each transfer there is.
+        // The number of idle connections kept; by default libcurl keeps four for each existing transfer.
         ringline_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 64)
     }
 
-    /// Runs until the mailbox says stop; then closes everything.
+    /// Runs until the mailbox reports a stop, then closes everything.
     func run() {
         while true {
             let (commands, stopAt) = mailbox.take()
             for command in commands { take(command) }
-            // First, so that nothing goes out after its time.
+            // Expire first, so that no request goes out after its deadline.
             expire()
             startWaiting()
             var running: CInt = 0
-            // What it returns is about the multi handle, and says only that we misused it.
+            // Its result concerns the multi handle, and can only report that we misused it.
             _ = curl_multi_perform(multi, &running)
             finishDone()
             if let stopAt, (open.isEmpty && waiting.isEmpty) || stopAt <= .now() { break }
@@ -88,19 +91,19 @@ final class CurlLoop {
             for moment in [nextDeadline, stopAt, nextAloneEnd].compactMap({ $0 }) {
                 wait = min(wait, max(0, moment.milliseconds - Steady.now().milliseconds))
             }
-            // It also returns at libcurl's own timers, socket events and wake-ups.
+            // The call also returns at libcurl's own timers, socket events and wake-ups.
             _ = curl_multi_poll(multi, nil, 0, CInt(clamping: hasRoom ? 0 : wait), nil)
         }
         close()
     }
 
-    /// Whether a request that waits could be started at once (one has just finished).
+    /// Whether a waiting request could be started immediately, because another one has just finished.
     private var hasRoom: Bool {
         let now = Steady.now()
         return hosts.values.contains { $0.taken < $0.queue.count && $0.hasRoom(configuration, at: now) }
     }
 
-    /// When the next host that has requests waiting behind its first need not wait for its answer any longer.
+    /// The earliest moment at which a host's waiting requests no longer need to wait for the answer to its first one.
     private var nextAloneEnd: Steady? {
         hosts.values.filter { !$0.isProven && $0.taken < $0.queue.count && $0.open < configuration.openPerHost }
             .compactMap(\.aloneUntil).min()
@@ -160,7 +163,7 @@ final class CurlLoop {
             guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle,
                 let id = byHandle[handle], let transfer = open[id]
             else { continue }
-            // The message is libcurl's and gone once the handle is taken out.
+            // The message belongs to libcurl and is gone once the handle is removed.
             let outcome = transfer.outcome(ringline_curl_message_result(message))
             remove(transfer)
             note(outcome, of: transfer.order.host)
@@ -171,13 +174,13 @@ final class CurlLoop {
     private func note(_ outcome: HTTPClient.Outcome, of host: String) {
         switch outcome {
         case .success: hosts[host]?.isProven = configuration.firstAloneMilliseconds > 0
-        // One stream's trouble says nothing of the connection.
+        // A failure of one stream tells nothing about the connection.
         case .failure(.streamFailed), .failure(.bodyTooLarge): break
         case .failure: hosts[host]?.isProven = false
         }
     }
 
-    /// Ends a request before its time.
+    /// Ends a request early, with this failure.
     private func fail(_ id: HTTPRequestID, _ failure: HTTPFailure) {
         if let order = waiting.removeValue(forKey: id) {
             mailbox.left(order.host)
@@ -193,9 +196,9 @@ final class CurlLoop {
         open[transfer.order.id] = nil
         byHandle[easy.pointer] = nil
         hosts[transfer.order.host]?.open -= 1
-        // Resets the stream when it is still open (RST_STREAM); the connection stays.
+        // This resets the stream (RST_STREAM) if it is still open; the connection stays.
         _ = curl_multi_remove_handle(multi, easy.pointer)
-        // The list of headers dies with the transfer: the handle must not point to it.
+        // The list of headers is freed with the transfer, so the handle must not point to it.
         easy.setHeaders(nil)
         if idleHandles.count < Self.idleHandleLimit { idleHandles.append(easy) }
     }
@@ -218,7 +221,7 @@ final class CurlLoop {
         for id in Array(open.keys) { fail(id, .shutDown) }
         for order in left { order.completion(.failure(.shutDown)) }
         idleHandles = []
-        // Says goodbye on the connections and closes them; every easy handle is out by now.
+        // This closes the connections in good order; every easy handle has been removed by now.
         _ = curl_multi_cleanup(multi)
     }
 }

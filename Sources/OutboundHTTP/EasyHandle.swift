@@ -1,15 +1,15 @@
 import CCurl
 import Glibc
 
-/// libcurl's easy handle: one transfer at a time, used again for later ones.
+/// An easy handle of libcurl: it runs one transfer at a time, and is reused for later ones.
 ///
-/// Lives on the client's thread only.
+/// It is used on the client's thread only.
 final class EasyHandle {
     let pointer: UnsafeMutableRawPointer
-    /// Whether libcurl took every option since the last ``reset(_:)``.
+    /// Whether libcurl accepted every option since the last ``reset(_:)``.
     private(set) var isSound = true
 
-    /// Makes one (`curl_easy_init`), unless memory is short.
+    /// Creates a handle (`curl_easy_init`); nil if memory is short.
     init?() {
         guard let pointer = curl_easy_init() else { return nil }
         self.pointer = pointer
@@ -17,31 +17,31 @@ final class EasyHandle {
 
     deinit { curl_easy_cleanup(pointer) }
 
-    /// Forgets the last transfer (`curl_easy_reset`) and sets what holds for every one.
+    /// Clears the options of the last transfer (`curl_easy_reset`) and sets those that all transfers share.
     func reset(_ configuration: HTTPClientConfiguration) {
         curl_easy_reset(pointer)
         isSound = true
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_PROTOCOLS_STR, "https,http")
         set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        // Wait for a connection that is being made and may multiplex, rather than make another.
+        // Wait for a connection that is being made and may multiplex, rather than make another one.
         set(CURLOPT_PIPEWAIT, 1)
         set(CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeoutMilliseconds)
         set(CURLOPT_TCP_KEEPALIVE, 1)
         set(CURLOPT_TCP_KEEPIDLE, 30)
         set(CURLOPT_TCP_KEEPINTVL, 10)
-        // Apple asks to keep connections; curl's default drops one that was idle for 118 s. A dead one shows by
-        // keep-alive, or within the unacknowledged timeout of its next use.
+        // Apple asks clients to keep connections; by default curl drops one that was idle for 118 s. A dead connection
+        // is noticed by keep-alive, or within the unacknowledged timeout of its next use.
         set(CURLOPT_MAXAGE_CONN, 3_600)
-        // A resolver that hangs must not hang us when its transfer is taken out (curl would join its thread).
+        // A hanging resolver must not block us when its transfer is removed (curl would join its thread).
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         if let caFile = configuration.caFile {
             set(CURLOPT_CAINFO, caFile)
-            // The system's folder of authorities, which libcurl would go on to trust besides.
+            // Otherwise libcurl would still trust the system's folder of authorities as well.
             check(ringline_curl_set_string(pointer, CURLOPT_CAPATH, nil))
         }
-        // An empty name means no proxy whatever the environment says (CURLOPT_PROXY(3)).
+        // An empty name means no proxy, even if the environment names one (CURLOPT_PROXY(3)).
         if !configuration.usesProxyFromEnvironment { set(CURLOPT_PROXY, "") }
         check(ringline_curl_set_sockopt(pointer, curlSocketMade))
         let timeout = UnsafeMutableRawPointer(bitPattern: configuration.unacknowledgedTimeoutMilliseconds)
@@ -52,7 +52,7 @@ final class EasyHandle {
 
     func set(_ option: CURLoption, _ value: String) { check(ringline_curl_set_string(pointer, option, value)) }
 
-    /// Makes it a request with a body, which libcurl copies (`CURLOPT_COPYPOSTFIELDS`; the size must be set first).
+    /// Sets a request body, which libcurl copies (`CURLOPT_COPYPOSTFIELDS`; the size must be set first).
     func setBody(_ body: [UInt8]) {
         check(ringline_curl_set_size(pointer, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
         body.withUnsafeBytes { bytes in
@@ -60,10 +60,10 @@ final class EasyHandle {
         }
     }
 
-    /// Sets the headers; the list stays the caller's.
+    /// Sets the headers; the list remains the caller's.
     func setHeaders(_ list: UnsafeMutablePointer<curl_slist>?) { check(ringline_curl_set_headers(pointer, list)) }
 
-    /// Has libcurl call the functions of Callbacks.swift with this transfer.
+    /// Makes libcurl call the functions of Callbacks.swift with this transfer.
     func setCallbacks(_ transfer: UnsafeMutableRawPointer) {
         check(ringline_curl_set_writer(pointer, CURLOPT_WRITEFUNCTION, curlTakesBody))
         check(ringline_curl_set_pointer(pointer, CURLOPT_WRITEDATA, transfer))
@@ -75,10 +75,10 @@ final class EasyHandle {
 
     private func check(_ code: CURLcode) { if code != CURLE_OK { isSound = false } }
 
-    /// The finished transfer's status code.
+    /// The status code of the finished transfer.
     var status: Int { ringline_curl_get_long(pointer, CURLINFO_RESPONSE_CODE, 0) }
 
-    /// The version of HTTP of the finished transfer's response.
+    /// The HTTP version of the finished transfer's response.
     var version: HTTPVersion {
         switch ringline_curl_get_long(pointer, CURLINFO_HTTP_VERSION, 0) {
         case Int(CURL_HTTP_VERSION_1_1): .http11

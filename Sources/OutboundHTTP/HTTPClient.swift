@@ -1,24 +1,25 @@
 import CCurl
 import Threads
 
-/// An HTTP client on one thread of its own, over libcurl's multi interface (`curl_multi_perform`).
+/// An HTTP client on a thread of its own, over libcurl's multi interface (`curl_multi_perform`).
 ///
-/// Requests to one host share a few HTTP/2 connections, which stay open. No call blocks (but ``shutdown(limitMilliseconds:)``),
-/// and a host that does not answer holds up no other. Every request is answered by exactly one call of its completion:
-/// on the client's thread, which must not be held up there; or, when it is refused at once (queue full, bad request,
-/// shut down), on the caller's before ``send(_:completion:)`` returns.
+/// Requests to one host share a few HTTP/2 connections, which stay open. No call blocks except
+/// ``shutdown(limitMilliseconds:)``, and a host that does not answer delays no other host. For every request the
+/// completion is called exactly once. It is called on the client's thread, where it must not block. If the request is
+/// refused immediately (queue full, bad request, shut down), it is called on the caller's thread before
+/// ``send(_:completion:)`` returns.
 ///
-/// libcurl may itself repeat a request on a new connection, up to five times: when the server refused its stream unseen
-/// (REFUSED_STREAM, GOAWAY), or a kept connection ended before any byte of an answer came. In other cases such a request
-/// fails, and is its sender's to repeat; so what a request does should bear repetition.
+/// libcurl may repeat a request on a new connection by itself, up to five times: when the server refused its stream
+/// unprocessed (REFUSED_STREAM, GOAWAY), or when a kept connection ended before any byte of an answer came. In other
+/// cases such a request fails, and its sender must repeat it. So a request's effect should tolerate repetition.
 public final class HTTPClient: Sendable {
-    /// What a request's sender is told.
+    /// The outcome that a request's sender receives.
     public typealias Outcome = Result<HTTPResponse, HTTPFailure>
 
     private let mailbox: Mailbox
     private let thread: WorkThread
 
-    /// Starts the client's thread; throws when libcurl or the system will not have it.
+    /// Creates a client and starts its thread; throws if libcurl is unusable or the system refuses the thread.
     public init(_ configuration: HTTPClientConfiguration = .init()) throws(HTTPClientError) {
         try CurlLibrary.ready()
         let mailbox = try Mailbox(
@@ -38,7 +39,7 @@ public final class HTTPClient: Sendable {
 
     deinit { shutdown(limitMilliseconds: 0) }
 
-    /// Sends a request and returns at once; may be called from any thread.
+    /// Sends a request and returns immediately; may be called from any thread.
     @discardableResult
     public func send(_ request: HTTPRequest, completion: @escaping @Sendable (Outcome) -> Void) -> HTTPRequestID {
         let id = mailbox.nextID()
@@ -53,26 +54,26 @@ public final class HTTPClient: Sendable {
         return id
     }
 
-    /// Takes a request back: its completion gets ``HTTPFailure/cancelled(sent:)``, unless it was answered before.
+    /// Cancels a request: its completion gets ``HTTPFailure/cancelled(sent:)``, unless it was answered before.
     ///
-    /// With `onlyIfUnsent` a request that has gone out is left to run, and its answer is reported as if nothing had been
-    /// asked. "Gone out" means handed to a standing connection; one that still waits or connects has not.
+    /// With `onlyIfUnsent` a request that was sent continues, and its answer is reported as if it had not been
+    /// cancelled. "Sent" means handed to an established connection; a request that still waits or connects is not sent.
     public func cancel(_ id: HTTPRequestID, onlyIfUnsent: Bool = false) {
         mailbox.post(cancel: id, onlyIfUnsent: onlyIfUnsent)
     }
 
-    /// How many requests wait to be started, of all hosts.
+    /// The number of requests of all hosts that wait to be started.
     public var waitingCount: Int { mailbox.waitingCount }
 
-    /// How often the thread has gone round: it must stand still when there is nothing to do.
+    /// The number of iterations of the thread's loop; with nothing to do it rises by about one a second.
     var rounds: UInt64 { mailbox.rounds }
 
-    /// Takes no more requests, lets open ones finish for so long, fails the rest with ``HTTPFailure/shutDown``, closes
-    /// the connections and waits for the thread to end.
+    /// Shuts the client down and waits for its thread to end.
     ///
-    /// A second call does nothing.
+    /// It takes no more requests, lets open ones finish for at most this long, fails the rest with
+    /// ``HTTPFailure/shutDown``, and closes the connections. A second call does nothing.
     ///
-    /// From within a completion it cannot wait for its own thread, and returns at once.
+    /// Called within a completion it cannot wait for its own thread, and returns immediately.
     public func shutdown(limitMilliseconds: Int64 = 5_000) {
         mailbox.stop(at: Steady.now().advanced(milliseconds: max(0, limitMilliseconds)))
         thread.join()
@@ -80,13 +81,13 @@ public final class HTTPClient: Sendable {
 }
 
 extension HTTPRequest {
-    /// `scheme://host:port` of the URL: requests with the same share connections, and a queue.
+    /// The `scheme://host:port` of the URL; requests in which it is equal share connections and a queue.
     var host: String {
         guard let scheme = url.firstRange(of: "://") else { return "" }
         return String(url[..<(url[scheme.upperBound...].firstIndex { "/?#".contains($0) } ?? url.endIndex)])
     }
 
-    /// What is wrong with it, if something is.
+    /// The fault of the request; nil if it is valid.
     var fault: String? {
         if !url.hasPrefix("https://") && !url.hasPrefix("http://") { return "its URL is neither https: nor http:" }
         if !url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) { return "its URL has a character that a URL cannot have" }

@@ -1,66 +1,65 @@
-/// How an ``HTTPClient`` connects and what it holds at most.
-///
-/// Every default suits a signaling server.
+/// How an ``HTTPClient`` connects, and its limits.
 public struct HTTPClientConfiguration: Sendable {
-    /// A PEM file of the authorities to trust instead of the system's; nil means the system's.
+    /// A PEM file of the certificate authorities to trust instead of the system's; nil means the system's.
     public var caFile: String?
     /// Whether `https_proxy`, `all_proxy` and `no_proxy` are followed as curl does.
     ///
     /// Default true.
     public var usesProxyFromEnvironment = true
-    /// How long a connection may take to stand, TLS included, in milliseconds.
+    /// The time limit for establishing a connection, TLS included, in milliseconds.
     ///
     /// Default 5,000.
     public var connectTimeoutMilliseconds: Int = 5_000
-    /// How long sent bytes may stay unacknowledged before the connection counts as lost, in milliseconds (Linux's
-    /// `TCP_USER_TIMEOUT`).
+    /// The time for which sent bytes may stay unacknowledged before the connection counts as lost, in milliseconds
+    /// (Linux's `TCP_USER_TIMEOUT`).
     ///
     /// Default 5,000.
     ///
-    /// A connection that a firewall forgot looks alive until the kernel gives up, after 15 minutes by default: this is
-    /// what notices within seconds that a push goes nowhere.
+    /// A connection that a firewall has forgotten looks alive until the kernel gives up, after 15 minutes by default.
+    /// With this limit a push that goes nowhere is noticed within seconds.
     public var unacknowledgedTimeoutMilliseconds: Int = 5_000
-    /// Connections to one host at most.
+    /// The largest number of connections to one host.
     ///
     /// Default 4.
     ///
-    /// One is enough for a thousand streams; APNs however grants a single stream to a connection that has not yet shown
-    /// a valid provider token, and an HTTP/1.1 server needs one for each request.
+    /// One is enough for a thousand streams. But APNs grants only a single stream to a connection that has not yet
+    /// shown a valid provider token, and an HTTP/1.1 server needs one connection for each request.
     public var connectionsPerHost: Int = 4
-    /// Requests under way to one host at most; the rest wait their turn.
+    /// The largest number of requests under way to one host; the rest wait their turn.
     ///
     /// Default 500 (APNs allows about 1,000 streams).
     public var openPerHost: Int = 500
-    /// How long the first request to a host goes alone, in milliseconds: until it is answered, or for so long.
+    /// The time for which the first request to a host goes alone, in milliseconds.
     ///
-    /// The next go out with its answer, or when the time is over; after a lost connection one goes alone again. For a
-    /// server that grants a new connection few streams and refuses the others, as APNs does. Default 0: no such wait.
+    /// The next ones go out when it is answered or the time is over. After a lost connection one request goes alone
+    /// again. This is for a server that grants a new connection few streams and refuses the others, as APNs does.
+    /// Default 0: there is no such wait.
     public var firstAloneMilliseconds: Int64 = 0
-    /// Requests waiting for one host at most; one more fails with ``HTTPFailure/queueFull``.
+    /// The largest number of requests waiting for one host; one more fails with ``HTTPFailure/queueFull``.
     ///
     /// Default 10,000.
     public var waitingPerHost: Int = 10_000
-    /// Requests waiting for all hosts together at most.
+    /// The largest number of requests waiting for all hosts together.
     ///
-    /// Default 40,000, so that a dead host cannot fill it alone.
+    /// Default 40,000, so that a single dead host cannot use all of it.
     public var waitingInAll: Int = 40_000
     /// The thread's name, at most 15 bytes, as `top -H` shows it.
     ///
     /// Default `http-out`.
     public var threadName = "http-out"
 
-    /// The defaults.
+    /// Creates a configuration with all defaults.
     public init() {}
 }
 
-/// Why an ``HTTPClient`` could not be made.
+/// The reason why an ``HTTPClient`` could not be created.
 public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// libcurl is not usable: too old, without HTTP/2 or TLS, or out of memory; says which.
+    /// libcurl is unusable: too old, without HTTP/2 or TLS, or out of memory; the text tells which.
     case libraryUnusable(String)
     /// The system refused a thread (`pthread_create`).
     case noThread
 
-    /// One sentence.
+    /// One sentence about the error.
     public var description: String {
         switch self {
         case .libraryUnusable(let why): "libcurl cannot be used: \(why)."

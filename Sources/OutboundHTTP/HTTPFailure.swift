@@ -1,43 +1,43 @@
-/// Why there is no response.
+/// The reason why a request got no response.
 ///
-/// Its ``description`` is a phrase for logs and operators, without address, URL or header.
+/// Its ``description`` is a phrase for logs and operators; it contains no address, URL or header.
 public enum HTTPFailure: Error, Equatable, Sendable {
-    /// Too many requests are waiting already; nothing was done.
+    /// Too many requests are waiting already; the request was not queued.
     case queueFull
-    /// The request cannot be sent as it stands; says what is wrong with it.
+    /// The request is invalid and cannot be sent; the text tells why.
     case invalidRequest(String)
     /// The host's name could not be resolved.
     case nameNotResolved
-    /// No connection came about (refused, unreachable, or nobody answered within the connect timeout).
+    /// No connection could be made: it was refused, unreachable, or got no answer within the connect timeout.
     case connectFailed
     /// A proxy named by the environment failed.
     case proxyFailed
-    /// TLS failed before a certificate was judged.
+    /// TLS failed before the certificate was checked.
     case tlsFailed
-    /// The server's certificate is not signed by a known authority, or not for this host.
+    /// The server's certificate is not signed by a known authority, or is not for this host.
     case certificateRefused
     /// The CA file cannot be read.
     case caFileUnreadable
-    /// The connection was lost while the request was under way; whether the server acted on it is unknown.
+    /// The connection was lost while the request was under way; it is unknown whether the server acted on it.
     case connectionLost
-    /// The server closed just this stream with an error, or broke HTTP/2's rules.
+    /// The server closed this stream with an error, or violated HTTP/2's rules.
     case streamFailed
     /// The server does not speak HTTP/2, which the request requires.
     case notHTTP2
-    /// The deadline passed; `sent` tells whether the request had gone out.
+    /// The deadline passed; `sent` tells whether the request was sent.
     case timedOut(sent: Bool)
-    /// The response's body is longer than the request's limit.
+    /// The response's body is larger than the request's limit.
     case bodyTooLarge
-    /// Cancelled by ``HTTPClient/cancel(_:onlyIfUnsent:)``; `sent` tells whether the request had gone out.
+    /// The request was cancelled by ``HTTPClient/cancel(_:onlyIfUnsent:)``; `sent` tells whether it was sent.
     case cancelled(sent: Bool)
-    /// The client was shut down first.
+    /// The client was shut down before the answer came.
     case shutDown
-    /// Anything else, in libcurl's own words.
+    /// Any other failure, in libcurl's own words.
     case other(String)
 }
 
 extension HTTPFailure: CustomStringConvertible {
-    /// What happened, as a phrase that begins in lower case.
+    /// The failure as a phrase that begins in lower case.
     public var description: String {
         switch self {
         case .queueFull: "too many requests are waiting already"

@@ -1,32 +1,32 @@
-/// One request to send: what, where to, and how long it is worth waiting for.
+/// One request to send: its content, its address, and how long to wait for the response.
 ///
-/// Nothing is added to the headers beyond what HTTP itself needs (`host`, `content-length`): libcurl's `accept`,
+/// No headers are added except those that HTTP itself needs (`host`, `content-length`): libcurl's `accept`,
 /// `user-agent`, `expect` and form `content-type` are left out. Redirects are not followed.
 public struct HTTPRequest: Sendable {
     /// The method, an HTTP token in capitals such as `GET`.
     public var method: String
     /// An absolute `https:` or `http:` URL.
     public var url: String
-    /// Names and values in the order in which they go out; an HTTP/2 connection sends the names in lower case.
+    /// The headers in the order in which they are sent; an HTTP/2 connection sends the names in lower case.
     public var headers: [HTTPHeader]
-    /// The body; empty means none.
+    /// The body; empty means that there is no body.
     public var body: [UInt8]
-    /// How long the whole request may take, in milliseconds from ``HTTPClient/send(_:completion:)``, waiting included.
+    /// The time limit for the whole request, in milliseconds from ``HTTPClient/send(_:completion:)``, waiting included.
     public var timeoutMilliseconds: Int64
-    /// Which response headers to keep, in lower case.
+    /// The names of the response headers to keep, in lower case.
     ///
     /// Others are dropped as they arrive.
     public var wantedHeaders: [String] = []
-    /// The largest response body taken, in bytes; a longer one fails with ``HTTPFailure/bodyTooLarge``.
+    /// The largest accepted response body, in bytes; a larger one fails with ``HTTPFailure/bodyTooLarge``.
     ///
     /// Default 1 MiB.
     public var bodyLimit = 1 << 20
-    /// Whether an answer over anything older than HTTP/2 is a failure (``HTTPFailure/notHTTP2``).
+    /// Whether a response over a version older than HTTP/2 is a failure (``HTTPFailure/notHTTP2``).
     ///
     /// Default false.
     public var requiresHTTP2 = false
 
-    /// A request of its usual parts; the rest are properties with defaults.
+    /// Creates a request with its usual parts; the other properties have defaults.
     public init(
         method: String,
         url: String,
@@ -49,7 +49,7 @@ public struct HTTPHeader: Equatable, Sendable {
     /// The value, without white space around it.
     public var value: String
 
-    /// A header of its two parts.
+    /// Creates a header of a name and a value.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
@@ -57,7 +57,8 @@ public struct HTTPHeader: Equatable, Sendable {
 
     /// Whether it can be sent: a name of token characters (RFC 9110, 5.6.2) and a value without control characters.
     ///
-    /// What is not is refused before libcurl sees it, which would send a line break as it is: a second header.
+    /// Other headers are refused before libcurl sees them, because it would send a line break unchanged, which makes a
+    /// second header.
     var isSendable: Bool {
         !name.isEmpty && name.utf8.allSatisfy(Self.isToken)
             && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 9 }
@@ -73,7 +74,7 @@ public struct HTTPHeader: Equatable, Sendable {
     }
 }
 
-/// What came back.
+/// The response to a request.
 public struct HTTPResponse: Equatable, Sendable {
     /// The status code, such as 200.
     public var status: Int
@@ -81,13 +82,13 @@ public struct HTTPResponse: Equatable, Sendable {
     public var headers: [HTTPHeader]
     /// The body, complete.
     public var body: [UInt8]
-    /// Over which version of HTTP it came.
+    /// The HTTP version of the response.
     public var version: HTTPVersion
 
-    /// The value of the first header with this (lower-case) name.
+    /// Returns the value of the first header with this (lower-case) name.
     public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 
-    /// A response of all its parts.
+    /// Creates a response of these parts.
     public init(status: Int, headers: [HTTPHeader] = [], body: [UInt8] = [], version: HTTPVersion = .http2) {
         self.status = status
         self.headers = headers
@@ -107,11 +108,11 @@ public enum HTTPVersion: Int, Comparable, Sendable {
     /// HTTP/3.
     case http3
 
-    /// Whether `a` is older than `b`.
+    /// Returns whether `a` is older than `b`.
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// Names a request that was sent, to cancel it; unique in one client.
+/// The id of a sent request, for cancelling it; unique within one client.
 public struct HTTPRequestID: Hashable, Sendable {
     let rawValue: UInt64
 }

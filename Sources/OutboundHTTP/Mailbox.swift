@@ -1,7 +1,7 @@
 import CCurl
 import Threads
 
-/// One request as the loop gets it.
+/// One request as the client's loop receives it.
 struct Order: Sendable {
     let id: HTTPRequestID
     let host: String
@@ -10,16 +10,16 @@ struct Order: Sendable {
     let completion: @Sendable (HTTPClient.Outcome) -> Void
 }
 
-/// What other threads ask of the loop, in the order in which they asked.
+/// A command from another thread to the loop; commands are taken in the order in which they were posted.
 enum Command: Sendable {
     case start(Order)
     case cancel(HTTPRequestID, onlyIfUnsent: Bool)
 }
 
-/// The only thing that the client's thread shares with others: orders in, and how many of them wait.
+/// The only state that the client's thread shares with others: the commands, and the number of waiting requests.
 ///
-/// It owns the multi handle as far as others need it, to wake the loop (`curl_multi_wakeup`, the one call of the multi
-/// interface that any thread may make), and never touches it after the loop has closed the mailbox.
+/// It owns the multi handle only as far as other threads need it, to wake the loop: `curl_multi_wakeup` is the one call
+/// of the multi interface that any thread may make. It does not touch the handle after the loop has closed the mailbox.
 final class Mailbox: Sendable {
     private struct State {
         var commands: [Command] = []
@@ -27,14 +27,14 @@ final class Mailbox: Sendable {
         var waitingInAll = 0
         var lastID: UInt64 = 0
         var stopAt: Steady?
-        /// The loop has a wake-up on its way; one is enough for any number of commands.
+        /// Whether a wake-up is already on its way to the loop; one is enough for any number of commands.
         var isWaking = false
         var isClosed = false
-        /// How often the loop came to take.
+        /// The number of times that the loop called ``take()``.
         var rounds: UInt64 = 0
     }
 
-    /// libcurl's pointer: used off the loop for `curl_multi_wakeup` only, which is thread-safe.
+    /// libcurl's multi handle; outside the loop it is used for `curl_multi_wakeup` only, which is thread-safe.
     struct Multi: @unchecked Sendable { let pointer: UnsafeMutableRawPointer }
 
     let multi: Multi
@@ -56,7 +56,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Takes an order in, or says why not.
+    /// Accepts an order, or returns the reason why not.
     func post(_ order: Order) -> HTTPFailure? {
         state.withLock { state in
             guard !state.isClosed, state.stopAt == nil else { return .shutDown }
@@ -78,7 +78,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Asks the loop to end by then; the first to ask decides when.
+    /// Asks the loop to end by this moment; the first call decides the moment.
     func stop(at moment: Steady) {
         state.withLock { state in
             guard !state.isClosed, state.stopAt == nil else { return }
@@ -90,19 +90,19 @@ final class Mailbox: Sendable {
     private func wake(_ state: inout State) {
         guard !state.isWaking else { return }
         state.isWaking = true
-        // Its only failures are a broken handle and a full wake-up pipe, and a full pipe wakes.
+        // It fails only for a broken handle or a full wake-up pipe, and a full pipe wakes the loop anyway.
         _ = curl_multi_wakeup(multi.pointer)
     }
 
-    /// How many orders wait to be started.
+    /// The number of orders that wait to be started.
     var waitingCount: Int { state.withLock { $0.waitingInAll } }
 
-    /// How often the loop has gone round.
+    /// The number of iterations of the loop.
     var rounds: UInt64 { state.withLock { $0.rounds } }
 
     // MARK: The loop's side
 
-    /// Everything asked since the last call, and by when the loop is to end.
+    /// Returns the commands posted since the last call, and the moment by which the loop must end, if it must.
     func take() -> (commands: [Command], stopAt: Steady?) {
         state.withLock { state in
             state.isWaking = false
@@ -113,7 +113,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// An order of this host no longer waits: it was started or has failed.
+    /// Records that an order of this host no longer waits: it was started or has failed.
     func left(_ host: String) {
         state.withLock { state in
             state.waitingInAll -= 1
@@ -122,7 +122,7 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Ends it: nothing is taken in any more; what came in since the last ``take()`` is handed out for the last time.
+    /// Closes the mailbox for good and returns the commands posted since the last ``take()``.
     func close() -> [Command] {
         state.withLock { state in
             state.isClosed = true

@@ -1,6 +1,6 @@
 import Threads
 
-/// A moment of the steady clock (`CLOCK_MONOTONIC`), which nobody sets: for deadlines, never for dates.
+/// A moment of the monotonic clock (`CLOCK_MONOTONIC`), which cannot be set: for deadlines, never for dates.
 struct Steady: Comparable, Sendable {
     let milliseconds: Int64
 

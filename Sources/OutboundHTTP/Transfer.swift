@@ -1,12 +1,12 @@
 import CCurl
 import Glibc
 
-/// One request under way: its easy handle and what has arrived.
+/// One request under way: its easy handle and the part of the response that has arrived.
 ///
-/// Lives on the client's thread only.
+/// It is used on the client's thread only.
 ///
-/// libcurl's callbacks get a pointer to it that owns nothing: the loop keeps each transfer for as long as its handle is
-/// in the multi handle, and libcurl calls back only then and only from the loop's own calls.
+/// libcurl's callbacks get an unretained pointer to it. The loop keeps each transfer for as long as its handle is in
+/// the multi handle. libcurl calls back only during that time, and only from within the loop's own calls.
 final class Transfer {
     let order: Order
     let easy: EasyHandle
@@ -14,12 +14,12 @@ final class Transfer {
     private var headers: [HTTPHeader] = []
     private var headerBytes = 0
     private var body: [UInt8] = []
-    /// Whether the request has been handed to a standing connection.
+    /// Whether the request was handed to an established connection.
     private(set) var isSent = false
-    /// Set when a callback broke the transfer off, and why.
+    /// The failure with which a callback aborted the transfer; nil if none did.
     private var brokenOff: HTTPFailure?
 
-    /// Wanted headers are kept up to so many bytes; curl itself takes at most 100 KiB for one line.
+    /// The largest size of all wanted headers together, in bytes; curl itself accepts at most 100 KiB for one line.
     private static let headerLimit = 16 << 10
 
     init(order: Order, easy: EasyHandle) {
@@ -29,11 +29,11 @@ final class Transfer {
 
     deinit { curl_slist_free_all(headerList) }
 
-    /// Sets the request's options on the handle; false when libcurl refuses one.
+    /// Sets the request's options on the handle; returns false if libcurl refuses one.
     func prepare(_ configuration: HTTPClientConfiguration) -> Bool {
         let request = order.request
         var lines = request.headers.map { header in
-            // libcurl takes "name:" as "leave this header out", and "name;" as the empty header.
+            // For libcurl "name:" means "leave this header out", and "name;" means the empty header.
             header.value.isEmpty ? header.name + ";" : header.name + ": " + header.value
         }
         let names = Set(request.headers.map { $0.name.lowercased() })
@@ -60,7 +60,9 @@ final class Transfer {
 
     func sendsNow() { isSent = true }
 
-    /// Takes one header line, whole, with its line break; a status line starts the response afresh (100, 103, trailers).
+    /// Receives one whole header line with its line break.
+    ///
+    /// A status line starts the headers of the response afresh: an earlier 100 or 103 is dropped.
     func take(header line: UnsafeRawBufferPointer) -> Bool {
         if line.starts(with: "HTTP/".utf8) {
             headers = []
@@ -69,7 +71,7 @@ final class Transfer {
         }
         let wanted = order.request.wantedHeaders
         guard !wanted.isEmpty, let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
-        // Bytes that are not UTF-8 become U+FFFD: such a value is of no use to anyone here.
+        // Bytes that are not UTF-8 become U+FFFD: no caller has a use for such a value.
         let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
         guard wanted.contains(name) else { return true }
         let isSpace: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
@@ -95,7 +97,7 @@ final class Transfer {
 
     // MARK: The end
 
-    /// What the sender is told, once libcurl has finished with this code.
+    /// Returns the outcome for the sender, once libcurl has finished with this code.
     func outcome(_ code: CURLcode) -> HTTPClient.Outcome {
         if let brokenOff { return .failure(brokenOff) }
         guard code == CURLE_OK else { return .failure(HTTPFailure(code, isSent: isSent)) }
@@ -106,7 +108,7 @@ final class Transfer {
 }
 
 extension HTTPFailure {
-    /// The failure that libcurl's code stands for (`CURLcode`, libcurl-errors(3)).
+    /// Creates the failure for one of libcurl's codes (`CURLcode`, libcurl-errors(3)).
     init(_ code: CURLcode, isSent: Bool) {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST: self = .nameNotResolved

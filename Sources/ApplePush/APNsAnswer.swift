@@ -3,15 +3,15 @@ import FoundationEssentials
 import OutboundHTTP
 import Switchboard
 
-/// Apple's answer to one push: `{"reason":…,"timestamp":…}` with an error, nothing with 200.
+/// Apple's answer to one push: `{"reason":…,"timestamp":…}` with an error, an empty body with 200.
 struct APNsAnswer: Decodable {
     private let reason: String?
     private let timestamp: Int64?
 
-    /// What is reported for this response; a body that is not Apple's leaves reason and timestamp out.
+    /// Returns the result to report for this response; if the body is not Apple's, it has no reason and no timestamp.
     static func result(of response: HTTPResponse) -> PushResult {
         guard response.status != 200 else { return .answered(status: 200, reason: nil, timestamp: nil) }
-        // A proxy or a gateway in between may answer in HTML: then the status is all there is.
+        // A proxy or a gateway in between may answer in HTML: then only the status is known.
         let answer = try? JSONDecoder().decode(Self.self, from: Data(response.body))
         return .answered(
             status: response.status,
@@ -20,7 +20,9 @@ struct APNsAnswer: Decodable {
         )
     }
 
-    /// Apple's reasons are words such as `BadDeviceToken`; they are kept, shown and counted, so nothing else passes.
+    /// Returns a reason that is a word such as `BadDeviceToken`, as Apple's are; nil for anything else.
+    ///
+    /// Reasons are stored, shown and counted, so no other text may pass.
     private static func checked(_ reason: String) -> String? {
         let isWord = reason.utf8.allSatisfy { HTTPHeader.isLetterOrDigit($0) }
         return isWord && (1...64).contains(reason.utf8.count) ? reason : nil

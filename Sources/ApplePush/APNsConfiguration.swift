@@ -1,33 +1,35 @@
 import Crypto
 import Threads
 
-/// What Apple's push service wants to know of us, checked.
+/// The validated settings for Apple's push service.
 public struct APNsConfiguration: Sendable {
-    /// What signs provider tokens.
+    /// The key and the ids that sign provider tokens.
     let signer: Signer
-    /// The key's id, 10 characters of `A–Z 0–9`.
+    /// The key's id: 10 characters of `A–Z 0–9`.
     public var keyID: String { signer.keyID }
-    /// The developer team's id, 10 characters of `A–Z 0–9`.
+    /// The developer team's id: 10 characters of `A–Z 0–9`.
     public var teamID: String { signer.teamID }
-    /// Where the two services are.
+    /// The addresses of Apple's two services.
     public let endpoints: Endpoints
-    /// A PEM file of the authorities to trust instead of the system's; nil means the system's.
+    /// A PEM file of the certificate authorities to trust instead of the system's; nil means the system's.
     public var caFile: String?
-    /// Whether the environment's proxies are used as curl does.
+    /// Whether the proxies in the environment are used as curl uses them.
     ///
     /// Default true.
     public var usesProxyFromEnvironment = true
-    /// The date, in milliseconds since 1970: for Apple, which has the wall clock's.
+    /// The date for Apple, which uses the wall clock's time, in milliseconds since 1970.
     public let clock: @Sendable () -> Int64
-    /// The clock that orders' deadlines are counted in, in milliseconds since 1970; default ``clock``.
+    /// The clock for the deadlines of orders, in milliseconds since 1970; default ``clock``.
     public var orderClock: @Sendable () -> Int64
-    /// A clock that nobody sets, in milliseconds since any moment: how a jump of the wall clock is told from time going by.
+    /// A clock that cannot be set, in milliseconds since an unspecified moment.
+    ///
+    /// It distinguishes a jump of the wall clock from time that passes.
     public var steadyClock: @Sendable () -> Int64 = { SystemClock.boot() }
 
-    /// The key, and the names by which Apple knows it.
+    /// The key, and the ids by which Apple knows it.
     struct Signer: Sendable {
         let key: P256SigningKey
-        /// The key's file, to tell whether another is the same.
+        /// The contents of the key's file, to compare it with another key.
         let pem: String
         let keyID: String
         let teamID: String
@@ -37,14 +39,14 @@ public struct APNsConfiguration: Sendable {
         }
     }
 
-    /// The addresses of Apple's services.
+    /// The addresses of Apple's two services.
     public struct Endpoints: Equatable, Sendable {
-        /// For builds from Xcode.
+        /// The address for builds from Xcode.
         public var sandbox: String
-        /// For TestFlight and the App Store.
+        /// The address for TestFlight and the App Store.
         public var production: String
 
-        /// Apple's own unless given otherwise: `https://host` or `https://host:port`, without a path.
+        /// Creates a pair of addresses, by default Apple's own: `https://host` or `https://host:port`, without a path.
         public init(
             sandbox: String = "https://api.sandbox.push.apple.com",
             production: String = "https://api.push.apple.com"
@@ -54,7 +56,7 @@ public struct APNsConfiguration: Sendable {
         }
     }
 
-    /// Checks and keeps what it is given.
+    /// Checks these settings and creates a configuration.
     ///
     /// - Parameters:
     ///   - key: the contents of the `AuthKey_….p8` file that Apple gave out: PEM, PKCS#8, a P-256 private key.
@@ -63,7 +65,7 @@ public struct APNsConfiguration: Sendable {
     ///   - endpoints: default Apple's.
     ///   - caFile: default nil, the system's authorities.
     ///   - clock: the date, in milliseconds since 1970.
-    /// - Throws: ``APNsConfigurationError``, one clear sentence for whoever runs the server.
+    /// - Throws: ``APNsConfigurationError``, one clear sentence for the operator.
     public init(
         key: String,
         keyID: String,
@@ -77,7 +79,7 @@ public struct APNsConfiguration: Sendable {
         for endpoint in [endpoints.sandbox, endpoints.production] where !Self.isEndpoint(endpoint) {
             throw .malformedEndpoint(endpoint)
         }
-        // Apple gives out PKCS#8 only; "EC PRIVATE KEY" is another tool's file and likely another key.
+        // Apple gives out PKCS#8 only; an "EC PRIVATE KEY" file was made by another tool and is likely another key.
         guard key.contains("-----BEGIN PRIVATE KEY-----") else { throw .unusableKey("it is not a PKCS#8 PEM file") }
         do {
             signer = Signer(key: try P256SigningKey(pem: key), pem: key, keyID: keyID, teamID: teamID)
@@ -104,18 +106,18 @@ public struct APNsConfiguration: Sendable {
     }
 }
 
-/// What is wrong with an ``APNsConfiguration``.
+/// The fault of an ``APNsConfiguration``.
 public enum APNsConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The key is not a P-256 private key in PKCS#8 PEM; says why.
+    /// The key is not a P-256 private key in PKCS#8 PEM; the text tells why.
     case unusableKey(String)
-    /// The key id is not 10 capitals and digits.
+    /// The key id is not 10 capital letters and digits.
     case malformedKeyID
-    /// The team id is not 10 capitals and digits.
+    /// The team id is not 10 capital letters and digits.
     case malformedTeamID
     /// An endpoint is not `https://host[:port]`.
     case malformedEndpoint(String)
 
-    /// One sentence, without the key.
+    /// One sentence about the error, without the key.
     public var description: String {
         switch self {
         case .unusableKey(let why): "The APNs key must be the P-256 private key of Apple's .p8 file: \(why)."

@@ -4,34 +4,35 @@ import OutboundHTTP
 public import Switchboard
 import Threads
 
-/// One question to Apple's push service, to find out whether it takes our provider token: for `ringline doctor`.
+/// A test request to Apple's push service that shows whether it accepts our provider token, for `ringline doctor`.
 ///
-/// It is a push to a device that does not exist. Apple looks at the provider token first, so that `BadDeviceToken` is
-/// the good answer; nobody's phone hears of it.
+/// It is a push to a device token that does not exist. Apple checks the provider token first, so `BadDeviceToken` is
+/// the good answer; no device is notified.
 public enum APNsProbe {
-    /// What came back.
+    /// The answer to the test request.
     public struct Answer: Equatable, Sendable {
-        /// As of any push.
+        /// The result, as of any push.
         public let result: PushResult
-        /// What the answer's `date` says, in seconds since 1970; `nil` where it has none.
+        /// The `date` header of the answer, in seconds since 1970; `nil` if it is missing or invalid.
         public let dateSeconds: Int64?
     }
 
-    /// Signs a provider token and throws it away.
+    /// Signs a provider token and discards it.
     ///
     /// - Throws: ``APNsConfigurationError/unusableKey(_:)`` when the key does not sign.
     public static func sign(_ configuration: APNsConfiguration) throws(APNsConfigurationError) {
         do { _ = try ProviderToken(configuration).current() } catch { throw .unusableKey(error.description) }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends the test request, and waits for the answer.
     ///
     /// - Parameters:
     ///   - configuration: key, ids and endpoints.
     ///   - environment: which of the two services.
-    ///   - topic: `apns-topic`; `nil` leaves it out, which Apple answers with `MissingTopic` after it took the token.
+    ///   - topic: `apns-topic`; `nil` leaves it out, which Apple answers with `MissingTopic` after it accepted the
+    ///     token.
     ///   - timeoutMilliseconds: how long to wait at most.
-    /// - Returns: what Apple said; unreachable where that was nothing.
+    /// - Returns: Apple's answer; its result is unreachable if there was none.
     public static func ask(
         _ configuration: APNsConfiguration,
         _ environment: APNsEnvironment,

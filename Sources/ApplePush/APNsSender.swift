@@ -5,15 +5,17 @@ import OutboundHTTP
 public import Switchboard
 import Threads
 
-/// Sends pushes by Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
+/// A sender of pushes through Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
 ///
-/// `POST /3/device/<token>` over a few lasting connections to each service. `ExpiredProviderToken` is met here (renew,
-/// send once more); every other answer is reported as it is, and every failure to get one as unreachable: it is for the
-/// caller to wait and to send again, under the same `apns-id`. Neither call blocks, nor does a dead Apple.
+/// It sends `POST /3/device/<token>` over a few lasting connections to each service. It handles `ExpiredProviderToken`
+/// itself: it renews the token and sends the push once more. Every other answer is reported unchanged, and every
+/// failure to get an answer is reported as unreachable. The caller decides when to wait and send again, under the same
+/// `apns-id`. ``send(_:)`` and ``cancel(_:)`` do not block, not even when Apple does not answer.
 ///
 /// Source: Apple, "Sending notification requests to APNs"; protocol, section 6.
 public final class APNsSender: PushSender {
-    /// What an alert's `apns-expiration` adds to now: a missed call is worth knowing for a day.
+    /// The lifetime that an alert's `apns-expiration` adds to the current time: a missed call is worth knowing for a
+    /// day.
     static let alertLifeSeconds: Int64 = 24 * 60 * 60
 
     private let configuration: APNsConfiguration
@@ -21,17 +23,17 @@ public final class APNsSender: PushSender {
     private let client: HTTPClient
     private let report: @Sendable (PushID, PushResult) -> Void
     private let log: Logger
-    /// The orders under way and their requests, for ``cancel(_:)``.
+    /// The orders under way and their HTTP requests, for ``cancel(_:)``.
     private let requests = Locked<[PushID: HTTPRequestID?]>([:])
 
-    /// Starts a sender; its connections are made with the first pushes.
+    /// Creates a sender; its connections are made with the first pushes.
     ///
     /// - Parameters:
     ///   - configuration: key, ids and endpoints.
-    ///   - log: where it says what it does; device tokens are cut to their first six characters.
+    ///   - log: where it logs its actions; device tokens are cut to their first six characters.
     ///   - report: called exactly once for each order, on a thread of the sender's or within ``send(_:)``; it must only
-    ///     pass the result on, such as to the loop.
-    /// - Throws: ``APNsSenderError`` when libcurl or the system will not have it.
+    ///     pass the result on, such as to the event loop.
+    /// - Throws: ``APNsSenderError`` when libcurl is unusable or the system refuses a thread.
     public init(
         _ configuration: APNsConfiguration,
         log: Logger,
@@ -40,7 +42,7 @@ public final class APNsSender: PushSender {
         var http = HTTPClientConfiguration()
         http.caFile = configuration.caFile
         http.usesProxyFromEnvironment = configuration.usesProxyFromEnvironment
-        // Apple grants a new connection one stream until it has shown a good provider token.
+        // Apple grants a new connection one stream until it has shown a valid provider token.
         http.firstAloneMilliseconds = 1_000
         http.threadName = "apns"
         do {
@@ -54,12 +56,12 @@ public final class APNsSender: PushSender {
         providerToken = ProviderToken(configuration)
     }
 
-    /// Sends one push; its result comes back as a report, also when it could not be sent at all.
+    /// Sends one push; its result is reported, even if it could not be sent at all.
     public func send(_ order: PushOrder) {
         let isNew = requests.withLock { $0.updateValue(.none, forKey: order.id) == nil }
         precondition(isNew, "a push was ordered twice under one id")
         guard Self.isDeviceToken(order.token) else {
-            // It would be part of a path. Apple would say the same.
+            // The text would become part of a path. Apple would give the same answer.
             return finish(order, .answered(status: 400, reason: "BadDeviceToken", timestamp: nil))
         }
         do {
@@ -69,21 +71,21 @@ public final class APNsSender: PushSender {
         }
     }
 
-    /// Takes a push back that has not gone out on a connection yet; one that has is left to be answered.
+    /// Cancels a push that has not been sent on a connection yet; one that was sent continues until it is answered.
     public func cancel(_ id: PushID) {
         guard let request = requests.withLock({ $0[id] }), let request else { return }
         client.cancel(request, onlyIfUnsent: true)
     }
 
-    /// Signs with this configuration's key from now on; all else stays as it is.
+    /// Signs with this configuration's key from now on; all other settings stay as they are.
     ///
     /// It may be called from any thread.
     public func use(_ configuration: APNsConfiguration) { providerToken.use(configuration.signer) }
 
-    /// Lets pushes under way finish for so long, reports the rest as unreachable and closes the connections; it blocks
-    /// until then.
+    /// Shuts the sender down, and blocks until that is done.
     ///
-    /// Orders that come later are reported as unreachable.
+    /// Pushes under way may finish for at most this long, the rest is reported as unreachable, and the connections are
+    /// closed. Later orders are reported as unreachable.
     public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     // MARK: One request
@@ -103,13 +105,13 @@ public final class APNsSender: PushSender {
             case .failure(let failure): finish(order, .unreachable(failure.description))
             }
         }
-        // It may be answered by now, and is then no longer in the table.
+        // The request may be answered already; then it is no longer in the table.
         requests.withLock { requests in
             if requests[order.id] != nil { requests[order.id] = .some(id) }
         }
     }
 
-    /// Sends it again under a new provider token, if there is one to be had.
+    /// Sends the push again under a new provider token; returns false if there is no newer token.
     private func repost(_ order: PushOrder, insteadOf refused: String) -> Bool {
         do {
             guard let token = try providerToken.renewed(insteadOf: refused) else {
@@ -136,7 +138,7 @@ public final class APNsSender: PushSender {
                 HTTPHeader("apns-topic", order.topic),
                 HTTPHeader("apns-push-type", order.kind.rawValue),
                 HTTPHeader("apns-priority", "10"),
-                // A call is rung now or not at all; a notice may wait for the phone to come back.
+                // A call rings now or not at all; an alert may wait until the device is reachable again.
                 HTTPHeader("apns-expiration", order.kind == .voip ? "0" : "\(alertExpiry)"),
                 HTTPHeader("apns-id", order.apnsID),
                 HTTPHeader("authorization", "bearer " + providerToken),
@@ -177,8 +179,8 @@ public final class APNsSender: PushSender {
     }
 }
 
-/// Why an ``APNsSender`` could not be made.
+/// The reason why an ``APNsSender`` could not be created.
 public struct APNsSenderError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// One sentence.
+    /// One sentence about the error.
     public let description: String
 }

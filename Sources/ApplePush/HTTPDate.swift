@@ -1,8 +1,8 @@
-/// The date of an HTTP header, as RFC 9110 (section 5.6.7) has it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// A parser for dates in HTTP headers, as in RFC 9110 (section 5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`.
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Seconds since 1970; `nil` for every other form, the obsolete ones too.
+    /// Returns the date in seconds since 1970; `nil` for every other form, including the obsolete ones.
     static func seconds(_ text: String) -> Int64? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[0].hasSuffix(","), words[5] == "GMT", let day = number(words[1], 2, 1...31),
@@ -20,7 +20,9 @@ enum HTTPDate {
         return Int64(text).flatMap { range.contains($0) ? $0 : nil }
     }
 
-    /// Days from 1970-01-01 in the Gregorian calendar, years counted from March on so that a leap day is the last.
+    /// Returns the days since 1970-01-01 in the Gregorian calendar.
+    ///
+    /// Years are counted from March, so that a leap day is the last day of a year.
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let (era, yearOfEra) = (year / 400, year % 400)

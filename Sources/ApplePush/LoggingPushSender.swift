@@ -2,18 +2,18 @@ import CallCore
 public import Logging
 public import Switchboard
 
-/// Stands in for Apple when there is no key: says in the log that a push would have gone out, and sends nothing.
+/// A replacement for the sender to Apple when there is no key: it logs each push instead of sending it.
 public final class LoggingPushSender: PushSender {
     private let log: Logger
     private let report: @Sendable (PushID, PushResult) -> Void
 
-    /// A sender that reports every order as `PushResult.onlyLogged`, from within ``send(_:)``.
+    /// Creates a sender that reports every order as `PushResult.onlyLogged`, within ``send(_:)``.
     public init(log: Logger, report: @escaping @Sendable (PushID, PushResult) -> Void) {
         self.log = log
         self.report = report
     }
 
-    /// Logs one line about the push, without its token, and reports.
+    /// Logs one line about the push, without its token, and reports the result.
     public func send(_ order: PushOrder) {
         var metadata: Logger.Metadata = [
             "push.id": "\(order.id.rawValue)", "push.kind": "\(order.kind.rawValue)",
@@ -26,6 +26,6 @@ public final class LoggingPushSender: PushSender {
         report(order.id, .onlyLogged)
     }
 
-    /// Does nothing: every order is answered at once.
+    /// Does nothing: every order is reported immediately.
     public func cancel(_ id: PushID) {}
 }

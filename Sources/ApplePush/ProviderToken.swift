@@ -2,21 +2,25 @@ import Crypto
 import OutboundHTTP
 import Threads
 
-/// The token by which we show Apple who we are: an ES256 JWT of key id, team id and time of issue, kept and renewed.
+/// The token that authenticates us to Apple: an ES256 JWT of key id, team id and time of issue, kept and renewed.
 ///
-/// Apple refuses one older than 60 minutes (`ExpiredProviderToken`) and a server that renews more often than every 20
-/// (`TooManyProviderTokenUpdates`). So it is renewed at the first use after 40 minutes, and at ``renewed(insteadOf:)``
-/// after 20. The wall clock goes into the token, the steady clock measures its age. Only a jump of the wall clock
-/// (the two disagree by more than a minute since the token was made) renews it at once whatever its age, for then the
-/// time of issue in it is one that Apple may take for expired or for the future.
+/// Apple refuses a token older than 60 minutes (`ExpiredProviderToken`), and a server that renews more often than every
+/// 20 minutes (`TooManyProviderTokenUpdates`). So the token is renewed at the first use after 40 minutes, and by
+/// ``renewed(insteadOf:)`` after 20. The wall clock's time is written into the token, and the steady clock measures its
+/// age.
+///
+/// A jump of the wall clock renews the token immediately, whatever its age: Apple may then take its time of issue for
+/// expired or for the future. A jump means that the two clocks have drifted apart by more than a minute since the token
+/// was made.
 ///
 /// Source: Apple, "Establishing a token-based connection to APNs"; RFC 7515, RFC 7519.
 final class ProviderToken: Sendable {
-    /// The age at which it is renewed without being asked.
+    /// The age at which the token is renewed at its next use, in milliseconds.
     static let renewedAfterMilliseconds: Int64 = 40 * 60_000
-    /// The least age at which it is renewed when Apple calls it expired.
+    /// The least age at which the token is renewed when Apple calls it expired, in milliseconds.
     static let keptForMilliseconds: Int64 = 20 * 60_000
-    /// How far the clocks may drift apart in one token's life before it counts as a jump.
+    /// The largest difference in the advance of both clocks during one token's life that does not count as a jump, in
+    /// milliseconds.
     static let jumpMilliseconds: Int64 = 60_000
 
     private struct Issued {
@@ -38,21 +42,23 @@ final class ProviderToken: Sendable {
         state = Locked(State(signer: configuration.signer))
     }
 
-    /// Signs with another key from now on; with the same one nothing changes, for Apple wants no token more than it needs.
+    /// Signs with another key from now on.
+    ///
+    /// With the same key nothing changes, because Apple wants no more tokens than necessary.
     func use(_ signer: APNsConfiguration.Signer) {
         state.withLock { state in
             if !state.signer.isSame(as: signer) { state = State(signer: signer) }
         }
     }
 
-    /// The token to send now.
+    /// Returns the token to send now.
     func current() throws(KeyError) -> String {
         try token { _, age in age >= Self.renewedAfterMilliseconds }
     }
 
-    /// The token to send after Apple called `refused` expired: another one, or nil when there is none to be had yet.
+    /// Returns the token to send after Apple called `refused` expired; nil if the token cannot be renewed yet.
     ///
-    /// Of many requests refused at a time, the first renews and the others find it renewed.
+    /// If several requests are refused at a time, the first one renews the token and the others get the renewed one.
     func renewed(insteadOf refused: String) throws(KeyError) -> String? {
         let text = try token { text, age in text == refused && age >= Self.keptForMilliseconds }
         return text == refused ? nil : text
@@ -73,7 +79,7 @@ final class ProviderToken: Sendable {
     }
 
     private func make(_ signer: APNsConfiguration.Signer, issuedAt seconds: Int64) throws(KeyError) -> String {
-        // Both ids were checked to be letters and digits: nothing here needs escaping.
+        // Both ids were checked to be letters and digits, so nothing here needs escaping.
         let header = #"{"alg":"ES256","kid":"\#(signer.keyID)"}"#
         let claims = #"{"iss":"\#(signer.teamID)","iat":\#(seconds)}"#
         let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(claims.utf8))

@@ -88,7 +88,7 @@ public struct ServerConfiguration: Sendable {
     /// Each of their connections counts alone in the limits by address. For a request that has been read, the client's
     /// address counts (``RequestHead/share``).
     ///
-    /// Default none.
+    /// By default no proxy is trusted.
     public var trustedProxies: [AddressRange] = []
 
     /// Further request headers that ``RequestHead/header(named:)`` returns, in lower case.

@@ -4,7 +4,7 @@ import CSQLite
 public struct SQLiteError: Error, Equatable, Sendable {
     /// The primary result code.
     public let code: Code
-    /// The extended result code; equal to `code.rawValue` when SQLite gave none.
+    /// The extended result code; equal to `code.rawValue` when SQLite reported no extended code.
     public let extendedCode: Int32
     /// SQLite's message in English (`sqlite3_errmsg`).
     public let message: String

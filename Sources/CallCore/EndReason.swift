@@ -1,34 +1,35 @@
-/// Why a call ended (protocol, section 4).
+/// The reason why a call ended (protocol, section 4).
 public enum EndReason: String, Sendable, CaseIterable {
-    /// By either side, after the answer.
+    /// Either side ended the call after the answer.
     case hangup
-    /// By the caller, before the answer.
+    /// The caller ended the call before the answer.
     case cancelled
-    /// By the callee, before the answer.
+    /// The callee ended the call before the answer.
     case declined
     /// The callee is in another call.
     case busy
-    /// Nobody answered within the ring timeout.
+    /// No device answered within the ring timeout.
     case unanswered
-    /// Told to a device of the callee when another one answered.
+    /// Sent to a device of the callee when another one answered.
     case answeredElsewhere = "answered_elsewhere"
-    /// Told to a device of the callee when another one declined.
+    /// Sent to a device of the callee when another one declined.
     case declinedElsewhere = "declined_elsewhere"
-    /// Lost to the peer's simultaneous call.
+    /// The call lost to the peer's simultaneous call.
     case glare
     /// Media or a device failed.
     case failed
-    /// A side was gone for longer than its grace.
+    /// A side was out of reach for longer than its grace.
     case disconnected
-    /// The same callId was offered anew, or the caller rings the same callee by another call.
+    /// The caller began a new call under the same callId, or rings the same callee with another call.
     case replaced
 }
 
 extension EndReason {
-    /// The reason that holds when a side ends a call: the wished one where it fits role and phase, else the default for
-    /// them (protocol, section 9).
+    /// Returns the reason that applies when a side ends a call: the wished one if it fits the role and the phase, else
+    /// the default for them (protocol, section 9).
     ///
-    /// The server decides by it what is told, and a client what it says, so that both have the same reason.
+    /// The server uses it for the reason that it reports, and a client for the reason that it shows, so that both
+    /// agree.
     public static func fitting(_ wish: EndReason?, by side: Side, answered: Bool) -> EndReason {
         switch (wish, side, answered) {
         case (.failed, _, _): .failed

@@ -1,21 +1,27 @@
-/// Every limit of the call core, with its reason (protocol, section 8).
+/// All limits of the call core, with their reasons (protocol, section 8).
 public enum Limits {
-    /// An identifier's length in bytes (section 1).
+    /// The maximum length of an identifier in bytes (section 1).
     public static let identifierBytes = 128
-    /// The length in bytes of the `id` that a device gives a signal (section 3).
+    /// The maximum length in bytes of the `id` that a device gives a signal (section 3).
     public static let signalIDBytes = 64
-    /// Signals in one call's log: a call with trickle ICE has some 40, so only a broken or hostile client meets this.
-    public static let logSignals = 512
-    /// Bytes in one call's log, so that 50,000 live calls fit in memory even when many are abused.
-    public static let logBytes = 512 * 1_024
-    /// Signals in a log before the answer, besides the offer that begins the call, `ringing` and `answer`.
+    /// The maximum number of signals in one call's log.
     ///
-    /// The call is not accepted yet, and each device that connects gets all of it; a client gathers some 20 candidates.
+    /// A call with trickle ICE has some 40, so only a broken or hostile client reaches this limit.
+    public static let logSignals = 512
+    /// The maximum number of bytes in one call's log.
+    ///
+    /// With it, 50,000 live calls fit in memory even when many are abused.
+    public static let logBytes = 512 * 1_024
+    /// The maximum number of signals in a log before the answer, not counting the offer that begins the call,
+    /// `ringing`, `answer` and `end`.
+    ///
+    /// The call is not accepted yet, and each device that connects gets all of them. A client gathers some 20
+    /// candidates.
     public static let earlySignals = 64
-    /// Bytes of those.
+    /// The maximum number of bytes of these signals.
     public static let earlyBytes = 64 * 1_024
-    /// Devices that take part in one call: every device a user may have on each side.
+    /// The maximum number of devices that take part in one call: every device that a user may have, on each side.
     public static let legs = 64
-    /// How far `seq` is advanced after a restart: more than a log can hold beyond what was durable.
+    /// How far `seq` advances after a restart: more than a log can hold beyond its durable part.
     public static let restartGap: UInt64 = 1_024
 }

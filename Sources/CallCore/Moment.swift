@@ -1,27 +1,28 @@
-/// A point in time: milliseconds since 1970, as the server's clock has it.
+/// A point in time, in milliseconds since 1970 by the server's clock.
 ///
-/// It is an argument everywhere and read nowhere in the pure modules, so that a simulator owns time.
+/// It is always passed as an argument. The pure modules never read a clock, so that a simulator controls the time.
 public struct Moment: Comparable, Hashable, Sendable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     public let milliseconds: Int64
 
-    /// A moment so many milliseconds after 1970 began.
+    /// Creates a moment that many milliseconds after the start of 1970.
     @inlinable
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// Whether `a` is earlier than `b`.
+    /// Returns whether `a` is earlier than `b`.
     @inlinable
     public static func < (a: Self, b: Self) -> Bool { a.milliseconds < b.milliseconds }
 
-    /// The moment `span` after `moment`; never beyond the last or the first there is, as a deadline that has come round to
-    /// the other end of time would stop everything that waits for its timer.
+    /// Returns the moment `span` after `moment`, clamped to the range of the type.
+    ///
+    /// A deadline that wrapped around to the other end of time would stop everything that waits for its timer.
     @inlinable
     public static func + (moment: Self, span: Span) -> Self {
         let (sum, isBeyond) = moment.milliseconds.addingReportingOverflow(span.milliseconds)
         return Moment(milliseconds: isBeyond ? (span.milliseconds < 0 ? .min : .max) : sum)
     }
 
-    /// The time from `b` to `a`; never longer than there is.
+    /// Returns the time from `b` to `a`, clamped to the range of the type.
     @inlinable
     public static func - (a: Self, b: Self) -> Span {
         let (difference, isBeyond) = a.milliseconds.subtractingReportingOverflow(b.milliseconds)
@@ -33,19 +34,19 @@ public struct Moment: Comparable, Hashable, Sendable {
         /// The length in milliseconds.
         public let milliseconds: Int64
 
-        /// A span of so many milliseconds.
+        /// Creates a span of that many milliseconds.
         @inlinable
         public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-        /// A span of so many milliseconds.
+        /// Returns a span of that many milliseconds.
         @inlinable
         public static func milliseconds(_ count: Int64) -> Self { Self(milliseconds: count) }
 
-        /// A span of so many seconds.
+        /// Returns a span of that many seconds.
         @inlinable
         public static func seconds(_ count: Int64) -> Self { Self(milliseconds: count * 1_000) }
 
-        /// Whether `a` is shorter than `b`.
+        /// Returns whether `a` is shorter than `b`.
         @inlinable
         public static func < (a: Self, b: Self) -> Bool { a.milliseconds < b.milliseconds }
     }

@@ -1,9 +1,9 @@
-/// A user of the app, as its tokens name them: 1–128 of `A–Z a–z 0–9 . _ @ : + -`.
+/// A user id, as the app's tokens contain it: 1–128 of `A–Z a–z 0–9 . _ @ : + -`.
 public struct UserID: Hashable, Sendable {
-    /// The name itself.
+    /// The id as text.
     public let text: String
 
-    /// A user id, or `nil` when `text` is not of the form.
+    /// Creates a user id; `nil` if `text` does not have the form.
     public init?(_ text: String) {
         guard Alphabet.user.admits(text) else { return nil }
         self.text = text
@@ -12,24 +12,24 @@ public struct UserID: Hashable, Sendable {
 
 /// A device of a user, as the client names it, in the alphabet of ``UserID``.
 ///
-/// One that no client named begins with `t-` (one token, one phone; see ``TokenMark``) or `c-` (one connection).
+/// An id that no client chose begins with `t-` (one token, one device; see ``TokenMark``) or `c-` (one connection).
 public struct DeviceID: Hashable, Sendable {
-    /// The name itself.
+    /// The id as text.
     public let text: String
 
-    /// A device id, or `nil` when `text` is not of the form.
+    /// Creates a device id; `nil` if `text` does not have the form.
     public init?(_ text: String) {
         guard Alphabet.user.admits(text) else { return nil }
         self.text = text
     }
 }
 
-/// A call's name, chosen by the caller: 1–128 of `A–Z a–z 0–9 . _ : -`.
+/// The callId, chosen by the caller: 1–128 of `A–Z a–z 0–9 . _ : -`.
 public struct CallID: Hashable, Sendable {
-    /// The name itself.
+    /// The id as text.
     public let text: String
 
-    /// A call id, or `nil` when `text` is not of the form.
+    /// Creates a call id; `nil` if `text` does not have the form.
     public init?(_ text: String) {
         guard Alphabet.call.admits(text) else { return nil }
         self.text = text
@@ -37,16 +37,16 @@ public struct CallID: Hashable, Sendable {
 }
 
 extension UserID: Comparable {
-    /// The order of the bytes.
+    /// Returns whether `a` comes before `b` in byte order.
     public static func < (a: Self, b: Self) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
 }
 
 extension CallID: Comparable {
-    /// The order of the bytes, which decides a glare.
+    /// Returns whether `a` comes before `b` in byte order, which decides a glare.
     public static func < (a: Self, b: Self) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
 }
 
-/// The characters an identifier may have, as a set over ASCII.
+/// The characters that an identifier may contain, as a set over ASCII.
 struct Alphabet {
     private let low: UInt64
     private let high: UInt64
@@ -61,9 +61,9 @@ struct Alphabet {
         self.high = high
     }
 
-    /// Of user and device ids.
+    /// The alphabet of user ids and device ids.
     static let user = Alphabet("._@:+-")
-    /// Of call ids.
+    /// The alphabet of call ids.
     static let call = Alphabet("._:-")
 
     func admits(_ text: String) -> Bool {

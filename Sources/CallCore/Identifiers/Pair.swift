@@ -1,11 +1,13 @@
-/// Two users, whoever calls whom: `p2p:11-10` and `p2p:10-11` are the same pair.
+/// Two users, regardless of who calls whom: `p2p:11-10` and `p2p:10-11` are the same pair.
 public struct Pair: Hashable, Sendable {
-    /// The one whose bytes come first.
+    /// The user whose id comes first in byte order.
     public let low: UserID
-    /// The other one; may be the same user, who then calls another device of their own.
+    /// The other user.
+    ///
+    /// It may be the same user, who then calls another device of their own.
     public let high: UserID
 
-    /// The pair of these two, in either order.
+    /// Creates the pair of these two users, given in either order.
     public init(_ a: UserID, _ b: UserID) {
         if b < a {
             low = b
@@ -16,35 +18,37 @@ public struct Pair: Hashable, Sendable {
         }
     }
 
-    /// Whether `user` is one of the two.
+    /// Returns whether `user` is one of the two.
     public func holds(_ user: UserID) -> Bool { user == low || user == high }
 
-    /// The other one of the two.
+    /// Returns the other one of the two users.
     public func other(than user: UserID) -> UserID { user == low ? high : low }
 }
 
-/// What a call is kept under: its name and its two users, so that a name in use between others is never met.
+/// The key of a call: its callId and its two users, so that it never meets a call of the same callId between others.
 public struct CallKey: Hashable, Sendable {
-    /// The name that the caller chose.
+    /// The callId that the caller chose.
     public let id: CallID
-    /// Between whom.
+    /// The two users of the call.
     public let pair: Pair
 
-    /// The key of the call `id` between `pair`.
+    /// Creates the key of the call `id` between `pair`.
     public init(id: CallID, pair: Pair) {
         self.id = id
         self.pair = pair
     }
 }
 
-/// Numbers one epoch of one call, over all calls that this server has ever seen; counts up, may skip.
+/// The number of one epoch of one call, unique over all calls that this server has ever had.
+///
+/// Numbers increase and may have gaps.
 public struct CallNumber: Hashable, Comparable, Sendable {
-    /// The number, from 1.
+    /// The number, counted from 1.
     public let rawValue: Int64
 
-    /// The call with this number.
+    /// Creates the number of a call.
     public init(rawValue: Int64) { self.rawValue = rawValue }
 
-    /// Whether `a` was begun before `b`.
+    /// Returns whether the call `a` began before `b`.
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }

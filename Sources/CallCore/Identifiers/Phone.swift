@@ -1,52 +1,53 @@
-/// What is left of a token once it was checked: eight bytes that tell one token from another.
+/// An 8-byte fingerprint of a verified token.
 ///
-/// The first 8 bytes of SHA-256 of the token's `jti`, else of the token (protocol, section 9).
+/// It is the first 8 bytes of SHA-256 of the token's `jti`, or of the whole token if it has none (protocol, section 9).
 public struct TokenMark: Hashable, Sendable {
-    /// The eight bytes, most significant first.
+    /// The eight bytes as a number, most significant byte first.
     public let rawValue: UInt64
 
-    /// The mark of these eight bytes.
+    /// Creates the fingerprint of these eight bytes.
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// A device as it shows itself in a request or on a socket: its id, and the token it came with.
+/// A device as a request or a socket identifies it: its id, and the fingerprint of its token.
 ///
-/// A client that names no device is known by its token alone (`t-…`): one token is one phone, whichever way it comes in.
-/// So a request that names no device is of the same phone as whichever device acted under the same token.
+/// A client that names no device is known by its token alone (`t-…`). One token stands for one device, on whatever
+/// transport it comes. A request that names no device therefore belongs to the same device as any other that acted
+/// under the same token.
 public struct Phone: Hashable, Sendable {
-    /// Its id, by which it is named on the wire.
+    /// The device id, which identifies the device on the wire.
     public let id: DeviceID
-    /// The token under which it acted last.
+    /// The fingerprint of the token that the device used last.
     public let mark: TokenMark
 
-    /// A phone that named itself, or got a name for its connection.
+    /// Creates a device that named itself, or that got the id of its connection.
     public init(id: DeviceID, mark: TokenMark) {
         self.id = id
         self.mark = mark
     }
 
-    /// The phone that a token stands for when the client names none: `t-` and the mark's 16 hex digits.
+    /// Creates the device that a token stands for when the client names none: `t-` and the fingerprint's 16 hex digits.
     public init(unnamed mark: TokenMark) {
         let digits = String(mark.rawValue, radix: 16)
         let text = "t-" + String(repeating: "0", count: 16 - digits.count) + digits
-        // The form admits every such text: the guard is for the compiler.
+        // Every such text is a valid device id; the guard only satisfies the compiler.
         guard let id = DeviceID(text) else { preconditionFailure("a token's device id is of the form") }
         self.init(id: id, mark: mark)
     }
 
-    /// Whether its token is all that is known of it.
+    /// Whether the device is known by its token alone.
     public var isUnnamed: Bool { id.text.hasPrefix("t-") && self.id == Phone(unnamed: mark).id }
 
-    /// Whether it has only the name that its connection was given.
+    /// Whether the device has only the id that its connection was given.
     public var isOfConnection: Bool { id.text.hasPrefix("c-") }
 
-    /// Whether a device id of this form is the server's, made for a connection or a token without a device.
+    /// Returns whether a device id has a form that the server makes, for a connection or for a token without a device.
     public static func isMadeByServer(_ id: DeviceID) -> Bool { id.text.hasPrefix("c-") || id.text.hasPrefix("t-") }
 
-    /// Whether it is a registration that came without a device id.
+    /// Whether the device is a registration that came without a device id.
     public var isOfUnnamedRow: Bool { id.text.hasPrefix("d-") }
 
-    /// Whether both are one and the same phone.
+    /// Returns whether both are the same device.
     public func isSame(as other: Phone) -> Bool {
         id == other.id || (mark == other.mark && (isUnnamed || other.isUnnamed))
     }

@@ -1,22 +1,22 @@
-/// Where a signal is sent: the room of two people, or a group's.
+/// The destination of a signal: the room of two users, or the room of a group.
 public enum Room: Equatable, Sendable {
-    /// `p2p:<caller>-<callee>`: the asking user and the one they share the room with.
+    /// `p2p:<caller>-<callee>`: the room of the asking user and this peer.
     case pair(with: UserID)
-    /// `room:<name>`, with its full name.
+    /// `room:<name>`, with the full name.
     case group(String)
 
-    /// Why a room's name means nothing to a user.
+    /// The reason why the name of a room is refused for a user.
     public enum Refusal: Error, Equatable, Sendable {
-        /// It is not of either form.
+        /// The name has neither form.
         case malformed
-        /// The user stands at neither end, or it can be split in two ways.
+        /// The user is at neither end of the name, or the name can be split in two ways.
         case foreign
     }
 
-    /// What the name means to an authenticated user.
+    /// Interprets the name of a room for an authenticated user.
     ///
     /// User ids may contain `-`, so the split is found by matching `user` at either end (protocol, section 1). A name
-    /// that can be split in two ways is refused: a guess could ring a stranger.
+    /// that can be split in two ways is refused, because a wrong guess could ring an unrelated user.
     public init(_ text: String, for user: UserID) throws(Refusal) {
         if text.hasPrefix("room:") {
             guard text.utf8.count > 5, UserID(String(text.dropFirst(5))) != nil else { throw .malformed }
@@ -35,10 +35,10 @@ public enum Room: Equatable, Sendable {
         }
     }
 
-    /// The name of the room in which `caller` calls `callee`.
+    /// Returns the name of the room in which `caller` calls `callee`.
     public static func name(caller: UserID, callee: UserID) -> String { "p2p:\(caller.text)-\(callee.text)" }
 
-    /// The peer in a callId of the form `<me>-<peer>`, as existing apps choose it; `nil` when it is not of the form.
+    /// Returns the peer in a callId of the form `<me>-<peer>`, which existing apps use; `nil` if it has another form.
     public static func peer(inCallID id: CallID, for user: UserID) -> UserID? {
         guard id.text.hasPrefix(user.text + "-") else { return nil }
         return UserID(String(id.text.dropFirst(user.text.count + 1)))

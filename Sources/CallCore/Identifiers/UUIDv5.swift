@@ -1,6 +1,7 @@
-/// UUIDs made from names (RFC 9562, section 5.5), so that both ends and every push name a call alike in CallKit.
+/// UUIDs made from names (RFC 9562, section 5.5), so that both ends and every push identify a call by the same UUID in
+/// CallKit.
 public enum UUIDv5 {
-    /// The UUID of a name in the URL namespace, lower case.
+    /// Returns the UUID of a name in the URL namespace, in lower case.
     public static func url(_ name: String) -> String {
         // 6ba7b811-9dad-11d1-80b4-00c04fd430c8, RFC 9562, section 6.6.
         let namespace: [UInt8] = [
@@ -12,13 +13,14 @@ public enum UUIDv5 {
         return text(bytes)
     }
 
-    /// What CallKit knows a call by: the callId when that is a UUID and this its first use, else a UUID made from both.
+    /// Returns the UUID that identifies a call in CallKit: the callId if it is a UUID and this is its first use, else a
+    /// UUID made from callId and epoch.
     public static func call(_ id: CallID, epoch: UInt32) -> String {
         if epoch == 1, isUUID(id.text) { return id.text.lowercased() }
         return url("ringline:\(id.text)/\(epoch)")
     }
 
-    /// Whether a text has the form of a UUID.
+    /// Returns whether a text has the form of a UUID.
     public static func isUUID(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count == 36 else { return false }
@@ -34,7 +36,7 @@ public enum UUIDv5 {
         }
     }
 
-    /// Sixteen bytes as text.
+    /// Returns the text form of a UUID's sixteen bytes.
     public static func text(_ bytes: [UInt8]) -> String {
         var result: [UInt8] = []
         result.reserveCapacity(36)
@@ -49,9 +51,11 @@ public enum UUIDv5 {
     private static func hexDigit(_ value: UInt8) -> UInt8 { value < 10 ? value + 0x30 : value + 0x57 }
 }
 
-/// SHA-1 (RFC 3174), which UUIDs of version 5 are made with; for nothing that must be secret.
+/// SHA-1 (RFC 3174), needed for UUIDs of version 5.
 ///
-/// Here, and not from a library, because this module runs in apps too and imports nothing.
+/// Not for anything that must be secret.
+///
+/// It is implemented here, not taken from a library, because this module also runs in apps and imports nothing.
 enum SHA1 {
     static func hash(_ message: [UInt8]) -> [UInt8] {
         var padded = message

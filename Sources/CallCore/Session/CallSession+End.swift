@@ -1,5 +1,5 @@
 extension CallSession {
-    /// One side ends the call, or a device that is not in it says so once more.
+    /// Handles an `end`: a side ends the call, or a device that is not in the answered call confirms that it is out.
     mutating func takeEnd(
         _ wish: EndReason?,
         _ signal: Signal,
@@ -16,7 +16,7 @@ extension CallSession {
             end(reason, by: side == .callee ? phone : nil, at: now, into: &outputs)
         case .answered(let winner), .active(let winner):
             guard side == .caller ? isCaller(phone) : winner.isSame(as: phone) else {
-                // A device that is not in the call is done with it; a late decline never ends an answered call.
+                // A device that is not in the call is done with it. A late decline never ends an answered call.
                 leave(phone, side, into: &outputs)
                 outputs.append(.acknowledge(seq: 0, isNew: false))
                 return
@@ -32,7 +32,7 @@ extension CallSession {
         }
     }
 
-    /// Ends the call for everybody, each device told the reason that holds for it.
+    /// Ends the call for all devices and notifies each with the reason that holds for it.
     mutating func end(
         _ reason: EndReason,
         by decliner: Phone?,
@@ -66,7 +66,7 @@ extension CallSession {
         outputs.append(.changed)
     }
 
-    /// Whether the callee was never told of the call: it is hidden, or lost a glare at once.
+    /// Whether the callee was never notified of the call: it is hidden, or it lost a glare immediately.
     private var isUnseenByCallee: Bool {
         isHidden || !legs.contains { $0.side == .callee } && log.first?.audience == .nobody
     }

@@ -1,18 +1,18 @@
 extension CallSession {
-    /// Whether a device of the caller's user is the one that calls.
+    /// Returns whether a device of the caller's user is the one that makes the call.
     ///
-    /// A caller that asks over REST and names no device has no socket that could be told from its user's others: those
-    /// without a name count as its own.
+    /// A caller that uses REST and names no device has no socket that could be told apart from the other sockets of its
+    /// user. Connections without a device name therefore count as that caller's.
     @inlinable
     public func isCaller(_ phone: Phone) -> Bool {
         callerPhone.isSame(as: phone) || (callerPhone.isUnnamed && phone.isOfConnection)
     }
 
-    /// Through whose eyes a device looks at the call, and in whose name it acts.
+    /// Returns the device as which a device sees the call and acts in it.
     ///
-    /// A request that names no device and whose token took no part in the call speaks for its user, and so for the
-    /// device of that user that is in the call - unless the user has other phones without a name, for then it is one of
-    /// those, and has lost the call.
+    /// A request that names no device, and whose token took no part in the call, acts for its user and so for the
+    /// device of that user that is in the call. The exception is a user with other devices without a name: then the
+    /// request comes from one of those, which has lost the call.
     public func standIn(for phone: Phone, on side: Side) -> Phone {
         guard phone.isUnnamed, !legs.contains(where: { $0.side == side && $0.phone.isSame(as: phone) }) else {
             return phone
@@ -27,7 +27,9 @@ extension CallSession {
         }
     }
 
-    /// The leg of a device; makes one on the side `joining` when it has none and there is room.
+    /// Returns the leg of a device.
+    ///
+    /// Creates one on the side `joining` if the device has none and there is room.
     mutating func legIndex(of phone: Phone, joining side: Side) -> Int? {
         if let index = legs.firstIndex(where: { $0.phone.isSame(as: phone) && $0.side == side }) { return index }
         guard legs.count < Limits.legs else { return nil }
@@ -40,7 +42,7 @@ extension CallSession {
         return side == .caller ? isCaller(phone) : legs[index].phone.isSame(as: phone)
     }
 
-    /// A device of the callee is told of the ringing call.
+    /// Records that a device of the callee was notified of the ringing call.
     mutating func notified(_ phone: Phone, into outputs: inout [Output]) {
         guard case .ringing = phase, !isHidden else { return }
         let before = legs
@@ -48,20 +50,23 @@ extension CallSession {
         if legs != before { outputs.append(.changed) }
     }
 
-    /// Takes note of the token that a device comes with now.
+    /// Records the token that a device now uses.
     ///
-    /// A device that a push is to wake has none yet, and a request that names no device is known by its token alone.
+    /// A device that a push is to wake has no token yet, and a request that names no device is known by its token
+    /// alone.
     private mutating func learnMark(of phone: Phone, at index: Int) {
         guard legs[index].phone.id == phone.id, phone.mark.rawValue != 0 else { return }
         know(phone, at: index)
     }
 
-    /// Knows the device of a leg by this name and token from now on; if it has the call, it has it under these.
+    /// Records this id and token for the device of a leg.
+    ///
+    /// If that device has the call, it keeps it under the new ones.
     private mutating func know(_ phone: Phone, at index: Int) {
         let known = legs[index].phone
         legs[index].phone = phone
         if known.id != phone.id {
-            // The device may resend its signals under the new name: they keep their receipts.
+            // The device may resend its signals under the new id, so they keep their receipts.
             for (name, seq) in receipts where name.side == legs[index].side && name.device == known.id {
                 receipts[SignalName(side: name.side, device: phone.id, id: name.id)] = seq
             }
@@ -75,15 +80,15 @@ extension CallSession {
         }
     }
 
-    /// A device goes on under another token, or the name is learnt of one that was known by its token alone.
+    /// Records that a device continues under another token, or that a device known by its token alone got a name.
     ///
-    /// A caller that began over REST and named no device stays known by its token where the new name is a connection's:
-    /// it hears the call on all of these.
+    /// A caller that began over REST and named no device stays known by its token when the new id is that of a
+    /// connection (`c-…`): it receives the call on all such connections.
     mutating func renewed(_ old: Phone, as new: Phone, _ side: Side, into outputs: inout [Output]) {
         guard isLive else { return }
         for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: old) {
             let known = legs[index].phone
-            // Another device that has a name of its own may have come with the same token.
+            // Another device that has a name of its own may have used the same token.
             guard known != new, known.id == new.id || (known.isUnnamed && (side == .callee || !new.isOfConnection))
             else { continue }
             know(new, at: index)
@@ -91,14 +96,16 @@ extension CallSession {
         }
     }
 
-    /// A device is not to be reached any more: from now its grace runs, once the call is answered.
+    /// Records that a device is out of reach.
+    ///
+    /// Its grace runs from now on, once the call is answered.
     mutating func gone(_ phone: Phone, _ side: Side, at now: Moment) {
         for index in legs.indices where isLeg(index, of: phone, side) {
             if legs[index].goneSince == nil { legs[index].goneSince = now }
         }
     }
 
-    /// A device is there again.
+    /// Records that a device is reachable again.
     mutating func seen(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
         for index in legs.indices where isLeg(index, of: phone, side) {
             let known = legs[index].phone
@@ -108,7 +115,7 @@ extension CallSession {
         }
     }
 
-    /// A device that is not in the answered call is done with it, and says so itself.
+    /// Records that a device that is not in the answered call has itself confirmed that it is out.
     mutating func leave(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
         guard side == .callee,
             let index = legs.firstIndex(where: { $0.side == side && $0.phone.isSame(as: phone) }),
@@ -118,7 +125,7 @@ extension CallSession {
         outputs.append(.changed)
     }
 
-    /// A device has learnt that it is out of the call.
+    /// Records that a device has received the notice that it is out of the call.
     mutating func told(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
         for index in legs.indices where isLeg(index, of: phone, side) {
             guard legs[index].phase == .untold else { continue }
@@ -127,7 +134,7 @@ extension CallSession {
         }
     }
 
-    /// Whether a device took part, is out of the call, and has not been told so.
+    /// Returns whether a device took part, is out of the call, and has not received the notice of that.
     public func owesNews(to phone: Phone, side: Side) -> Bool {
         legs.indices.contains { legs[$0].phase == .untold && isLeg($0, of: phone, side) }
     }

@@ -1,5 +1,7 @@
 extension CallSession {
-    /// Appends a device's signal and acknowledges it; `false` when the log is full, and then nothing changed.
+    /// Appends a device's signal and acknowledges it.
+    ///
+    /// Returns `false` when the log is full; then nothing has changed.
     @discardableResult
     mutating func append(
         _ signal: Signal,
@@ -10,7 +12,7 @@ extension CallSession {
         at now: Moment,
         into outputs: inout [Output]
     ) -> Bool {
-        // An end, like the server's own entries, must always fit.
+        // An `end` must always fit, like the server's own entries.
         guard signal.kind == .end || hasRoom(for: signal) else {
             outputs.append(.refuse(.logFull))
             return false
@@ -26,7 +28,7 @@ extension CallSession {
         return true
     }
 
-    /// The entry that a device's signal would be.
+    /// Returns the entry that would be appended for a device's signal.
     public func entry(
         of signal: Signal,
         digest: UInt64 = 0,
@@ -49,9 +51,10 @@ extension CallSession {
         return earlySignals < Limits.earlySignals && earlyBytes + signal.byteCount <= Limits.earlyBytes
     }
 
-    /// Whether the limits before the answer hold for a signal of this kind now.
+    /// Returns whether the limits before the answer apply to a signal of this kind now.
     ///
-    /// The offer that begins the call is apart. A caller must not be able to fill the log against the ringing and the answer.
+    /// The offer that begins the call does not count. A caller must not be able to fill the log so that `ringing` and
+    /// `answer` no longer fit.
     private func isLimitedEarly(_ kind: SignalKind) -> Bool {
         guard case .ringing = phase, !log.isEmpty else { return false }
         switch kind {
@@ -60,7 +63,7 @@ extension CallSession {
         }
     }
 
-    /// Counts a signal that is about to be logged.
+    /// Counts a signal that is about to be logged, if the limits before the answer apply to it.
     mutating func countEarly(_ kind: SignalKind, byteCount: Int) {
         guard isLimitedEarly(kind) else { return }
         earlySignals += 1
@@ -80,15 +83,15 @@ extension CallSession {
         outputs.append(.append(entry))
     }
 
-    /// Whether a signal of that name was taken from a device before.
+    /// Returns whether a signal with that `id` was accepted from a device before.
     public func hasTaken(_ id: SignalID, from phone: Phone, on side: Side) -> Bool {
         receipt(of: id, from: side, phone) != nil
     }
 
-    /// The number under which a signal of that name was taken from a device before.
+    /// Returns the number under which a signal with that `id` was accepted from a device before.
     ///
-    /// One token is one phone: what a named device sent by its socket may come again by a request that names none, and
-    /// the other way round.
+    /// One token stands for one device: a signal that a named device sent on its socket may come again in a request
+    /// that names no device, and the other way round.
     func receipt(of id: SignalID, from side: Side, _ phone: Phone) -> UInt64? {
         if let seq = receipts[SignalName(side: side, device: phone.id, id: id)] { return seq }
         for leg in legs where leg.side == side && leg.phone.id != phone.id && leg.phone.isSame(as: phone) {
@@ -97,7 +100,7 @@ extension CallSession {
         return nil
     }
 
-    /// Acknowledges what was taken before, now perhaps under another name.
+    /// Acknowledges a signal that was accepted before, now perhaps under another `id`.
     mutating func acknowledgeAgain(
         _ signal: Signal,
         from side: Side,
@@ -105,16 +108,17 @@ extension CallSession {
         seq: UInt64,
         into outputs: inout [Output]
     ) {
-        // Bounded like the log: a client that invents names for one signal does not fill the memory.
+        // Bounded like the log, so that a client that invents ids for one signal cannot fill the memory.
         if let id = signal.id, receipts.count < 2 * Limits.logSignals {
             receipts[SignalName(side: side, device: phone.id, id: id)] = seq
         }
         outputs.append(.acknowledge(seq: seq, isNew: false))
     }
 
-    /// Whether an entry concerns a device, as things stand now.
+    /// Returns whether an entry concerns a device, in the present phase of the call.
     ///
-    /// A device of the callee that did not answer sees nothing of the answered leg, only the call's end for it.
+    /// A device of the callee that did not answer sees nothing of the answered leg, only the end of the call for
+    /// itself.
     @inlinable
     public func sees(_ entry: LogEntry, side: Side, phone: Phone) -> Bool {
         switch (entry.audience, side) {
@@ -122,13 +126,13 @@ extension CallSession {
         case (.caller, .caller), (.both, .caller), (.callerAnd, .caller): isCaller(phone)
         case (.callee, .caller), (.calleeBut, .caller), (.caller, .callee): false
         case (.callerAnd(let one), .callee): one.isSame(as: phone)
-        // The device that has the call may be known by another token by now than when it answered.
+        // The device that has the call may be known by another token now than when it answered.
         case (.calleeBut(let one), .callee): !(winner ?? one).isSame(as: phone)
         case (.callee, .callee), (.both, .callee): !isHidden && (winner.map { $0.isSame(as: phone) } ?? true)
         }
     }
 
-    /// How the call stands for one device: one that lost it sees it ended.
+    /// Returns the state of the call as one device sees it: a device that lost the call sees it ended.
     public func standing(side: Side, phone: Phone) -> (state: CallState, reason: EndReason?) {
         let ending: Ending?
         switch phase {

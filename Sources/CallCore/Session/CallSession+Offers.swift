@@ -1,7 +1,7 @@
 extension CallSession {
-    /// Whether an offer under this call's name begins a new epoch instead of concerning this one.
+    /// Returns whether an offer under this call's callId begins a new epoch instead of concerning this one.
     ///
-    /// Existing apps use one callId for every call between two people, so that a new call may come while the server
+    /// Existing apps use one callId for every call between two people. A new call may therefore come while the server
     /// still has the old one (protocol, section 9).
     public func isReplaced(by offer: Offer, from side: Side, _ phone: Phone) -> Bool {
         guard isLive else { return true }
@@ -9,7 +9,8 @@ extension CallSession {
         // An app that was killed while its call rang, and calls again, begins another call.
         guard answeredAt != nil else { return offer.begins && side == .caller && isCaller(phone) }
         if offer.begins {
-            // The app was ended in the call, and what it did not come to say is that the call is over.
+            // The app was killed in the call and could not send its `end`. Its new offer means that the old call is
+            // over.
             switch phase {
             case .answered(let winner), .active(let winner):
                 if side == .callee, winner.isSame(as: phone) { return true }
@@ -21,10 +22,11 @@ extension CallSession {
         return !isCaller(phone) || (phone.isUnnamed && offer.namesCallee)
     }
 
-    /// The number of the offer that this call, which is over, was last made with, if it is this very one by the same device.
+    /// Returns the number of the newest offer of this ended call, if `offer` is that same offer from the same device.
     ///
-    /// An app that sends its offer by two ways may find the call declined before the second has arrived. No two calls
-    /// have the same description; but a device that has a name gives its signals names too, and need not be guessed at.
+    /// An app that sends its offer on two transports may find that the call was declined before the second copy
+    /// arrives. No two calls have the same description, so the digest identifies the copy. A device with a name also
+    /// gives its signals an `id`, so this guess is not needed for it.
     public func endedOffer(_ offer: Offer, from phone: Phone) -> UInt64? {
         guard !isLive, phone.isUnnamed, isCaller(phone) else { return nil }
         return lastDescription(.offer, from: .caller).flatMap { $0.digest == offer.digest ? $0.seq : nil }
@@ -46,12 +48,12 @@ extension CallSession {
                 acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
                 return
             }
-            // Two phones of one user use one name: the first would wait for an answer that the second gets.
+            // Two devices of one user use one callId: the first would wait for an answer that the second gets.
             if !callerPhone.isUnnamed, !phone.isUnnamed, !isCaller(phone) {
                 outputs.append(.refuse(.forbidden("another device of yours makes this call")))
                 return
             }
-            // The description is replaced; the phones that ring go on ringing, until the same moment.
+            // The description is replaced. The ringing devices go on ringing, until the same moment.
             guard append(signal, digest: offer.digest, from: side, phone, at: now, into: &outputs) else { return }
             legs[0].phone = phone
             hasVideo = offer.hasVideo
@@ -81,9 +83,10 @@ extension CallSession {
         }
     }
 
-    /// Begins the call: its first entries, to whom they concern.
+    /// Begins the call: appends its first entries and addresses them to the devices that they concern.
     ///
-    /// `reachesCallee`: `false` when the callee is not to be told: the call lost a glare at once, or is hidden.
+    /// `reachesCallee`: `false` when the callee must not be notified: the call lost a glare immediately, or it is
+    /// hidden.
     public mutating func begin(
         with signal: Signal,
         reachesCallee: Bool,
@@ -101,12 +104,12 @@ extension CallSession {
             at: now,
             into: &outputs
         )
-        // The callee is told by the offer itself.
+        // The offer itself notifies the callee.
         append(StateChange(.ringing, offerID: signal.id), to: .caller, at: now, into: &outputs)
         outputs.append(.changed)
     }
 
-    /// The newest description of a kind, offer or answer, that a side has sent: its number, and what tells it from others.
+    /// Returns the number and the digest of the newest description of a kind, offer or answer, that a side has sent.
     public func lastDescription(_ kind: SignalKind, from side: Side) -> (seq: UInt64, digest: UInt64)? {
         for entry in log.reversed() {
             if case .signal(kind, side, _, _, let digest) = entry.content { return (entry.seq, digest) }
@@ -114,7 +117,7 @@ extension CallSession {
         return nil
     }
 
-    /// The number of the newest signal of a kind from a device; 0 when there is none.
+    /// Returns the number of the newest signal of a kind from a device; 0 when there is no such signal.
     func lastSeq(of kind: SignalKind, from phone: Phone) -> UInt64 {
         for entry in log.reversed() {
             if case .signal(kind, _, let sender, _, _) = entry.content, sender.isSame(as: phone) { return entry.seq }

@@ -1,38 +1,38 @@
 extension CallSession {
-    /// What is kept of a call, besides its log, to go on with it after a restart.
+    /// The stored state of a call that is needed, besides its log, to continue it after a restart.
     public struct Kept: Sendable {
-        /// Its number over all calls.
+        /// The number of the call, unique over all calls.
         public var number: CallNumber
-        /// Its name and its two users.
+        /// The callId and the two users.
         public var key: CallKey
-        /// Which use of the name this is.
+        /// The epoch: which use of the callId this call is.
         public var epoch: UInt32
-        /// Who calls.
+        /// The user who calls.
         public var caller: UserID
-        /// When it began.
+        /// The time at which the call began.
         public var startedAt: Moment
-        /// When the ringing stops by itself.
+        /// The time at which the ringing stops by itself.
         public var ringUntil: Moment
-        /// When it was answered.
+        /// The time at which the call was answered.
         public var answeredAt: Moment?
-        /// When media first flowed.
+        /// The time at which media first flowed.
         public var activeAt: Moment?
-        /// How it ended.
+        /// How and when the call ended.
         public var ending: Ending?
-        /// The devices' parts in it; the caller's first.
+        /// The legs of the devices that take part; the caller's is first.
         public var legs: [Leg]
         /// The callee's device that has, or had, the call.
         public var winner: Phone?
-        /// Whether it has video.
+        /// Whether the call has video.
         public var hasVideo: Bool
-        /// Whether the callee is not to know of it.
+        /// Whether the call is hidden from the callee.
         public var isHidden: Bool
-        /// What the caller's side holds and mutes.
+        /// The hold and mute state of the caller's side.
         public var callerMedia: MediaUpdate
-        /// What the callee's side holds and mutes.
+        /// The hold and mute state of the callee's side.
         public var calleeMedia: MediaUpdate
 
-        /// A call of all its parts.
+        /// Creates the state from all its parts.
         public init(
             number: CallNumber,
             key: CallKey,
@@ -68,16 +68,17 @@ extension CallSession {
         }
     }
 
-    /// Nothing has been logged since the numbers went on above what a crash may have lost.
+    /// Whether the numbers have a gap after the newest entry: they skipped those that a crash may have lost, and no
+    /// entry was logged since.
     public var hasGapAtEnd: Bool { nextSeq != (log.last?.seq ?? 0) + 1 }
 
-    /// The call as it was kept, taken up again at `now` with no device connected.
+    /// Restores a stored call at `now`, with no device connected.
     ///
-    /// Numbers go on well above the newest kept one: entries that were relayed but not committed when the server died
-    /// have used some, and a number once shown is never given to another signal.
+    /// The numbers continue well above the newest stored one. Entries that were relayed but not committed when the
+    /// server died have used some numbers, and a number that a client has seen is never given to another signal.
     ///
-    /// `entries`: The kept log in `seq` order, each with its size in bytes.
-    /// `crashes`: How many times the server died: each may have shown numbers above the last kept one.
+    /// `entries`: The stored log in `seq` order, each entry with its size in bytes.
+    /// `crashes`: How many times the server died. Each time, clients may have seen numbers above the last stored one.
     public init?(
         restoring kept: Kept,
         log entries: [(entry: LogEntry, byteCount: Int)],
@@ -111,7 +112,7 @@ extension CallSession {
         for index in legs.indices where legs[index].phase == .answered { legs[index].goneSince = now }
     }
 
-    /// Takes a kept entry into the log, and what follows from it: receipts, open offers, the log's size.
+    /// Appends a stored entry to the log and updates what depends on it: receipts, unanswered offers, the log's size.
     private mutating func replay(_ entry: LogEntry, byteCount: Int) {
         if case .signal(let kind, _, _, _, _) = entry.content { countEarly(kind, byteCount: byteCount) }
         log.append(entry)

@@ -1,5 +1,5 @@
 extension CallSession {
-    /// Decides on one signal: refused with nothing changed, recognised as a repeat, or taken.
+    /// Decides on one signal: refuses it and changes nothing, recognises it as a repeat, or accepts it.
     mutating func take(_ signal: Signal, from side: Side, _ phone: Phone, at now: Moment, into outputs: inout [Output])
     {
         if let id = signal.id, let seq = receipt(of: id, from: side, phone) {
@@ -40,7 +40,7 @@ extension CallSession {
         }
     }
 
-    /// Why a device may not send a signal, other than an offer or an end, in the present phase.
+    /// Returns why a device may not send a signal, other than an offer or an `end`, in the present phase.
     private func refusal(of signal: Signal, from side: Side, _ phone: Phone) -> Refusal? {
         switch side {
         case .caller:
@@ -52,12 +52,12 @@ extension CallSession {
         return nil
     }
 
-    /// A device of the callee alerts its user.
+    /// Handles a `ringing`: a device of the callee alerts its user.
     ///
-    /// Saying so again changes nothing.
+    /// A repeated `ringing` changes nothing.
     private mutating func takeRinging(_ signal: Signal, _ phone: Phone, at now: Moment, into outputs: inout [Output]) {
         guard case .ringing = phase else {
-            // The ring crossed the answer; it has nothing to tell any more.
+            // The `ringing` crossed the answer and has no meaning any more.
             outputs.append(.acknowledge(seq: 0, isNew: false))
             return
         }
@@ -71,7 +71,9 @@ extension CallSession {
         outputs.append(.changed)
     }
 
-    /// The first answer wins; to a renegotiation either side answers the other one's offer.
+    /// Handles an answer.
+    ///
+    /// The first answer wins the call; in a renegotiation, either side answers the other side's offer.
     private mutating func takeAnswer(
         _ digest: UInt64,
         _ signal: Signal,
@@ -89,7 +91,7 @@ extension CallSession {
             answered(by: phone, at: now, into: &outputs)
             return
         }
-        // The same answer by the same device is the same answer, by whatever transport it comes again.
+        // The same description from the same device is the same answer, on whatever transport it comes again.
         if let earlier = lastDescription(.answer, from: side), earlier.digest == digest,
             !unansweredOffers.contains(side.other)
         {
@@ -101,7 +103,7 @@ extension CallSession {
             return
         }
         guard append(signal, digest: digest, from: side, phone, at: now, into: &outputs) else { return }
-        // Where two renegotiations crossed, the callee is polite: its own offer is withdrawn by answering.
+        // When two renegotiations crossed, the callee is the polite side: by answering it withdraws its own offer.
         unansweredOffers.remove(side.other)
         if side == .callee { unansweredOffers.remove(.callee) }
     }

@@ -6,39 +6,41 @@
 ///        │ busy, glare         │ longer than grace    │ longer than grace
 ///        └────────────────────▶┴──────▶ ended ◀───────┘
 ///
-/// A session does no I/O and reads no clock: what happened, and when, is handed in; what is to be done about it is
-/// handed back. Every input may come late, twice or crossing another one, and then changes nothing.
+/// A session does no I/O and reads no clock. Its owner passes in what happened and when, and gets back what to do about
+/// it. Every input may come late, twice or crossing another one, and then changes nothing.
 public struct CallSession: Equatable, Sendable {
-    /// Where the call stands, with all that is known in that phase and nothing that is not.
+    /// The phase of the call, with exactly the data that is known in that phase.
     public enum Phase: Equatable, Sendable {
-        /// The callee's devices are alerted, until that moment.
+        /// The callee's devices alert their user, until that moment.
         ///
-        /// Leads to `answered` when one answers, and to `ended` by an end, time, busy or glare.
+        /// Leads to `answered` when one answers, and to `ended` by an `end`, the ring timeout, busy, a glare or a call
+        /// that replaces this one.
         case ringing(until: Moment)
-        /// A device of the callee answered; media is being set up.
+        /// A device of the callee has answered; media is being set up.
         ///
         /// Leads to `active` at the first `connected`, and to `ended`.
         case answered(by: Phone)
-        /// Media flows, or flowed once.
+        /// Media is flowing, or has flowed at least once.
         ///
         /// Leads to `ended`.
         case active(with: Phone)
-        /// Nothing more happens. `answeredBy` is who was in the call then.
+        /// The call is over; nothing more happens in it. `answeredBy` is the callee's device that was in the call at
+        /// its end.
         case ended(Ending, answeredBy: Phone?)
     }
 
     /// How and when a call ended.
     public struct Ending: Equatable, Sendable {
-        /// Why, as the caller and the answering device are told.
+        /// The reason, as it is sent to the caller and to the answering device.
         public var reason: EndReason
-        /// When.
+        /// The time of the end.
         public var at: Moment
-        /// The call that goes on instead: it won a glare over this one, or its caller began it later.
+        /// The call that goes on instead: it won a glare over this one, or the caller began it later.
         public var replacedBy: CallID?
-        /// The device of the callee that declined for all; the others are told so.
+        /// The device of the callee that declined for all; the other devices are notified of that.
         public var declinedBy: Phone?
 
-        /// An ending of all its parts.
+        /// Creates an ending from all its parts.
         public init(reason: EndReason, at: Moment, replacedBy: CallID? = nil, declinedBy: Phone? = nil) {
             self.reason = reason
             self.at = at
@@ -47,69 +49,73 @@ public struct CallSession: Equatable, Sendable {
         }
     }
 
-    /// Its number over all calls.
+    /// The number of the call, unique over all calls.
     public let number: CallNumber
-    /// Its name and its two users.
+    /// The callId and the two users.
     public let key: CallKey
-    /// Which use of the name this is, from 1.
+    /// The epoch: which use of the callId this call is, counted from 1.
     public let epoch: UInt32
-    /// Who calls.
+    /// The user who calls.
     public let caller: UserID
-    /// Who is called.
+    /// The user who is called.
     public let callee: UserID
-    /// How long a side may be gone once the call is answered.
+    /// The time for which a side may be out of reach once the call is answered.
     public let grace: Moment.Span
-    /// When it began.
+    /// The time at which the call began.
     public let startedAt: Moment
-    /// Whether the callee is not to know of it (a block, do-not-disturb).
+    /// Whether the call is hidden from the callee: they block the caller, have set do-not-disturb, or have a live call
+    /// of that callId with another user.
     public let isHidden: Bool
 
-    /// Where it stands.
+    /// The phase of the call.
     public internal(set) var phase: Phase
-    /// The devices' parts in it; the first is the caller's.
+    /// The legs of the devices that take part; the first is the caller's.
     public internal(set) var legs: [Leg]
-    /// Its log, in `seq` order.
+    /// The log of the call, in `seq` order.
     public internal(set) var log: [LogEntry] = []
-    /// Whether it has video, as the newest offer of the caller says.
+    /// Whether the call has video, according to the caller's newest offer.
     public internal(set) var hasVideo: Bool
-    /// When the ringing stops by itself; stays known afterwards.
+    /// The time at which the ringing stops by itself.
+    ///
+    /// It stays known afterwards.
     public internal(set) var ringUntil: Moment
-    /// When it was answered.
+    /// The time at which the call was answered.
     public internal(set) var answeredAt: Moment?
-    /// When media first flowed.
+    /// The time at which media first flowed.
     public internal(set) var activeAt: Moment?
-    /// What the caller's side holds and mutes.
+    /// The hold and mute state of the caller's side.
     public internal(set) var callerMedia = MediaUpdate()
-    /// What the callee's side holds and mutes.
+    /// The hold and mute state of the callee's side.
     public internal(set) var calleeMedia = MediaUpdate()
-    /// The side whose offer waits for an answer, once the call was answered; both, when two renegotiations cross.
+    /// The sides whose offers wait for an answer after the call was answered; both when two renegotiations cross.
     public internal(set) var unansweredOffers: Set<Side> = []
 
     var nextSeq: UInt64
     var logBytes = 0
-    /// What counts towards the limits that hold before the answer.
+    /// The number of signals that count towards the limits before the answer.
     var earlySignals = 0
-    /// The bytes of those.
+    /// The bytes of these signals.
     var earlyBytes = 0
     var receipts: [SignalName: UInt64] = [:]
-    /// A device whose `connected` overtook its answer on another transport.
+    /// A device whose `connected` overtook its own answer on another transport.
     var connectedEarly: Phone?
 
-    /// What a signal is known by when it comes again.
+    /// The key by which a repeated signal is recognised.
     ///
-    /// Two users may name their devices alike, and number their signals alike: the side tells them apart.
+    /// Two users may give their devices the same id, and their signals too; the side distinguishes them.
     struct SignalName: Hashable {
         let side: Side
         let device: DeviceID
         let id: SignalID
 
-        /// A device numbers its signals: these tell more apart than who sent them.
+        /// Hashes the signal's id alone: ids differ more than the devices that send them.
         func hash(into hasher: inout Hasher) { hasher.combine(id) }
     }
 
-    /// A call that `phone` of `caller` begins at `now`.
+    /// Creates a call that `phone` of `caller` begins at `now`.
     ///
-    /// `firstSeq`: The number of the first entry: 1, or more after a crash that may have lost numbers already shown.
+    /// `firstSeq`: The number of the first entry. It is 1, or more after a crash that may have lost numbers that
+    /// clients have seen.
     public init(
         number: CallNumber,
         key: CallKey,
@@ -138,18 +144,18 @@ public struct CallSession: Equatable, Sendable {
         self.nextSeq = firstSeq
     }
 
-    /// The moment at which ``Input/deadlineReached`` is due; `nil` while nothing is waited for.
+    /// The time at which ``Input/deadlineReached`` is due; `nil` while there is no deadline.
     public var deadline: Moment? {
         switch phase {
         case .ringing(let until): until
         case .answered, .active:
-            // A caller that went away while it rang has its whole grace from the answer on.
+            // A caller that went away while the call rang has its whole grace from the answer on.
             goneLongest.map { max($0, answeredAt ?? $0) + grace }
         case .ended: nil
         }
     }
 
-    /// Since when the side is away that has been away for longest; `nil` when both are there.
+    /// The time since which the side that has been away longest is away; `nil` when both sides are reachable.
     private var goneLongest: Moment? {
         var first: Moment?
         for leg in legs where leg.phase == .answered {
@@ -159,7 +165,7 @@ public struct CallSession: Equatable, Sendable {
         return first
     }
 
-    /// The call's state as it is told on the wire.
+    /// The state of the call, as the wire reports it.
     public var state: CallState {
         switch phase {
         case .ringing: .ringing
@@ -183,21 +189,21 @@ public struct CallSession: Equatable, Sendable {
         }
     }
 
-    /// Whether the call is still going on.
+    /// Whether the call has not ended.
     public var isLive: Bool {
         if case .ended = phase { false } else { true }
     }
 
-    /// The number of the newest entry; 0 while there is none.
+    /// The number of the newest entry; 0 while the log is empty.
     public var lastSeq: UInt64 { log.last?.seq ?? 0 }
 
-    /// On which side `user` is; `nil` for everybody else, and for a callee who is not to know of the call.
+    /// Returns the side that `user` is on; `nil` for all other users, and for a callee from whom the call is hidden.
     public func side(of user: UserID) -> Side? {
         if user == caller { return .caller }
         return user == callee && !isHidden ? .callee : nil
     }
 
-    /// Takes one input, and adds to `outputs` what is to be done about it, in order.
+    /// Handles one input and appends to `outputs` what to do about it, in order.
     public mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
         switch input {
         case .signal(let signal, let side, let phone): take(signal, from: side, phone, at: now, into: &outputs)
@@ -214,7 +220,7 @@ public struct CallSession: Equatable, Sendable {
         }
     }
 
-    /// As ``handle(_:at:into:)``, for callers to whom an array more is nothing.
+    /// Does the same as ``handle(_:at:into:)``, for callers that can afford to allocate an array.
     public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
         var outputs: [Output] = []
         handle(input, at: now, into: &outputs)
@@ -222,7 +228,7 @@ public struct CallSession: Equatable, Sendable {
     }
 
     private mutating func deadlineReached(at now: Moment, into outputs: inout [Output]) {
-        // A timer may fire late, or for a deadline that has moved since.
+        // A timer may fire late, or for a deadline that has moved since then.
         guard let deadline, now >= deadline else { return }
         switch phase {
         case .ringing: end(.unanswered, by: nil, at: now, into: &outputs)

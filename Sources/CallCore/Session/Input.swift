@@ -1,60 +1,64 @@
 extension CallSession {
-    /// What can happen to a call, by who causes it.
+    /// An event in a call, grouped by its source.
     public enum Input: Equatable, Sendable {
         // From devices.
         /// A device of either party sent a signal.
         case signal(Signal, from: Side, Phone)
 
         // From the switchboard.
-        /// A device of the callee was told of the call by its socket, or a push was ordered for it.
+        /// A device of the callee was notified of the call, over its socket or by a fetch, or a push to it was ordered.
         case notified(Phone)
-        /// A device has no socket any more, and no request under way.
+        /// A device has no socket and no request under way any more.
         case gone(Phone, Side)
         /// A device opened a socket or made a request.
         case seen(Phone, Side)
-        /// A device goes on under another token, or the name is learnt of one that was known by its token alone.
+        /// A device continues under another token, or a device that was known by its token alone got a name.
         case renewed(Phone, as: Phone, Side)
-        /// A device was handed the news that it is out of the call.
+        /// A device received the notice that it is out of the call.
         case told(Phone, Side)
-        /// The callee is in another call, and this server's policy is to say so.
+        /// The callee is in another call, and the policy of this server is to report busy.
         case foundBusy
-        /// The peer's simultaneous call goes on instead.
+        /// The call lost a glare: the simultaneous call of the peer goes on instead.
         case lostGlare(to: CallID)
-        /// The caller begins anew under the same callId.
+        /// The caller begins a new call under the same callId.
         case replaced
-        /// The caller rings the same callee by another call, which goes on instead.
+        /// The caller rings the same callee with another call, which goes on instead.
         case gaveWay(to: CallID)
 
         // From time.
-        /// The moment that ``CallSession/deadline`` named has come.
+        /// The time in ``CallSession/deadline`` has come.
         case deadlineReached
     }
 
-    /// What a call asks of its surroundings, in order.
+    /// An action that the session asks of its owner.
+    ///
+    /// Outputs are carried out in order.
     public enum Output: Equatable, Sendable {
-        /// Keep this entry and hand it to whom it concerns. Of a signal's entry the bytes are those of the signal just handled.
+        /// Store this entry and send it to its audience. For the entry of a signal, the bytes are those of the signal
+        /// just handled.
         case append(LogEntry)
-        /// The signal was taken, now or before (`isNew` false), and has this number; 0 = it needed no entry.
+        /// The signal was accepted, now or earlier (`isNew` false), and has this number; 0 means that it needed no
+        /// entry.
         case acknowledge(seq: UInt64, isNew: Bool)
-        /// The signal was not taken, and nothing changed.
+        /// The signal was refused, and nothing changed.
         case refuse(Refusal)
-        /// The call no longer rings: nothing more is to be sent to wake anybody.
+        /// The call no longer rings: send nothing more to wake a device.
         case stopRinging
-        /// What is kept of the call besides its log has changed.
+        /// The stored state of the call, apart from its log, has changed.
         case changed
     }
 
-    /// Why a signal is not taken.
+    /// The reason why a signal is refused.
     public enum Refusal: Equatable, Sendable {
         /// Another device of the callee has the call, or there is nothing to answer.
         case alreadyAnswered
         /// The call, or the epoch that the signal names, is over.
         case callEnded
-        /// The epoch that the signal names has not been yet: a crash took the call.
+        /// The epoch that the signal names does not exist yet: a crash lost that call.
         case unknownEpoch
-        /// The callee offers under the name of the call that rings them.
+        /// The callee sent an offer under the callId of the call that rings them.
         case callExists
-        /// This device has no part in the call, or its side may not send this.
+        /// This device has no part in the call, or its side may not send this signal.
         case forbidden(String)
         /// The log has reached its limit.
         case logFull

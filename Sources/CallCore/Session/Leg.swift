@@ -1,43 +1,46 @@
-/// Who began the call and who was called.
+/// The side of a call: the user who began it, or the user who was called.
 public enum Side: String, Sendable, CaseIterable {
-    /// The one who began it.
+    /// The user who began the call.
     case caller
-    /// The one who was called.
+    /// The user who was called.
     case callee
 
-    /// The one at the other end.
+    /// The opposite side.
     public var other: Self { self == .caller ? .callee : .caller }
 }
 
 /// One device's part in a call.
 ///
-///     notified ──▶ ringing ──▶ answered ──▶ left
-///         └───────────┴─────────────────────▶ left
+///     notified ──▶ ringing ──▶ answered ──▶ untold ──▶ left
+///
+/// `notified` and `ringing` can also lead directly to any later phase.
 public struct Leg: Equatable, Sendable {
-    /// Where the device stands.
+    /// The state of a device in a call.
     public enum Phase: String, Sendable {
-        /// Was told of the call, by socket or push; nothing was heard of it yet. Leads to `ringing`, `answered`, `left`.
+        /// The device was notified of the call, by socket or push, and has not reacted yet. Leads to `ringing`,
+        /// `answered`, `untold` and `left`.
         case notified
-        /// Alerts its user. Leads to `answered` and `left`.
+        /// The device alerts its user. Leads to `answered`, `untold` and `left`.
         case ringing
-        /// Is in the call: the caller's from the start, the callee's once it has answered. Leads to `left`.
+        /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to `untold`
+        /// when the call ends.
         case answered
-        /// Is out of the call and has been told so, or said so itself.
+        /// The device is out of the call and knows it: it was notified, or it sent the `end` itself.
         case left
-        /// Is out of the call and does not know yet. Leads to `left` at its next contact.
+        /// The device is out of the call and does not know yet. Leads to `left` once it has received the notice.
         case untold
     }
 
     /// The device.
     public internal(set) var phone: Phone
-    /// On which side it is.
+    /// The side of the call that the device belongs to.
     public let side: Side
-    /// Where it stands.
+    /// The state of the device in the call.
     public internal(set) var phase: Phase
-    /// Since when it has shown no sign of life; `nil` while it is there.
+    /// The time since which the device has been out of reach; `nil` while it is reachable.
     public internal(set) var goneSince: Moment?
 
-    /// A leg of all its parts, as when a call is taken up again after a restart.
+    /// Creates a leg from all its parts, for example when a call is restored after a restart.
     public init(phone: Phone, side: Side, phase: Phase, goneSince: Moment? = nil) {
         self.phone = phone
         self.side = side

@@ -1,40 +1,42 @@
-/// One entry of a call's log, without the bytes that were sent.
+/// One entry of a call's log, without the bytes of the signal.
 public struct LogEntry: Equatable, Sendable {
-    /// Its number in the call's epoch; grows, may skip.
+    /// The number of the entry in the call's epoch.
+    ///
+    /// Numbers increase and may have gaps.
     public let seq: UInt64
-    /// When it was appended.
+    /// The time at which it was appended.
     public let at: Moment
-    /// What it says.
+    /// The signal or state change that it records.
     public let content: Content
-    /// Whom it concerns.
+    /// The devices that the entry concerns.
     public let audience: Audience
 
-    /// What an entry says.
+    /// The content of an entry.
     public enum Content: Equatable, Sendable {
-        /// A device's signal; `digest` tells descriptions apart and is 0 for other kinds.
+        /// A device's signal. `digest` distinguishes descriptions and is 0 for other kinds.
         case signal(SignalKind, from: Side, phone: Phone, id: SignalID?, digest: UInt64)
-        /// The call changed its state.
+        /// A change of the call's state.
         case state(StateChange)
     }
 
-    /// Whom an entry concerns.
+    /// The devices that an entry concerns.
     ///
-    /// What that means for a device depends on who has answered: see ``CallSession/sees(_:side:phone:)``.
+    /// Which devices these are depends on who has answered: see ``CallSession/sees(_:side:phone:)``.
     public enum Audience: Equatable, Sendable {
-        /// The device that calls.
+        /// The caller's device.
         case caller
-        /// Every device of the callee until one has answered, then that one.
+        /// Every device of the callee until one has answered; from then on only that one.
         case callee
-        /// Both of the above.
+        /// The caller's device, and the callee's devices as for `callee`.
         case both
-        /// One device of the callee, and the device that calls.
+        /// One device of the callee, and the caller's device.
         case callerAnd(Phone)
-        /// Every device of the callee but this one.
+        /// Every device of the callee except this one.
         case calleeBut(Phone)
-        /// Nobody: the entry is only kept.
+        /// No device: the entry is only stored.
         case nobody
 
-        /// Whether it can concern anybody on a side.
+        /// Returns whether the entry can concern a device on a side.
         public func reaches(_ side: Side) -> Bool {
             switch self {
             case .caller: side == .caller
@@ -45,7 +47,7 @@ public struct LogEntry: Equatable, Sendable {
         }
     }
 
-    /// An entry of all its parts.
+    /// Creates an entry from all its parts.
     public init(seq: UInt64, at: Moment, content: Content, audience: Audience) {
         self.seq = seq
         self.at = at
@@ -54,20 +56,20 @@ public struct LogEntry: Equatable, Sendable {
     }
 }
 
-/// A change of a call's state, as a `call` event tells it.
+/// A change of a call's state, as the `call` event reports it.
 public struct StateChange: Equatable, Sendable {
-    /// The state it came to.
+    /// The new state.
     public var state: CallState
-    /// Why it ended.
+    /// The reason why the call ended.
     public var reason: EndReason?
     /// The callee's device that answered.
     public var answeredBy: Phone?
-    /// The call that goes on instead.
+    /// The call that goes on instead of this one.
     public var replacedBy: CallID?
-    /// Of the change to ringing: what its device called the offer that began the call.
+    /// For the change to ringing: the `id` that the caller's device gave the offer that began the call.
     public var offerID: SignalID?
 
-    /// A change of all its parts.
+    /// Creates a change from all its parts.
     public init(
         _ state: CallState,
         reason: EndReason? = nil,
@@ -83,14 +85,14 @@ public struct StateChange: Equatable, Sendable {
     }
 }
 
-/// A call's state as it is told on the wire.
+/// The state of a call, as the wire reports it.
 public enum CallState: String, Sendable, CaseIterable {
-    /// From the offer on.
+    /// The call is ringing: from the offer on.
     case ringing
     /// A device of the callee answered.
     case answered
-    /// Media flows.
+    /// Media is flowing.
     case active
-    /// Nothing more happens.
+    /// The call is over; nothing more happens in it.
     case ended
 }

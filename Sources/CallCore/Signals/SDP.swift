@@ -1,15 +1,16 @@
-/// The little that a signaling server reads of a session description (RFC 8866).
+/// The few parts of a session description that a signaling server reads (RFC 8866).
 public enum SDP {
-    /// Whether the text begins as a description must: with the line `v=0`.
+    /// Returns whether the text begins as a description must: with the line `v=0`.
     public static func isPlausible(_ text: [UInt8]) -> Bool {
         guard text.count >= 3, text[0] == UInt8(ascii: "v"), text[1] == UInt8(ascii: "="), text[2] == UInt8(ascii: "0")
         else { return false }
         return text.count == 3 || text[3] == 0x0D || text[3] == 0x0A
     }
 
-    /// Whether it offers video: an `m=video` section whose port is not 0 (RFC 3264, section 6) and that is not inactive.
+    /// Returns whether it offers video: an `m=video` section whose port is not 0 (RFC 3264, section 6) and that is not
+    /// inactive.
     ///
-    /// An app in production showed voice calls as video because the description held `m=video 0`.
+    /// An app in production showed voice calls as video calls because their description contained `m=video 0`.
     public static func offersVideo(_ text: [UInt8]) -> Bool {
         var sessionInactive = false
         var section = Section.session
@@ -37,11 +38,13 @@ public enum SDP {
         return found || section == .video(inactive: false)
     }
 
-    /// A number that tells one description from another (FNV-1a over the bytes); never 0.
+    /// Returns a digest that distinguishes one description from another (FNV-1a over the bytes).
+    ///
+    /// It is never 0.
     public static func digest(_ text: [UInt8]) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in text { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        // The store keeps 63 bits and 0 means that there is none.
+        // The store keeps 63 bits, and 0 means that there is no description.
         hash &= 0x7fff_ffff_ffff_ffff
         return hash == 0 ? 1 : hash
     }

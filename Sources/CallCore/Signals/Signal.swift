@@ -1,17 +1,17 @@
-/// What one device tells another in a call: the part of it that the call's course depends on.
+/// A message from one device to another in a call, reduced to what the course of the call depends on.
 ///
-/// The bytes themselves stay with whoever relays them.
+/// The code that relays the message keeps the bytes.
 public struct Signal: Equatable, Sendable {
-    /// What is said.
+    /// The content of the signal.
     public var content: Content
-    /// The name that the sender's device gave it; a resend carries the same.
+    /// The `id` that the sender's device gave the signal; a resend has the same one.
     public var id: SignalID?
-    /// The epoch that the sender means; `nil` = the current one.
+    /// The epoch that the sender means; `nil` means the current one.
     public var epoch: UInt32?
-    /// Its size as it is relayed, in bytes, which counts towards the log's limit.
+    /// The size of the relayed signal in bytes, which counts towards the log's limit.
     public var byteCount: Int
 
-    /// A signal of all its parts.
+    /// Creates a signal from all its parts.
     public init(_ content: Content, id: SignalID? = nil, epoch: UInt32? = nil, byteCount: Int = 0) {
         self.content = content
         self.id = id
@@ -19,29 +19,29 @@ public struct Signal: Equatable, Sendable {
         self.byteCount = byteCount
     }
 
-    /// What a signal says (protocol, section 3).
+    /// The content of a signal (protocol, section 3).
     public enum Content: Equatable, Sendable {
-        /// A description: of a new call, in place of an unanswered one, or to renegotiate.
+        /// A description that begins a call, replaces an unanswered one, or renegotiates.
         case offer(Offer)
         /// The device is alerting its user.
         case ringing
-        /// The description in return, told from others by its digest.
+        /// The description in return; its digest distinguishes it from others.
         case answer(digest: UInt64)
-        /// A candidate, or the end of candidates.
+        /// An ICE candidate, or the end of candidates.
         case ice
-        /// Media flows.
+        /// Media is flowing.
         case connected
-        /// The sender's side holds, mutes, or stops doing so.
+        /// The sender's side changes its hold or mute state.
         case update(MediaUpdate)
-        /// Digits are pressed.
+        /// The user presses digits.
         case dtmf
-        /// Whatever the app wants to say.
+        /// Data of the app's own.
         case info
         /// The call is over for the sender.
         case end(EndReason?)
     }
 
-    /// Which kind it is.
+    /// The kind of the signal.
     public var kind: SignalKind {
         switch content {
         case .offer: .offer
@@ -57,54 +57,57 @@ public struct Signal: Equatable, Sendable {
     }
 }
 
-/// The kinds of signals, as the wire names them.
+/// The kinds of signals, by their names on the wire.
 public enum SignalKind: String, Sendable, CaseIterable {
     /// A description.
     case offer
-    /// A device alerts.
+    /// A device alerts its user.
     case ringing
     /// The description in return.
     case answer
-    /// A candidate.
+    /// An ICE candidate, or the end of candidates.
     case ice
-    /// Media flows.
+    /// Media is flowing.
     case connected
-    /// Hold and mute.
+    /// A change of the hold or mute state.
     case update
-    /// Digits.
+    /// Digits that the user presses.
     case dtmf
-    /// The app's own.
+    /// Data of the app's own.
     case info
-    /// The end.
+    /// The end of the call for the sender.
     case end
 }
 
-/// The name that a device gives one of its signals: 1–64 bytes, any characters.
+/// The `id` that a device gives one of its signals: 1–64 bytes, any characters.
 public struct SignalID: Hashable, Sendable {
-    /// The name itself.
+    /// The id as text.
     public let text: String
 
-    /// A name, or `nil` when it is empty or too long.
+    /// Creates an id; `nil` when `text` is empty or too long.
     public init?(_ text: String) {
         guard (1...Limits.signalIDBytes).contains(text.utf8.count) else { return nil }
         self.text = text
     }
 }
 
-/// What an offer says beyond its description.
+/// The parts of an offer besides its description.
 public struct Offer: Equatable, Sendable {
-    /// Tells one description from another.
+    /// A digest that distinguishes one description from another.
     public var digest: UInt64
     /// Whether the call is meant to have video.
     public var hasVideo: Bool
-    /// For how long the callee is rung.
+    /// The time for which the callee is rung.
     public var ringFor: Moment.Span
-    /// Whether the sender named the callee by `to`, as apps do that begin a call and never renegotiate.
+    /// Whether the sender named the callee by `to`.
+    ///
+    /// Apps that begin a call and never renegotiate do so.
     public var namesCallee: Bool
-    /// Whether the sender says that it begins a call: it has none under this name any more.
+    /// Whether the sender states that this offer begins a call, and that it has no other call under this callId any
+    /// more.
     public var begins: Bool
 
-    /// An offer of all its parts.
+    /// Creates an offer from all its parts.
     public init(digest: UInt64, hasVideo: Bool, ringFor: Moment.Span, namesCallee: Bool, begins: Bool = false) {
         self.digest = digest
         self.hasVideo = hasVideo
@@ -114,7 +117,7 @@ public struct Offer: Equatable, Sendable {
     }
 }
 
-/// A change of what one side sends; `nil` = as before.
+/// A change of the hold and mute state of one side; `nil` means unchanged.
 public struct MediaUpdate: Equatable, Sendable {
     /// Whether the call is on hold.
     public var hold: Bool?
@@ -123,14 +126,14 @@ public struct MediaUpdate: Equatable, Sendable {
     /// Whether the camera is off.
     public var videoMuted: Bool?
 
-    /// An update of these values.
+    /// Creates an update with these values.
     public init(hold: Bool? = nil, audioMuted: Bool? = nil, videoMuted: Bool? = nil) {
         self.hold = hold
         self.audioMuted = audioMuted
         self.videoMuted = videoMuted
     }
 
-    /// Takes over what `update` changes.
+    /// Applies the changes in `update`.
     public mutating func apply(_ update: MediaUpdate) {
         hold = update.hold ?? hold
         audioMuted = update.audioMuted ?? audioMuted

@@ -1,26 +1,26 @@
-/// Every error code of the protocol, with its HTTP status (protocol, section 5).
+/// The error codes of the protocol, with their HTTP statuses (protocol, section 5).
 public enum WireCode: String, Sendable, CaseIterable {
     /// The text is not one JSON object.
     case invalidJSON = "invalid_json"
     /// A field is missing or has a wrong value; the message names it.
     case invalidField = "invalid_field"
-    /// The `type` or `action` is none that is known.
+    /// The `type` or `action` is unknown.
     case unknownType = "unknown_type"
-    /// There is no token, or it is not valid.
+    /// There is no token, or it is invalid.
     case unauthenticated
-    /// The token is no longer valid.
+    /// The token has expired.
     case tokenExpired = "token_expired"
     /// The user or device may not do this.
     case forbidden
-    /// There is no such thing, or it is none of the asker's business.
+    /// The thing does not exist, or the asker may not know of it.
     case notFound = "not_found"
-    /// The path knows other methods.
+    /// The path does not support this method.
     case methodNotAllowed = "method_not_allowed"
-    /// Another device of the callee has the call.
+    /// Another device of the callee has the call, or there is nothing to answer.
     case alreadyAnswered = "already_answered"
-    /// The call is over.
+    /// The call, or the epoch that was named, is over.
     case callEnded = "call_ended"
-    /// The other side has begun a call under this name.
+    /// The other side has begun a call under this callId.
     case callExists = "call_exists"
     /// The call's log has reached its limit.
     case logFull = "log_full"
@@ -28,22 +28,22 @@ public enum WireCode: String, Sendable, CaseIterable {
     case tooLarge = "too_large"
     /// The body is not JSON.
     case unsupportedMediaType = "unsupported_media_type"
-    /// The path is a WebSocket's, and the request asks for none.
+    /// The path is for WebSockets only, and the request does not ask for an upgrade.
     case upgradeRequired = "upgrade_required"
-    /// The description is none.
+    /// The text is not a session description.
     case invalidSDP = "invalid_sdp"
-    /// Too much in too short a time.
+    /// Too many requests, or too much data, in too short a time.
     case rateLimited = "rate_limited"
-    /// The server is shutting down; another one, or this one in a moment, will do it.
+    /// The server is shutting down. Another server, or this one after its restart, will accept the request.
     case draining
-    /// The database cannot be written just now.
+    /// The database cannot be written at the moment.
     case storeUnavailable = "store_unavailable"
-    /// The keys that tokens are checked with have not been fetched yet.
+    /// The keys that verify tokens have not been fetched yet.
     case keysUnavailable = "keys_unavailable"
-    /// A bug of ours.
+    /// A bug in the server.
     case internalError = "internal_error"
 
-    /// The HTTP status that goes with it.
+    /// The HTTP status of the code.
     public var status: Int {
         switch self {
         case .invalidJSON, .invalidField, .unknownType: 400
@@ -62,7 +62,7 @@ public enum WireCode: String, Sendable, CaseIterable {
         }
     }
 
-    /// A short title for people, as RFC 9457 asks for.
+    /// A short title for people, which RFC 9457 requires.
     public var title: String {
         switch self {
         case .invalidJSON: "Invalid JSON"
@@ -90,30 +90,34 @@ public enum WireCode: String, Sendable, CaseIterable {
     }
 }
 
-/// A refusal as a client gets it: a code, and a sentence that names what is wrong.
+/// A refusal as a client receives it: a code, and a sentence that explains what is wrong.
 public struct WireError: Error, Equatable, Sendable {
-    /// The code.
+    /// The error code.
     public var code: WireCode
-    /// The sentence; never holds what the client sent.
+    /// The explanation.
+    ///
+    /// It never contains text that the client sent.
     public var message: String
-    /// The field that is wrong.
+    /// The field that is missing or wrong.
     public var field: String?
-    /// After how many seconds to try again, where that is known.
+    /// The number of seconds after which to try again, if known.
     public var retryAfterSeconds: Int?
 
-    /// A refusal with a code and a sentence.
+    /// Creates a refusal from a code and an explanation.
     public init(_ code: WireCode, _ message: String, field: String? = nil) {
         self.code = code
         self.message = message
         self.field = field
     }
 
-    /// A field has a wrong value: what it must be.
+    /// Returns the refusal of a field with a wrong value.
+    ///
+    /// `mustBe` describes a right one.
     public static func invalid(_ field: Field, _ mustBe: String) -> Self {
         WireError(.invalidField, "\(field.name): \(mustBe)", field: field.name)
     }
 
-    /// A text is not one JSON object.
+    /// Returns the refusal of a text that is not one JSON object.
     public static func json(_ fault: JSONFault) -> Self {
         switch fault {
         case .syntax: WireError(.invalidJSON, "the text is not valid JSON")

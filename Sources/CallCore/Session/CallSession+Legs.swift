@@ -8,7 +8,7 @@ extension CallSession {
         callerPhone.isSame(as: phone) || (callerPhone.isUnnamed && phone.isOfConnection)
     }
 
-    /// Returns the device as which a device sees the call and acts in it.
+    /// Returns the device in whose place `phone` sees the call and acts in it.
     ///
     /// A request that names no device, and whose token took no part in the call, acts for its user and so for the
     /// device of that user that is in the call. The exception is a user with other devices without a name: then the

@@ -1,36 +1,36 @@
 public import CallCore
 
-/// What the server writes around a signal's own bytes when it relays it (protocol, section 3).
+/// The members that the server writes around a signal's own bytes when it relays the signal (protocol, section 3).
 public struct RelayedSignal: Sendable {
-    /// Its kind.
+    /// The kind of the signal.
     public var kind: SignalKind
-    /// Where it stands in its call.
+    /// The position of the signal in its call's log.
     public var place: LogPlace
-    /// Who sent it.
+    /// The user who sent it.
     public var from: UserID
-    /// By which device.
+    /// The device that sent it.
     public var device: DeviceID
-    /// The name the device gave it.
+    /// The `id` that the device gave it.
     public var id: SignalID?
-    /// What the server computed for an offer.
+    /// The values that the server computed for an offer.
     public var offer: OfferExtras?
-    /// The reason of an end, as it holds.
+    /// The effective reason of an `end`.
     public var reason: EndReason?
 
-    /// What the server computed for an offer (protocol, section 9).
+    /// The values that the server computes for an offer (protocol, section 9).
     public struct OfferExtras: Equatable, Sendable {
         /// Whether the call has video.
         public var hasVideo: Bool
-        /// The caller's name.
+        /// The caller's display name.
         public var displayName: String?
-        /// What CallKit knows the call by.
+        /// The UUID by which CallKit identifies the call.
         public var callUUID: String
-        /// When ringing stops.
+        /// The time at which the ringing stops.
         public var ringUntil: Moment
         /// Whether the callee is in another call.
         public var isWaiting: Bool
 
-        /// Extras of all their parts.
+        /// Creates the values from all their parts.
         public init(hasVideo: Bool, displayName: String?, callUUID: String, ringUntil: Moment, isWaiting: Bool) {
             self.hasVideo = hasVideo
             self.displayName = displayName
@@ -40,7 +40,7 @@ public struct RelayedSignal: Sendable {
         }
     }
 
-    /// A signal of all its parts.
+    /// Creates a signal from all its parts.
     public init(
         kind: SignalKind,
         place: LogPlace,
@@ -59,7 +59,7 @@ public struct RelayedSignal: Sendable {
         self.reason = reason
     }
 
-    /// The frame: headroom, then one JSON object that ends with the sender's own members as they came.
+    /// Returns the frame: headroom, then one JSON object that ends with the sender's own members, unchanged.
     public func frame(around relayed: RelayedMembers) -> [UInt8] {
         let names = place.log.members.count + from.text.utf8.count + device.text.utf8.count
         var json = JSONWriter(
@@ -91,7 +91,7 @@ public struct RelayedSignal: Sendable {
 }
 
 extension RelayedSignal {
-    // What is the same in every frame, each from behind a value to before the next one.
+    // The constant parts of every frame; each reaches from after one value to before the next one.
     private static let type = Array(#"{"type":""#.utf8)
     private static let behindType = Array(#"","#.utf8)
     private static let from = Array(#","from":""#.utf8)
@@ -99,16 +99,17 @@ extension RelayedSignal {
     private static let id = Array(#"","id":""#.utf8)
 }
 
-/// Which call's log is meant: its name, its room as the caller wrote it (and so its two users), its epoch.
+/// The identity of a call's log: the callId, the room as the caller wrote it (which names the two users), and the
+/// epoch.
 public struct LogName: Hashable, Sendable {
-    /// The call.
+    /// The callId.
     public var callID: CallID
-    /// Its room.
+    /// The room of the call.
     public var room: String
-    /// Which use of the callId.
+    /// The epoch: which use of the callId this is.
     public var epoch: UInt32
 
-    /// The log of this call.
+    /// Creates the identity of a call's log.
     public init(callID: CallID, room: String, epoch: UInt32) {
         self.callID = callID
         self.room = room
@@ -116,12 +117,14 @@ public struct LogName: Hashable, Sendable {
     }
 }
 
-/// Which call's log is meant, as it stands in every frame of the call: written once.
+/// The members that identify a call's log, as they occur in every frame of the call.
+///
+/// They are written only once.
 public struct LogHead: Equatable, Sendable {
-    /// From `callId` to before the number of the entry.
+    /// The JSON from the member `callId` up to the colon after the name `seq`.
     let members: [UInt8]
 
-    /// The head of a log's frames.
+    /// Creates the members for the frames of a log.
     public init(_ name: LogName) {
         var json = JSONWriter(capacity: 64)
         json.name("callId")
@@ -135,16 +138,16 @@ public struct LogHead: Equatable, Sendable {
     }
 }
 
-/// Where an entry stands: in which call, and where in its log.
+/// The position of an entry: its call's log, and its place in that log.
 public struct LogPlace: Equatable, Sendable {
-    /// The call's log.
+    /// The log of the call.
     public var log: LogHead
-    /// The entry's number.
+    /// The number of the entry.
     public var seq: UInt64
-    /// When it was appended.
+    /// The time at which it was appended.
     public var at: Moment
 
-    /// A place of all its parts.
+    /// Creates a position from all its parts.
     public init(in log: LogHead, seq: UInt64, at: Moment) {
         self.log = log
         self.seq = seq
@@ -153,14 +156,14 @@ public struct LogPlace: Equatable, Sendable {
 }
 
 extension JSONWriter {
-    /// The members that every relayed object and every `call` event carries.
+    /// Writes the members that every relayed object and every `call` event contains.
     mutating func write(_ place: LogPlace) {
         comma()
         write(parts: place)
         endNumber()
     }
 
-    /// From the call's name on.
+    /// Writes the members from `callId` on.
     mutating func write(parts place: LogPlace) {
         part(place.log.members)
         digits(place.seq)

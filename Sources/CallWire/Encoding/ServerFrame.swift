@@ -1,10 +1,10 @@
 public import CallCore
 
-/// The frames that the server writes by itself.
+/// The frames that the server itself originates.
 ///
 /// Each begins with ``WireLimits/headroom`` free bytes.
 public enum ServerFrame {
-    /// The first word on a socket.
+    /// Returns the `welcome`, the first frame on a socket.
     public static func welcome(
         user: UserID,
         device: DeviceID,
@@ -38,7 +38,7 @@ public enum ServerFrame {
         }
     }
 
-    /// A signal is durable, or was already.
+    /// Returns the ack of a signal that is durable, now or since an earlier time.
     public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
         var json = JSONWriter(
             headroom: WireLimits.headroom,
@@ -60,13 +60,13 @@ public enum ServerFrame {
         return json.bytes
     }
 
-    // What is the same in every ack, each from behind a value to before the next one.
+    // The constant parts of every ack; each reaches from after one value to before the next one.
     private static let ackID = Array(#"{"type":"ack","id":""#.utf8)
     private static let ackCallID = Array(#"","callId":""#.utf8)
     private static let ackEpoch = Array(#"","epoch":"#.utf8)
     private static let ackSeq = Array(#","seq":"#.utf8)
 
-    /// A request that concerns no call has had its effect.
+    /// Returns the ack of a request that concerns no call and has taken effect.
     public static func ack(id: SignalID) -> [UInt8] {
         frame { json in
             json.type("ack")
@@ -75,7 +75,9 @@ public enum ServerFrame {
         }
     }
 
-    /// A request about another user has had its effect; `isOnline` = whether that user has a session.
+    /// Returns the ack of a request about another user.
+    ///
+    /// `isOnline` is whether that user has a session.
     public static func ack(id: SignalID, isOnline: Bool) -> [UInt8] {
         frame { json in
             json.type("ack")
@@ -86,7 +88,7 @@ public enum ServerFrame {
         }
     }
 
-    /// A text from another user.
+    /// Returns the frame of a text from another user.
     public static func message(_ message: TextMessage, from: UserID, device: DeviceID, at now: Moment) -> [UInt8] {
         frame { json in
             json.type("message")
@@ -100,7 +102,7 @@ public enum ServerFrame {
         }
     }
 
-    /// A user came or went.
+    /// Returns the frame that reports that a user came online or went offline.
     public static func presence(of user: UserID, isOnline: Bool) -> [UInt8] {
         frame { json in
             json.type("presence")
@@ -111,7 +113,9 @@ public enum ServerFrame {
         }
     }
 
-    /// The server shuts down and closes the session next; `reconnectAfterMs` = when to come back, in milliseconds.
+    /// Returns the notice that the server shuts down and will close the connection.
+    ///
+    /// `reconnectAfterMs` is the time after which to reconnect, in milliseconds.
     public static func draining(reconnectAfterMs: Int64) -> [UInt8] {
         frame { json in
             json.type("draining")
@@ -120,7 +124,7 @@ public enum ServerFrame {
         }
     }
 
-    /// A frame was refused.
+    /// Returns the refusal of a frame.
     public static func error(_ error: WireError, id: SignalID?, callID: CallID? = nil) -> [UInt8] {
         frame { json in
             json.type("error")
@@ -140,7 +144,7 @@ public enum ServerFrame {
         }
     }
 
-    /// A call changed its state.
+    /// Returns the `call` event for a change of a call's state.
     public static func call(_ change: StateChange, callee: UserID, at place: LogPlace) -> [UInt8] {
         frame { json in
             json.type("call")
@@ -158,7 +162,7 @@ public enum ServerFrame {
         }
     }
 
-    /// A member of a room came or went.
+    /// Returns the frame that reports that a member of a room came or left.
     public static func peer(room: String, user: UserID, device: DeviceID, isPresent: Bool) -> [UInt8] {
         frame { json in
             json.type("peer")
@@ -188,7 +192,7 @@ extension JSONWriter {
         plain(type)
     }
 
-    /// A user's id; as an integer for apps that write it so.
+    /// Writes a user id, as an integer for apps that write it so.
     public mutating func id(_ user: UserID, asInteger: Bool) {
         if asInteger, let number = UInt64(user.text), String(number) == user.text {
             value(number)
@@ -197,7 +201,7 @@ extension JSONWriter {
         }
     }
 
-    /// What is wrong, in members of their own: `code`, `message`, and `field` where one is to blame.
+    /// Writes an error as members: `code`, `message`, and `field` if one is wrong.
     public mutating func write(_ error: WireError) {
         name("code")
         plain(error.code.rawValue)
@@ -209,7 +213,7 @@ extension JSONWriter {
         }
     }
 
-    /// A state, and why it is so.
+    /// Writes a state, its reason, the call that goes on instead and the `id` of the offer, as far as they are set.
     public mutating func write(_ change: StateChange) {
         name("state")
         plain(change.state.rawValue)

@@ -1,8 +1,8 @@
 public import CallCore
 
-/// Moments as text (RFC 3339), without the formatters that need half a megabyte of locale data per language.
+/// Formats moments as text (RFC 3339), without the formatters that need half a megabyte of locale data per language.
 public enum Timestamp {
-    /// A moment in UTC with milliseconds: `2026-11-21T08:47:03.250Z`.
+    /// Returns a moment in UTC with milliseconds: `2026-11-21T08:47:03.250Z`.
     public static func text(_ moment: Moment) -> String {
         let milliseconds = moment.milliseconds
         let days = floorDivide(milliseconds, 86_400_000)
@@ -13,7 +13,9 @@ public enum Timestamp {
             + ":\(pad(rest / 1_000 % 60, 2)).\(pad(rest % 1_000, 3))Z"
     }
 
-    /// The date of a day counted from 1970-01-01, in the Gregorian calendar; eras of 400 years, years from March on.
+    /// Returns the Gregorian date of a day counted from 1970-01-01.
+    ///
+    /// It computes in eras of 400 years and in years that begin in March.
     private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let shifted = days + 719_468
         let era = floorDivide(shifted, 146_097)

@@ -1,4 +1,6 @@
-/// The member names that the protocol gives a meaning; all others are the app's and are relayed untouched.
+/// The member names to which the protocol gives a meaning.
+///
+/// All others belong to the app and are relayed unchanged.
 public enum Field: UInt8, CaseIterable, Sendable {
     // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
     case type, id, callId, room, to, epoch, sdp, hasVideo, displayName, ringTimeout, candidate, reason, hold,
@@ -7,10 +9,12 @@ public enum Field: UInt8, CaseIterable, Sendable {
         action, signalType, user_id, userId, blocked_user_id, voipDeviceToken, apnsDeviceToken, fcm_token, bundleId,
         platform, environment, until, callee_id, call_type, begin, body
 
-    /// The name as it stands in JSON.
+    /// The name in JSON.
     public var name: String { "\(self)" }
 
-    /// The field whose name stands in a part of a JSON text; escapes in it count as the characters they stand for.
+    /// Creates the field whose name is a part of a JSON text.
+    ///
+    /// Escapes in the name are decoded before the comparison.
     init?(_ text: Span<UInt8>, _ part: Range<Int>, isPlain: Bool) {
         guard isPlain else {
             var name: [UInt8] = []
@@ -28,7 +32,7 @@ public enum Field: UInt8, CaseIterable, Sendable {
     private init?(_ text: Span<UInt8>, _ part: Range<Int>) {
         guard let name = PackedName(text, part) else { return nil }
         let known = Self.byName
-        // In the order of the packed names: few steps for any name, also for those that are none of ours.
+        // A binary search in the order of the packed names: few steps for every name, known or unknown.
         var low = 0
         var high = known.count
         while low < high {
@@ -45,13 +49,13 @@ public enum Field: UInt8, CaseIterable, Sendable {
     }.sorted { $0.name < $1.name }
 }
 
-/// A name of at most 16 bytes as two numbers, which are compared faster than text.
+/// A name of at most 16 bytes, stored as two numbers because these are compared faster than text.
 private struct PackedName: Comparable {
     private var first: UInt64 = 0
     private var second: UInt64 = 0
 
     init?(_ text: Span<UInt8>, _ part: Range<Int>) {
-        // One that begins with a zero byte would be taken for the rest of it.
+        // A name with a leading zero byte would equal the name without that byte.
         guard part.count <= 16, !part.isEmpty, text[part.lowerBound] != 0 else { return nil }
         for place in part {
             second = second << 8 | first >> 56
@@ -62,25 +66,25 @@ private struct PackedName: Comparable {
     static func < (a: Self, b: Self) -> Bool { a.first != b.first ? a.first < b.first : a.second < b.second }
 }
 
-/// Some of the fields.
+/// A set of fields.
 public struct FieldSet: ExpressibleByArrayLiteral, Sendable {
     private var bits: UInt64 = 0
 
-    /// These fields.
+    /// Creates a set of these fields.
     public init(arrayLiteral fields: Field...) { for field in fields { insert(field) } }
 
-    /// Whether a field is one of them.
+    /// Returns whether the set contains a field.
     @inline(__always)
     public func contains(_ field: Field) -> Bool { bits >> UInt64(field.rawValue) & 1 == 1 }
 
-    /// Adds a field.
+    /// Adds a field to the set.
     @inline(__always)
     public mutating func insert(_ field: Field) { bits |= 1 << UInt64(field.rawValue) }
 
-    /// Adds all of these.
+    /// Adds all fields of another set.
     public mutating func formUnion(_ others: FieldSet) { bits |= others.bits }
 
-    /// These and those.
+    /// Returns the union of both sets.
     public func union(_ others: FieldSet) -> FieldSet {
         var all = self
         all.formUnion(others)

@@ -1,39 +1,43 @@
-/// The top level of one JSON object (RFC 8259), found and checked in place: which members, and where their bytes are.
+/// The top level of one JSON object (RFC 8259), scanned in place: its members and the positions of their bytes.
 ///
-/// The whole text is checked, to its last nested value; what is not asked for is neither decoded nor copied, so that it
-/// can be relayed as it came.
+/// The whole text is checked, down to the innermost value. Values that are not asked for are neither decoded nor
+/// copied, so that they can be relayed unchanged.
 public struct JSONObject: Sendable {
     /// The text that was scanned.
     public let bytes: [UInt8]
-    /// The members in their order, with the names in place.
+    /// The members in their order.
+    ///
+    /// Their names stay in the text.
     public let members: [Member]
-    /// Where the object's braces stand in the text.
+    /// The range of the object in the text, braces included.
     public let range: Range<Int>
-    /// Which of the protocol's fields are there: most that are asked for are not.
+    /// The protocol's fields that are present.
+    ///
+    /// Most fields that are looked up are absent, and this set answers that fast.
     private var fields: FieldSet = []
 
-    /// One member: where its name (between the quotes) and its value stand.
+    /// One member: the ranges of its name (without the quotes) and of its value.
     public struct Member: Equatable, Sendable {
-        /// The name's bytes without the quotes, escapes as written.
+        /// The range of the name without the quotes; escapes are left as written.
         public let name: Range<Int>
-        /// The value's bytes; a string's include its quotes.
+        /// The range of the value; a string's includes its quotes.
         public let value: Range<Int>
-        /// What the value is.
+        /// The kind of the value.
         public let kind: Kind
-        /// Which of the protocol's fields it is.
+        /// The field of the protocol that the member is; `nil` for others.
         public let field: Field?
 
-        /// From the name's opening quote to the value's end.
+        /// The range from the name's opening quote to the value's end.
         public var whole: Range<Int> { name.lowerBound - 1..<value.upperBound }
     }
 
-    /// What a JSON value is.
+    /// The kind of a JSON value.
     public enum Kind: Equatable, Sendable {
         /// An object.
         case object
         /// An array.
         case array
-        /// A string; `isPlain` = without escapes.
+        /// A string; `isPlain` means without escapes.
         case string(isPlain: Bool)
         /// A number.
         case number
@@ -47,13 +51,14 @@ public struct JSONObject: Sendable {
 
     /// Scans a text that must be one object.
     ///
-    /// `scratch`: Where to keep the members: those of an object that is of no use any more, to spare the memory.
-    /// - Throws: ``JSONFault`` when it is not, is nested deeper than ``WireLimits/depth``, or names a field twice.
+    /// `scratch`: The member list of an object that is no longer needed. Its memory is reused.
+    /// - Throws: ``JSONFault`` if the text is not one object, is nested deeper than ``WireLimits/depth``, or contains a
+    ///   field twice.
     public init(_ bytes: [UInt8], scratch: consuming [Member] = []) throws(JSONFault) {
         try self.init(bytes, in: 0..<bytes.count, scratch: consume scratch)
     }
 
-    /// Scans the object that stands in a part of a text, as a member's value does.
+    /// Scans an object in a part of a text, such as the value of a member.
     public init(_ bytes: [UInt8], in part: Range<Int>, scratch: consuming [Member] = []) throws(JSONFault) {
         let text = bytes.span
         var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
@@ -66,26 +71,26 @@ public struct JSONObject: Sendable {
         self.bytes = bytes
         for member in members {
             guard let field = member.field else { continue }
-            // Twice the same field would mean one thing to us and perhaps another to the receiver.
+            // The server and the receiver might take a different one of two members with the same field.
             guard !fields.contains(field) else { throw .duplicate(field.name) }
             fields.insert(field)
         }
     }
 
-    /// The member that is a field, unless it is absent or null.
+    /// Returns the member of a field, unless it is absent or null.
     public subscript(_ field: Field) -> Member? {
         guard let member = member(field), member.kind != .null else { return nil }
         return member
     }
 
-    /// The member that is a field, also when it is null.
+    /// Returns the member of a field, even if it is null.
     public func member(_ field: Field) -> Member? {
         guard fields.contains(field) else { return nil }
         for member in members where member.field == field { return member }
         return nil
     }
 
-    /// The text of a member that is a string, decoded; `nil` when it is none or holds a lone surrogate.
+    /// Returns the decoded text of a member; `nil` if it is not a string or contains a lone surrogate.
     public func string(_ member: Member) -> String? {
         guard case .string(let isPlain) = member.kind else { return nil }
         let inner = member.value.lowerBound + 1..<member.value.upperBound - 1
@@ -93,12 +98,12 @@ public struct JSONObject: Sendable {
         return JSONText.decoded(bytes[inner]).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// A member's name, decoded.
+    /// Returns a member's name, decoded.
     public func name(of member: Member) -> String? {
         JSONText.decoded(bytes[member.name]).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// A member that is a whole number from 0 to 2^53, written without fraction or exponent; `nil` when it is none.
+    /// Returns a whole number from 0 to 2^53 that is written without fraction or exponent; `nil` for any other value.
     public func integer(_ member: Member) -> Int64? {
         guard member.kind == .number, member.value.count <= 16 else { return nil }
         var number: Int64 = 0
@@ -110,16 +115,16 @@ public struct JSONObject: Sendable {
     }
 }
 
-/// Why a text is not one JSON object.
+/// The reason why a text is not one JSON object.
 public enum JSONFault: Error, Equatable, Sendable {
-    /// It breaks the grammar.
+    /// The text breaks the grammar.
     case syntax
-    /// It is JSON, but no object.
+    /// The text is JSON, but not an object.
     case notAnObject
-    /// It is nested too deeply.
+    /// The text is nested too deeply.
     case tooDeep
-    /// A field of the protocol stands in it twice.
+    /// A field of the protocol occurs twice.
     case duplicate(String)
-    /// It is not UTF-8.
+    /// The text is not UTF-8.
     case notUTF8
 }

@@ -1,6 +1,8 @@
-/// Walks over JSON text and checks its grammar, keeping nothing but the place.
+/// Walks over JSON text and checks its grammar.
 ///
-/// The text itself is handed to each step: a scanner that held it would count references all the way.
+/// It stores only its position.
+///
+/// Each step gets the text as an argument. A scanner that stored the text would count references at every step.
 struct JSONScanner {
     private(set) var position: Int
     let end: Int
@@ -20,7 +22,7 @@ struct JSONScanner {
         }
     }
 
-    /// The members of the object that begins here, in the memory of `scratch`.
+    /// Returns the members of the object that begins here, stored in the memory of `scratch`.
     mutating func objectMembers(
         _ text: Span<UInt8>,
         into scratch: consuming [JSONObject.Member]
@@ -46,7 +48,7 @@ struct JSONScanner {
         return members
     }
 
-    /// The elements of the array that begins here.
+    /// Returns the elements of the array that begins here.
     mutating func arrayElements(_ text: Span<UInt8>) throws(JSONFault) -> [JSONArray.Element] {
         guard position < end, text[position] == UInt8(ascii: "[") else { throw .syntax }
         var elements: [JSONArray.Element] = []
@@ -60,7 +62,7 @@ struct JSONScanner {
         return elements
     }
 
-    /// One value of any kind; the place is behind it afterwards.
+    /// Reads one value of any kind and moves the position behind it.
     @discardableResult
     mutating func value(_ text: Span<UInt8>) throws(JSONFault) -> JSONObject.Kind {
         guard position < end else { throw .syntax }
@@ -91,7 +93,9 @@ struct JSONScanner {
         }
     }
 
-    /// Goes behind the bracket that stands here, to what is in it; whether that is nothing, and then behind the other one.
+    /// Moves behind the opening bracket.
+    ///
+    /// Returns whether the brackets are empty, and then moves behind the closing one too.
     private mutating func open(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
         depth += 1
         guard depth <= WireLimits.depth else { throw .tooDeep }
@@ -103,7 +107,9 @@ struct JSONScanner {
         return true
     }
 
-    /// Behind one of the things in brackets: whether it was the last one; else a comma was, and the next one is here.
+    /// Called after an item in brackets: returns whether the closing bracket follows.
+    ///
+    /// Otherwise a comma must follow, and the position moves to the next item.
     private mutating func isClosed(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
         skipSpace(text)
         guard position < end else { throw .syntax }
@@ -118,7 +124,9 @@ struct JSONScanner {
         return false
     }
 
-    /// A name and the colon behind it; where the name stands, without its quotes, and whether it is without escapes.
+    /// Reads a name and the colon after it.
+    ///
+    /// Returns the range of the name without its quotes, and whether it has no escapes.
     private mutating func memberName(_ text: Span<UInt8>) throws(JSONFault) -> (Range<Int>, isPlain: Bool) {
         guard position < end, text[position] == UInt8(ascii: "\"") else { throw .syntax }
         let start = position + 1
@@ -131,11 +139,11 @@ struct JSONScanner {
         return (name, isPlain)
     }
 
-    /// A string; whether it is without escapes.
+    /// Reads a string and returns whether it has no escapes.
     private mutating func string(_ text: Span<UInt8>) throws(JSONFault) -> Bool {
         var place = position + 1
         var isPlain = true
-        // An SDP is long: everything but a quote, a backslash or a control character is passed in one stride.
+        // An SDP is long. Bytes other than a quote, a backslash or a control character are skipped eight at a time.
         while true {
             while place + 8 <= end, Self.areOrdinary(text.extracting(place..<place + 8)) { place += 8 }
             while place < end, Self.isOrdinary(text[place]) { place += 1 }
@@ -164,20 +172,23 @@ struct JSONScanner {
         }
     }
 
-    /// Whether a byte stands in a string for itself and does not end it.
+    /// Returns whether a byte in a string stands for itself and does not end the string.
     @inline(__always)
     static func isOrdinary(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
-    /// Whether eight bytes stand for themselves, all at once; one before which a zero or a smaller byte stands may be
-    /// doubted in vain.
+    /// Returns whether eight bytes all stand for themselves, in one test.
+    ///
+    /// It may report a special byte where there is none, behind a byte that is zero or small; the test of single bytes
+    /// then decides.
     @inline(__always)
     private static func areOrdinary(_ eight: Span<UInt8>) -> Bool {
         var word: UInt64 = 0
         for index in 0..<8 { word |= UInt64(eight[index]) << UInt64(8 * index) }
         let ones: UInt64 = 0x0101_0101_0101_0101
-        // A byte's highest bit is set where the byte less the bound falls below zero (Mycroft's test).
+        // The highest bit of a byte is set if subtracting the bound from the byte gives a negative number (Mycroft's
+        // test).
         let control = (word &- ones &* 0x20) & ~word
         let quote = word ^ ones &* 0x22
         let backslash = word ^ ones &* 0x5C

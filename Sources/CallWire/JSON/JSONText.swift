@@ -1,12 +1,14 @@
-/// JSON strings to text and back (RFC 8259, section 7).
+/// Decoding of JSON strings, and a check for UTF-8 (RFC 8259, section 7).
 public enum JSONText {
-    /// What stands between a string's quotes, with its escapes resolved, as UTF-8; `nil` when it holds a lone surrogate.
+    /// Returns the content of a string, given without its quotes, as UTF-8 with escapes resolved; `nil` if it contains
+    /// a lone surrogate.
     static func decoded(_ inner: ArraySlice<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(inner.count)
         var index = inner.startIndex
         while index < inner.endIndex {
-            // A description has an escape at the end of each line: what stands between two of them is copied at once.
+            // A description has an escape at the end of each line. The bytes between two escapes are copied in one
+            // step.
             let start = index
             while index < inner.endIndex, inner[index] != UInt8(ascii: "\\") { index += 1 }
             result.append(contentsOf: inner[start..<index])
@@ -29,7 +31,9 @@ public enum JSONText {
         return result
     }
 
-    /// The scalar of `\uXXXX`, or of two such that form a surrogate pair, whose digits begin at `index`.
+    /// Returns the scalar of `\uXXXX`, or of two such escapes that form a surrogate pair.
+    ///
+    /// Its digits begin at `index`.
     private static func scalar(_ text: ArraySlice<UInt8>, at index: inout Int) -> Unicode.Scalar? {
         guard let first = unit(text, at: index) else { return nil }
         index += 4
@@ -60,9 +64,10 @@ public enum JSONText {
         }
     }
 
-    /// Whether these bytes are UTF-8.
+    /// Returns whether these bytes are valid UTF-8.
     public static func isUTF8(_ bytes: [UInt8]) -> Bool {
-        // What is none is decoded as U+FFFD. (`UTF8Span` would do without a copy, but iOS has it only from 26 on.)
+        // Invalid UTF-8 is decoded as U+FFFD, so the bytes differ. (`UTF8Span` would need no copy, but iOS has it only
+        // from 26 on.)
         String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
     }
 }

@@ -1,45 +1,48 @@
-/// Writes JSON as bytes, piece by piece: what comes out is exactly what is put in, in that order.
+/// Writes JSON as bytes, piece by piece.
+///
+/// The output contains exactly the given pieces, in the given order.
 public struct JSONWriter {
-    /// What has been written, after the headroom.
+    /// The bytes written so far, including the headroom at the front.
     public private(set) var bytes: [UInt8]
-    /// Whether a comma is due before the next member or element.
+    /// Whether a comma is needed before the next member or element.
     private var needsComma = false
 
-    /// A writer that leaves `headroom` bytes free in front, for a transport that puts its header there.
+    /// Creates a writer that leaves `headroom` bytes free at the front, where a transport puts its header.
     public init(headroom: Int = 0, capacity: Int = 256) {
         bytes = []
         bytes.reserveCapacity(headroom + capacity)
-        // To add nothing would write a count into the storage that all empty arrays of the process share: a data race.
+        // Appending nothing would write a count into the storage that all empty arrays of the process share: a data
+        // race.
         guard headroom > 0 else { return }
         bytes.append(addingCapacity: headroom) { output in for _ in 0..<headroom { output.append(0) } }
     }
 
-    /// `{`.
+    /// Writes `{`.
     public mutating func beginObject() { open(UInt8(ascii: "{")) }
-    /// `}`.
+    /// Writes `}`.
     public mutating func endObject() { close(UInt8(ascii: "}")) }
-    /// `[`.
+    /// Writes `[`.
     public mutating func beginArray() { open(UInt8(ascii: "[")) }
-    /// `]`.
+    /// Writes `]`.
     public mutating func endArray() { close(UInt8(ascii: "]")) }
 
-    /// A member's name; its value comes next.
+    /// Writes a member's name; its value must come next.
     ///
-    /// The name is ours and needs no escape.
+    /// The name is one of the server's own and needs no escape.
     public mutating func name(_ name: String) {
         plain(name)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    /// A member's name that may need escapes.
+    /// Writes a member's name that may need escapes.
     public mutating func name(escaping name: String) {
         value(name)
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    /// A string, escaped as far as JSON asks for it.
+    /// Writes a string, with the escapes that JSON requires.
     public mutating func value(_ text: String) {
         comma()
         bytes.append(UInt8(ascii: "\""))
@@ -48,7 +51,7 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// A string that is known to need no escape: an identifier.
+    /// Writes a string that is known to need no escape, such as an identifier.
     public mutating func plain(_ text: String) {
         comma()
         bytes.append(UInt8(ascii: "\""))
@@ -57,7 +60,7 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// A whole number.
+    /// Writes a whole number.
     public mutating func value(_ number: some FixedWidthInteger) {
         comma()
         if number < 0 { bytes.append(UInt8(ascii: "-")) }
@@ -65,28 +68,30 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// `true` or `false`.
+    /// Writes `true` or `false`.
     public mutating func value(_ flag: Bool) {
         comma()
         plainPart(flag ? "true" : "false")
         needsComma = true
     }
 
-    /// `null`.
+    /// Writes `null`.
     public mutating func null() {
         comma()
         plainPart("null")
         needsComma = true
     }
 
-    /// Bytes that are a JSON value, as they are.
+    /// Writes bytes that already are a JSON value, unchanged.
     public mutating func raw(_ value: some Sequence<UInt8>) {
         comma()
         bytes.append(contentsOf: value)
         needsComma = true
     }
 
-    /// Bytes that are one or more members, comma between them, as they are; none when empty.
+    /// Writes bytes that already are members separated by commas, unchanged.
+    ///
+    /// It writes nothing if they are empty.
     public mutating func rawMembers(_ members: ArraySlice<UInt8>) {
         guard !members.isEmpty else { return }
         raw(members)
@@ -109,26 +114,26 @@ public struct JSONWriter {
 
     // MARK: Parts, for frames that are written often
 
-    /// The quote behind a value that was written in parts.
+    /// Writes the closing quote of a value that was written in parts.
     mutating func endString() {
         bytes.append(UInt8(ascii: "\""))
         needsComma = true
     }
 
-    /// Behind a number that was written as a part.
+    /// Ends a number that was written in parts.
     mutating func endNumber() { needsComma = true }
 
-    /// Text of ours that is no value by itself: names with what stands between them.
+    /// Writes fixed text that is not a complete value: names and the punctuation between them.
     @inline(__always)
     mutating func part(_ text: [UInt8]) { bytes.append(contentsOf: text) }
 
-    /// What stands between a string's quotes, where no escape is needed.
+    /// Writes the inside of a string that needs no escape.
     @inline(__always)
     mutating func plainPart(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
-    /// What stands between a string's quotes, escaped as far as JSON asks for it.
+    /// Writes the inside of a string, with the escapes that JSON requires.
     mutating func escaped(_ text: String) {
-        // Most text is copied as it is.
+        // Most text needs no escape and is copied in one step.
         let start = bytes.count
         bytes.append(contentsOf: text.utf8)
         guard needsEscape(from: start) else { return }
@@ -142,13 +147,13 @@ public struct JSONWriter {
         return false
     }
 
-    /// A number's decimal digits.
+    /// Writes the decimal digits of a number.
     mutating func digits(_ number: UInt64) {
         var count = 1
         var limit: UInt64 = 10
         while number >= limit, count < 20 {
             count += 1
-            // 10^20 is none: at 20 digits it is over.
+            // 10^20 does not fit in 64 bits, and no number has more than 20 digits.
             limit = count < 20 ? limit &* 10 : .max
         }
         let start = bytes.count

@@ -2,60 +2,60 @@ public import CallCore
 
 /// One text frame from a client (protocol, section 3).
 public struct ClientMessage: Sendable {
-    /// The name under which the client wants the answer.
+    /// The `id` under which the client expects the answer.
     public var id: SignalID?
-    /// What is asked.
+    /// The request.
     public var request: Request
 
-    /// What a client asks for on its socket.
+    /// A request that a client sends on its socket.
     public enum Request: Sendable {
         /// Relay a signal.
         case signal(SignalMessage)
-        /// Be present in a room without a call.
+        /// Enter a room without a call.
         case join(room: String)
-        /// Be present no longer.
+        /// Leave a room.
         case leave(room: String)
-        /// Go on with a fresh token.
+        /// Continue with a fresh token.
         case auth(token: String)
-        /// Send again what came after these cursors.
+        /// Send the entries after these cursors again.
         case sync([CallID: Cursor])
-        /// Hand a text to another user.
+        /// Send a text to another user.
         case message(TextMessage)
-        /// Tell whether a user is online, now and whenever that changes.
+        /// Report whether a user is online, now and whenever that changes.
         case presence(UserID)
     }
 
-    /// A place in a call's log.
+    /// A position in a call's log.
     public struct Cursor: Equatable, Sendable {
-        /// The epoch it belongs to; `nil` = the current one.
+        /// The epoch that the cursor belongs to; `nil` means the current one.
         public var epoch: UInt32?
-        /// The newest number that was seen.
+        /// The number of the newest entry that the client has seen.
         public var seq: UInt64
 
-        /// A place in a log.
+        /// Creates a position in a log.
         public init(epoch: UInt32? = nil, seq: UInt64) {
             self.epoch = epoch
             self.seq = seq
         }
     }
 
-    /// Why a frame is refused, and the `id` that it carried as far as it could be read.
+    /// The reason why a frame is refused, and the frame's `id` if that could be read.
     public struct Refusal: Error, Equatable, Sendable {
-        /// What is wrong.
+        /// The error.
         public var error: WireError
-        /// The name under which the client wants the answer.
+        /// The `id` under which the client expects the answer.
         public var id: SignalID?
     }
 
-    /// What its members were kept in, for the next message.
+    /// The memory that held the message's member list, for reuse by the next message.
     public var scratch: [JSONObject.Member] {
         if case .signal(let signal) = request { signal.relayed.scratch } else { [] }
     }
 
     /// Reads a frame.
     ///
-    /// `ringFor`: For how long an offer rings that does not say.
-    /// `scratch`: As ``scratch`` of the message before.
+    /// `ringFor`: The ring time of an offer that names none.
+    /// `scratch`: The ``scratch`` of the message before.
     public init(
         _ frame: [UInt8],
         ringFor: Moment.Span,
@@ -73,7 +73,7 @@ public struct ClientMessage: Sendable {
 
     private static func request(_ object: JSONObject, ringFor: Moment.Span) throws(WireError) -> Request {
         guard let type = try object.text(.type) else { throw .invalid(.type, "is missing") }
-        // Most signals are candidates, and comparing with all names costs what reading the frame's members does.
+        // Most signals are candidates. Comparing with all names costs as much as reading the frame's members.
         if let kind = type == "ice" ? .ice : SignalKind(rawValue: type) {
             return .signal(try SignalMessage(kind, fields: object, envelope: object, ringFor: ringFor))
         }
@@ -92,13 +92,13 @@ public struct ClientMessage: Sendable {
 }
 
 extension JSONObject {
-    /// A string that must be there.
+    /// Returns a string that must be present.
     public func required(_ field: Field) throws(WireError) -> String {
         guard let text = try text(field) else { throw .invalid(field, "is missing") }
         return text
     }
 
-    /// The cursors of a `sync`.
+    /// Returns the cursors of a `sync`.
     fileprivate func cursors() throws(WireError) -> [CallID: ClientMessage.Cursor] {
         let mustBe = "must be an object of at most \(WireLimits.syncedCalls) callIds, each with a seq or {epoch, seq}"
         guard let member = self[.calls], member.kind == .object, let calls = inner(member),
@@ -118,9 +118,9 @@ extension JSONObject {
         return cursors
     }
 
-    /// A member that is an object, scanned in its turn; `nil` when it is none or names a field twice.
+    /// Scans a member that is an object; returns `nil` if it is not an object or contains a field twice.
     public func inner(_ member: Member) -> JSONObject? {
         guard member.kind == .object else { return nil }
-        return try? JSONObject(bytes, in: member.value)  // its grammar was checked with the whole text
+        return try? JSONObject(bytes, in: member.value)  // The grammar was checked with the whole text.
     }
 }

@@ -1,8 +1,8 @@
 public import CallCore
 
-/// The protocol's fields, each read and checked in one place. Absent and null are alike: `nil`.
+/// The protocol's fields, each read and checked in one place. An absent field and a null one both give `nil`.
 extension JSONObject {
-    /// The name that a device gave its message.
+    /// Returns the `id` that a device gave its message.
     public func signalID() throws(WireError) -> SignalID? {
         guard let text = try text(.id) else { return nil }
         guard let id = SignalID(text) else {
@@ -11,7 +11,7 @@ extension JSONObject {
         return id
     }
 
-    /// The call's name.
+    /// Returns the callId.
     public func callID() throws(WireError) -> CallID? {
         guard let text = try text(.callId) else { return nil }
         guard let id = CallID(text) else {
@@ -20,14 +20,14 @@ extension JSONObject {
         return id
     }
 
-    /// A user's id: a string or a non-negative integer.
+    /// Returns a user id, written as a string or as a non-negative integer.
     public func user(_ field: Field) throws(WireError) -> UserID? {
         guard let member = self[field] else { return nil }
         if let text = string(member) ?? integer(member).map({ String($0) }), let user = UserID(text) { return user }
         throw .invalid(field, "must be a user id: 1 to \(CallCore.Limits.identifierBytes) of A–Z a–z 0–9 . _ @ : + -")
     }
 
-    /// A device's id.
+    /// Returns a device id.
     public func device(_ field: Field) throws(WireError) -> DeviceID? {
         guard let text = try text(field) else { return nil }
         guard let device = DeviceID(text) else {
@@ -39,7 +39,7 @@ extension JSONObject {
         return device
     }
 
-    /// Which use of a callId is meant.
+    /// Returns the epoch: which use of a callId is meant.
     public func epoch() throws(WireError) -> UInt32? {
         guard let member = self[.epoch] else { return nil }
         guard let number = integer(member), let epoch = UInt32(exactly: number), epoch > 0 else {
@@ -48,14 +48,14 @@ extension JSONObject {
         return epoch
     }
 
-    /// A string.
+    /// Returns a string.
     public func text(_ field: Field) throws(WireError) -> String? {
         guard let member = self[field] else { return nil }
         guard let text = string(member) else { throw .invalid(field, "must be a string of Unicode text") }
         return text
     }
 
-    /// A boolean.
+    /// Returns a boolean.
     public func flag(_ field: Field) throws(WireError) -> Bool? {
         guard let member = self[field] else { return nil }
         switch member.kind {
@@ -65,7 +65,7 @@ extension JSONObject {
         }
     }
 
-    /// A number of seconds.
+    /// Returns a whole number of seconds.
     public func seconds(_ field: Field, in range: ClosedRange<Int64>) throws(WireError) -> Int64? {
         guard let member = self[field] else { return nil }
         guard let number = integer(member), range.contains(number) else {

@@ -1,12 +1,14 @@
-/// The members of a signal that go on as they came, comma between them; the bytes stay where they arrived.
+/// The members of a signal that are relayed unchanged, separated by commas.
+///
+/// The bytes are not copied from the received frame.
 public struct RelayedMembers: Sendable {
-    /// Where they stand; `nil` = there are none.
+    /// The object that contains them; `nil` if there are no members.
     private let object: JSONObject?
     private let left: FieldSet
-    /// How many bytes they are, the commas included.
+    /// The number of their bytes, including the commas.
     public let byteCount: Int
 
-    /// None.
+    /// No members.
     public static let none = RelayedMembers()
 
     private init() {
@@ -15,7 +17,7 @@ public struct RelayedMembers: Sendable {
         byteCount = 0
     }
 
-    /// An object's members but for some.
+    /// Creates the list of an object's members except those of some fields.
     public init(of object: JSONObject, but left: FieldSet) {
         self.object = object
         self.left = left
@@ -24,7 +26,7 @@ public struct RelayedMembers: Sendable {
         byteCount = max(0, count - 1)
     }
 
-    /// Them, as bytes of their own.
+    /// A copy of the members as bytes.
     public var bytes: [UInt8] {
         var json = JSONWriter(capacity: byteCount)
         json.write(self)
@@ -36,17 +38,17 @@ public struct RelayedMembers: Sendable {
         for member in object.members where !member.isOne(of: left) { body(object.bytes[member.whole]) }
     }
 
-    /// What the object's members were kept in, for the next object.
+    /// The memory that held the object's member list, for reuse by the next object.
     public var scratch: [JSONObject.Member] { object?.members ?? [] }
 }
 
 extension JSONWriter {
-    /// The members as they came.
+    /// Appends the members unchanged.
     mutating func write(_ members: RelayedMembers) { members.forEach { raw($0) } }
 }
 
 extension JSONObject {
-    /// The members but some, as they stand, comma between them.
+    /// Returns a copy of the members except those of some fields, unchanged and separated by commas.
     public func copy(leavingOut left: FieldSet) -> [UInt8] { RelayedMembers(of: self, but: left).bytes }
 }
 

@@ -1,7 +1,7 @@
 public import CallCore
 
 extension JSONObject {
-    /// The kind of signal that a body names, by any of its three names.
+    /// Returns the kind of signal that a body names in `action`, `type` or `signalType`; `nil` if it names none.
     fileprivate func action() throws(WireError) -> String? {
         for field in [Field.action, .type, .signalType] {
             if let action = try text(field) { return action }
@@ -9,7 +9,7 @@ extension JSONObject {
         return nil
     }
 
-    /// Scans a request's body, or the object that is a part of it.
+    /// Scans the body of a request, or one object inside it.
     public static func ofBody(_ body: [UInt8], in part: Range<Int>? = nil) throws(WireError) -> JSONObject {
         guard part != nil || JSONText.isUTF8(body) else { throw .json(.notUTF8) }
         do throws(JSONFault) {
@@ -21,11 +21,13 @@ extension JSONObject {
 }
 
 extension SignalMessage {
-    /// Reads the body of `POST /api/calls/signal` (protocol, section 5): the kind and the envelope at the top, the
-    /// kind's own fields in `data`; a body in the shape of a socket's frame, with no `data`, will do as well.
+    /// Reads the body of `POST /api/calls/signal` (protocol, section 5).
     ///
-    /// `callIDInPath`: The call that the path names; the body may leave it out, and may not name another.
-    /// `ringFor`: For how long an offer rings that does not say.
+    /// The kind and the envelope are at the top level, and the kind's own fields are in `data`. A body in the shape of
+    /// a WebSocket frame, without `data`, is accepted as well.
+    ///
+    /// `callIDInPath`: The callId in the path. The body may omit it, but must not name another one.
+    /// `ringFor`: The ring time of an offer that names none.
     public init(body: [UInt8], callIDInPath: CallID?, ringFor: Moment.Span) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         guard let action = try object.action() else {
@@ -63,7 +65,7 @@ extension SignalMessage {
         }
     }
 
-    /// What is not relayed of a body in the shape of a frame.
+    /// The members that are not relayed of a body in the shape of a WebSocket frame.
     private static let envelopeInBody: FieldSet = [
         .type, .action, .signalType, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID,
         .ringUntil, .waiting, .deviceId, .reason,

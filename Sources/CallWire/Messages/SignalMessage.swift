@@ -1,38 +1,41 @@
 public import CallCore
 
-/// A signal as a client sent it, by whichever way: what it says, to whom, and the bytes that go on as they came.
+/// A signal as a client sent it, on any transport: its content, its destination, and the bytes that are relayed
+/// unchanged.
 public struct SignalMessage: Sendable {
-    /// What it says.
+    /// The content of the signal.
     public var content: Signal.Content
-    /// The name its device gave it.
+    /// The `id` that the device gave the signal.
     public var id: SignalID?
-    /// The call.
+    /// The callId.
     public var callID: CallID?
-    /// The other user, as the sender names them.
+    /// The other user, if the sender names them.
     public var to: UserID?
-    /// The room, as the sender names it.
+    /// The room, if the sender names it.
     public var room: String?
     /// The epoch that the sender means.
     public var epoch: UInt32?
-    /// On whose behalf a service sends it.
+    /// The user on whose behalf a service sends the signal.
     public var from: UserID?
-    /// The device, where a request names one.
+    /// The device, if a request names one.
     public var device: DeviceID?
-    /// The caller's name as it is shown, cut to its limit.
+    /// The caller's display name, cut to its limit.
     public var displayName: String?
-    /// The members that are relayed as they came.
+    /// The members that are relayed unchanged.
     public var relayed: RelayedMembers
 
-    /// Members that the server writes itself into everything that it relays: the sender's own are left out.
+    /// Members that the server itself writes into everything it relays.
+    ///
+    /// The sender's own are left out.
     private static let ours: FieldSet = [
         .type, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID, .ringUntil, .waiting,
     ]
 
-    /// Reads a signal whose kind is known from an object's members.
+    /// Reads a signal of a known kind from the members of an object.
     ///
-    /// `fields`: Where the kind's own fields stand.
-    /// `envelope`: Where id, callId, to, room and epoch stand; the same object on a socket.
-    /// `ringFor`: For how long an offer rings that does not say.
+    /// `fields`: The object with the kind's own fields.
+    /// `envelope`: The object with id, callId, to, room and epoch; on a socket it is the same object.
+    /// `ringFor`: The ring time of an offer that names none.
     public init(_ kind: SignalKind, fields: JSONObject, envelope: JSONObject, ringFor: Moment.Span) throws(WireError) {
         id = try envelope.signalID()
         callID = try envelope.callID()
@@ -86,12 +89,12 @@ public struct SignalMessage: Sendable {
         relayed = RelayedMembers(of: fields, but: left)
     }
 
-    /// The signal as the call core takes it.
+    /// The signal in the form that the call core handles.
     public var signal: Signal { Signal(content, id: id, epoch: epoch, byteCount: relayed.byteCount) }
 }
 
 extension JSONObject {
-    /// The session description, decoded and checked.
+    /// Returns the session description, decoded and checked.
     fileprivate func description() throws(WireError) -> [UInt8] {
         guard let member = self[.sdp] else { throw .invalid(.sdp, "is missing") }
         guard case .string(let isPlain) = member.kind else { throw .invalid(.sdp, "must be a string") }
@@ -139,17 +142,21 @@ extension JSONObject {
 }
 
 extension String {
-    /// The text, cut to so many characters: never within one, as a cut emoji is no text.
+    /// Returns the text cut to at most that many characters.
+    ///
+    /// It never cuts inside a character, because part of an emoji is not valid text.
     public func cut(to count: Int) -> String { self.count <= count ? self : String(prefix(count)) }
 }
 
 extension String {
-    /// The text; `nil` where nothing of it would be seen: a name that is blank is as good as none.
+    /// The text; `nil` if nothing of it would be visible.
+    ///
+    /// A blank name counts as no name.
     public var unlessBlank: String? { allSatisfy(\.isWhitespace) ? nil : self }
 }
 
 extension SignalMessage {
-    /// The end of a call with no reason given, as `DELETE` says it.
+    /// Creates the end of a call without a reason, as `DELETE` requests it.
     public init(endOf callID: CallID) {
         content = .end(nil)
         self.callID = callID

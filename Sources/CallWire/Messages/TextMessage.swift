@@ -1,17 +1,21 @@
 public import CallCore
 
-/// A text from one user to another, besides all calls: relayed, never kept.
+/// A text from one user to another, outside of any call.
+///
+/// It is relayed and never stored.
 public struct TextMessage: Equatable, Sendable {
-    /// To whom.
+    /// The user to whom the text is sent.
     public var to: UserID
-    /// What is said.
+    /// The text.
     public var body: String
-    /// The sender's name as it is shown, cut to its limit.
+    /// The sender's display name, cut to its limit.
     public var displayName: String?
-    /// The members that are relayed as they came, comma between them, no braces.
+    /// The members that are relayed unchanged, separated by commas, without braces.
     public var relayed: [UInt8]
 
-    /// Reads `to`, `body` and `displayName?`; other members are relayed untouched.
+    /// Reads `to`, `body` and `displayName?`.
+    ///
+    /// Other members are relayed unchanged.
     public init(_ object: JSONObject) throws(WireError) {
         guard let to = try object.user(.to) else { throw .invalid(.to, "is missing") }
         self.to = to
@@ -23,10 +27,10 @@ public struct TextMessage: Equatable, Sendable {
         }
     }
 
-    /// Gives its sender another name than the client said, or none.
+    /// Replaces the sender's display name by another one, or removes it.
     public mutating func rename(_ name: String?) {
         displayName = name
-        // It was written from such an object, so it is one.
+        // These bytes were taken from an object, so they form one again.
         guard let object = try? JSONObject([UInt8(ascii: "{")] + relayed + [UInt8(ascii: "}")]) else { return }
         var json = JSONWriter()
         json.beginObject()

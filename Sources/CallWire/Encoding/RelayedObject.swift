@@ -4,7 +4,7 @@
 public struct RelayedObject: Sendable {
     private let object: JSONObject
 
-    /// Parses a frame with its headroom; `nil` if the server did not write it.
+    /// Parses a frame with its headroom; `nil` if it does not contain exactly one JSON object.
     public init?(_ frame: [UInt8]) {
         guard frame.count > WireLimits.headroom,
             // The server wrote the frame, so the caller cannot do anything about the kind of fault.

@@ -1,8 +1,7 @@
 /// Walks over JSON text and checks its grammar.
 ///
-/// It stores only its position.
-///
-/// Each step gets the text as an argument. A scanner that stored the text would count references at every step.
+/// It stores its position and the nesting depth, but not the text: each step gets that as an argument. A scanner that
+/// stored the text would count references at every step.
 struct JSONScanner {
     private(set) var position: Int
     let end: Int
@@ -93,9 +92,9 @@ struct JSONScanner {
         }
     }
 
-    /// Moves behind the opening bracket.
+    /// Moves behind the opening bracket and returns whether the brackets are empty.
     ///
-    /// Returns whether the brackets are empty, and then moves behind the closing one too.
+    /// If they are, it moves behind the closing bracket too.
     private mutating func open(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
         depth += 1
         guard depth <= WireLimits.depth else { throw .tooDeep }
@@ -107,7 +106,7 @@ struct JSONScanner {
         return true
     }
 
-    /// Called after an item in brackets: returns whether the closing bracket follows.
+    /// Returns whether the closing bracket follows the item in brackets that was just read.
     ///
     /// Otherwise a comma must follow, and the position moves to the next item.
     private mutating func isClosed(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
@@ -180,8 +179,8 @@ struct JSONScanner {
 
     /// Returns whether eight bytes all stand for themselves, in one test.
     ///
-    /// It may report a special byte where there is none, behind a byte that is zero or small; the test of single bytes
-    /// then decides.
+    /// The result is exact. Only the flag of a single byte may be wrong, behind a special byte that has set its own
+    /// flag.
     @inline(__always)
     private static func areOrdinary(_ eight: Span<UInt8>) -> Bool {
         var word: UInt64 = 0

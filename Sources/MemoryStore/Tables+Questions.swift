@@ -1,7 +1,7 @@
 import CallCore
 import Switchboard
 
-/// What is asked of the memory.
+/// The answers to questions, from the data in memory.
 extension Tables {
     func answer(_ question: Question) -> Answer {
         switch question {

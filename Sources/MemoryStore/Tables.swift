@@ -1,20 +1,20 @@
 import CallCore
 import Switchboard
 
-/// All that is kept, and how changes change it.
+/// The stored data, and the rules by which changes alter it.
 struct Tables {
-    /// A call with all that is kept of it.
+    /// A call and everything that is stored for it.
     struct Row {
-        /// `nil` while only its log or its timeline has come.
+        /// The record of the call; `nil` while only its log or its timeline was stored.
         var call: CallRecord?
-        /// In `seq` order.
+        /// The log of the call, in `seq` order.
         var entries: [EntryRecord] = []
         var events: [TimelineRecord] = []
         var keepsLog = true
     }
 
     private(set) var rows: [CallNumber: Row] = [:]
-    /// The calls of each name and of each user, oldest first.
+    /// The numbers of the calls with each callId and of each user, oldest first.
     private(set) var numbersByID: [CallID: [CallNumber]] = [:]
     private(set) var numbersByUser: [UserID: [CallNumber]] = [:]
     private var devices: [DeviceKey: DeviceRecord] = [:]
@@ -22,7 +22,7 @@ struct Tables {
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     private var lastCallNumber: Int64 = 0
-    /// How often it was opened without having been closed since.
+    /// The number of times the store was opened and not closed, the present run included while it is open.
     var crashes = 0
 
     private struct DeviceKey: Hashable {
@@ -56,7 +56,7 @@ struct Tables {
 
     private mutating func keep(_ call: CallRecord) {
         let earlier = rows.updateCall(call)
-        // The same name and parties, as always but the first time: nothing else to do.
+        // Only the first record of a call, or one with another callId or other users, changes the indexes.
         if let earlier, earlier.id == call.id, earlier.caller == call.caller, earlier.callee == call.callee { return }
         if let earlier { unlist(earlier) }
         lastCallNumber = max(lastCallNumber, call.number.rawValue)
@@ -78,13 +78,13 @@ struct Tables {
         }
     }
 
-    /// All that lives on.
+    /// The data that the next start reads.
     var state: StoredState {
         var state = StoredState()
         for row in rows.values {
             guard let call = row.call else { continue }
             if row.keepsLog { state.calls.append(StoredCall(record: call, entries: row.entries)) }
-            // A UUID is not used again once its call is forgotten, so its epoch is of no use.
+            // A UUID is not used again once its call is forgotten, so its epoch is not needed.
             guard !UUIDv5.isUUID(call.id.text) else { continue }
             let key = CallKey(id: call.id, pair: Pair(call.caller, call.callee))
             state.epochs[key] = max(state.epochs[key] ?? 0, call.epoch)
@@ -103,7 +103,9 @@ struct Tables {
 }
 
 extension Tables.Row {
-    /// One entry comes after the other, but for one that replaces an earlier one.
+    /// Inserts an entry in `seq` order.
+    ///
+    /// New entries come last, except one that replaces an earlier one of the same `seq`.
     mutating func insert(_ entry: EntryRecord) {
         guard let last = entries.last, last.seq >= entry.seq else {
             entries.append(entry)
@@ -119,7 +121,7 @@ extension Tables.Row {
 }
 
 extension [CallNumber: Tables.Row] {
-    /// Puts a call in the place of what was there, which is returned.
+    /// Stores the record of a call and returns the record that it replaces.
     fileprivate mutating func updateCall(_ call: CallRecord) -> CallRecord? {
         let earlier = self[call.number]?.call
         self[call.number, default: Tables.Row()].call = call
@@ -128,7 +130,9 @@ extension [CallNumber: Tables.Row] {
 }
 
 extension [CallNumber] {
-    /// Numbers grow, so that a new one mostly goes to the end.
+    /// Inserts a number in ascending order.
+    ///
+    /// Numbers increase, so a new one usually goes to the end.
     fileprivate mutating func insert(_ number: CallNumber) {
         let after = lastIndex { $0.rawValue < number.rawValue }.map { $0 + 1 } ?? 0
         insert(number, at: after)

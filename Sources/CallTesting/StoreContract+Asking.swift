@@ -160,7 +160,7 @@ extension StoreContract {
         },
     ]
 
-    /// What goes, and what stays.
+    /// The changes that delete data, and what they leave.
     static let forgetting: [Case] = [
         Case("a forgotten log leaves the call to the history") { bench in
             try bench.open()
@@ -170,7 +170,7 @@ extension StoreContract {
                 bench.commit([.event(Sample.number(number), Sample.event("offer"))])
             }
             bench.commit([.logForgotten(Sample.number(1)), .logForgotten(Sample.number(99))])
-            // A late change of the record brings no log back.
+            // A late change of the record does not bring the log back.
             call.state = #"{"late":true}"#
             bench.commit([.call(call)])
             let state = try bench.reopen()
@@ -187,7 +187,7 @@ extension StoreContract {
         },
         Case("forgotten history is gone altogether: what ended before, and nothing else") { bench in
             try bench.open()
-            // More than a store may want to delete at once.
+            // More calls than a store may delete in one step.
             for number in 1...450 as ClosedRange<Int64> {
                 let id = "c-\(number)"
                 bench.commit([
@@ -213,7 +213,7 @@ extension StoreContract {
             try expect(try bench.timeline(edge.id).1, [Sample.event("offer")], "the timeline of what stayed")
             state = try bench.reopen()
             try expect(state.calls.count, 2, "after another start")
-            // Its number used again finds nothing of the earlier one.
+            // If the number is used again, nothing of the earlier call is found.
             bench.commit([.call(Sample.call(5, "again"))])
             try expect(try bench.timeline(Sample.callID("again")).1, [], "events of a number used again")
             try expect(try bench.reopen().calls.first?.entries, [], "the log of a number used again")

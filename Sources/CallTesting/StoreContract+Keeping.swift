@@ -2,7 +2,7 @@ import CallCore
 import Switchboard
 
 extension StoreContract {
-    /// Every kind of change comes back after a restart with all its fields.
+    /// Every kind of change is read back after a restart with all its fields.
     static let keeping: [Case] = [
         Case("a store that was never used is empty") { bench in
             try expect(try bench.open(), StoredState(), "the state of a new store")
@@ -142,7 +142,7 @@ extension StoreContract {
         },
     ]
 
-    /// What is written again replaces; what is removed is gone.
+    /// A record that is written again replaces the earlier one; a record that is removed is gone.
     static let replacing: [Case] = [
         Case("a call replaces the one with its number, and keeps its log") { bench in
             try bench.open()
@@ -216,7 +216,8 @@ extension StoreContract {
         },
         Case("changes take effect in the order given") { bench in
             try bench.open()
-            // The same thing goes to and fro, within one commit and over many: only the right order ends like this.
+            // The same records change back and forth, within one commit and over many. Only the right order gives this
+            // result.
             for round in 1...50 as ClosedRange<Int64> {
                 bench.commit([
                     .blocked(Sample.alice, by: Sample.bob, at: Sample.moment(round)),

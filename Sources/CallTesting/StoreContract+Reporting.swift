@@ -2,7 +2,7 @@ import CallCore
 import Switchboard
 
 extension StoreContract {
-    /// What the loop is told, and when.
+    /// The reports that the event loop receives, and when.
     static let reporting: [Case] = [
         Case("each commit is covered by one report, in order") { bench in
             try bench.open()
@@ -33,7 +33,7 @@ extension StoreContract {
             for round in 1...5 as ClosedRange<Int64> {
                 try bench.open()
                 for step in 1...40 as ClosedRange<Int64> {
-                    // Ended, so that the timeline and the call can be told apart from a log that is missing.
+                    // The call has ended, so that its timeline and its record can be told apart from a missing log.
                     let number = round * 1_000 + step
                     bench.commit([
                         .call(Sample.call(number, "c-\(number)")), .entry(Sample.number(number), Sample.entry(1)),
@@ -47,7 +47,7 @@ extension StoreContract {
                     try expect(call.entries.map(\.seq), [1, 2], "the log of call \(call.record.number.rawValue)")
                     try expect(try bench.timeline(call.record.id).1.count, 1, "the events of \(call.record.id.text)")
                 }
-                // In order: what is there is the beginning of what was queued.
+                // Commits are durable in order, so the calls that are present are the first ones that were queued.
                 let here = state.calls.map(\.record.number.rawValue).filter { $0 / 1_000 == round }
                 try expect(
                     here,
@@ -76,7 +76,7 @@ extension StoreContract {
         },
     ]
 
-    /// What a start learns of the runs before it.
+    /// The data about earlier runs that a start reads.
     static let restarting: [Case] = [
         Case("crashes are counted until they are forgotten, and a clean stop counts for nothing") { bench in
             try expect(try bench.open().crashes, 0, "at the first start")
@@ -124,7 +124,7 @@ extension StoreContract {
             first.epoch = 3
             let second = Sample.call(2, from: Sample.bob, to: Sample.alice, endedAt: 6)
             let unique = Sample.call(3, "6f0e2c1b-3a57-4a55-9d2f-6a2a2b1f0c11", endedAt: 6)
-            // As long as a UUID, and none.
+            // As long as a UUID, but not one.
             let long = Sample.call(4, "xf0e2c1b-3a57-4a55-9d2f-6a2a2b1f0c11", endedAt: 6)
             bench.commit([.call(first), .call(second), .call(unique), .call(long), .logForgotten(first.number)])
             let key = CallKey(id: first.id, pair: Pair(Sample.bob, Sample.alice))

@@ -1,23 +1,25 @@
 public import Switchboard
 
-/// What every `CallStore` must do, as cases that any adapter's tests can run.
+/// The requirements on every `CallStore`, as cases that the tests of any adapter can run.
 ///
-/// It imports no test library, so that it can stand in a library target: a case throws what it finds wrong.
+/// It imports no test library, so that it can be part of a library target. A case throws what it finds wrong.
 ///
 ///     @Test("keeps the contract", arguments: StoreContract.cases)
 ///     func contract(_ item: StoreContract.Case) throws { try item.run(at: MyPlace()) }
 public enum StoreContract {
-    /// Somewhere to keep things, empty at first; each case gets one of its own.
+    /// A place where a store can keep data.
+    ///
+    /// It is empty at first, and each case gets its own.
     public protocol Place: AnyObject {
-        /// A store here, not yet opened; it finds what an earlier one at this place has committed.
+        /// Returns a store at this place, not yet opened. It finds what an earlier store at this place has committed.
         ///
-        /// The earlier one was closed, or all references to it were dropped, which stands for a crash.
+        /// The earlier store was closed, or all references to it were dropped, which stands for a crash.
         func makeStore(report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore
     }
 
-    /// One thing that is promised.
+    /// One requirement on a store.
     public struct Case: Sendable, CustomStringConvertible {
-        /// The promise: "an entry keeps all its fields".
+        /// The requirement, for example "an entry keeps all its fields".
         public let description: String
         private let body: @Sendable (Bench) throws -> Void
 
@@ -26,8 +28,8 @@ public enum StoreContract {
             self.body = body
         }
 
-        /// Tries it.
-        /// - Throws: ``Violation``, or the store's own failure.
+        /// Runs the case.
+        /// - Throws: ``Violation``, or the failure of the store itself.
         public func run(at place: any Place) throws {
             let bench = Bench(place: place)
             defer { bench.leave() }
@@ -35,12 +37,12 @@ public enum StoreContract {
         }
     }
 
-    /// A promise that was not kept.
+    /// A requirement that a store does not meet.
     public struct Violation: Error, CustomStringConvertible {
-        /// What was expected and what was found.
+        /// A description of what was expected and what was found.
         public let description: String
     }
 
-    /// All of them.
+    /// All cases.
     public static let cases: [Case] = keeping + replacing + reporting + forgetting + asking + restarting
 }

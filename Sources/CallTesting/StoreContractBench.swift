@@ -2,7 +2,7 @@ import CallCore
 import Foundation
 import Switchboard
 
-/// Where a case works: opens stores at one place after another, and keeps their reports.
+/// The workbench of a case: opens stores one after another at one place, and collects their reports.
 final class Bench {
     private let place: any StoreContract.Place
     private var store: (any CallStore)?
@@ -12,7 +12,9 @@ final class Bench {
 
     init(place: any StoreContract.Place) { self.place = place }
 
-    /// Opens a store that finds what was kept so far; tickets start over, as in a new process.
+    /// Opens a store that finds the data stored so far.
+    ///
+    /// Tickets start again at 1, as in a new process.
     @discardableResult
     func open() throws -> StoredState {
         let reports = Reports()
@@ -23,12 +25,12 @@ final class Bench {
         return try store.open(at: Moment(milliseconds: 1_700_000_000_000))
     }
 
-    /// Queues changes.
+    /// Queues changes without waiting.
     @discardableResult
     func commit(_ changes: [Change]) -> Ticket {
         lastTicket += 1
         let ticket = Ticket(rawValue: lastTicket)
-        // A store that is done at once has nothing to report.
+        // A store whose commits are durable immediately sends no report.
         if store?.commit(changes, as: ticket) == true { reports.add(.committed(upTo: ticket)) }
         return ticket
     }
@@ -39,13 +41,13 @@ final class Bench {
         try reports.wait("ticket \(ticket.rawValue) committed") { $0.committed.last.map { $0 >= ticket } ?? false }
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks a question and waits for the answer.
     func ask(_ question: Question) throws -> Answer {
         let id = askLater(question)
         return try answer(to: id)
     }
 
-    /// Asks without waiting.
+    /// Asks a question without waiting.
     func askLater(_ question: Question) -> QuestionID {
         lastQuestion += 1
         let id = QuestionID(rawValue: lastQuestion)
@@ -53,14 +55,14 @@ final class Bench {
         return id
     }
 
-    /// Waits for an answer.
+    /// Waits for the answer to a question.
     func answer(to id: QuestionID) throws -> Answer {
         let found = try reports.wait("question \(id.rawValue) answered") { $0.answers[id] != nil }
         guard let answer = found.answers[id] else { throw StoreContract.Violation(description: "no answer") }
         return answer
     }
 
-    /// A user's history.
+    /// Returns a user's history.
     func history(_ user: UserID, limit: Int = 100, before: Int64? = nil) throws -> [CallRecord] {
         let answer = try ask(.history(user, limit: limit, before: before.map(CallNumber.init(rawValue:))))
         guard case .history(let calls) = answer else {
@@ -69,12 +71,12 @@ final class Bench {
         return calls
     }
 
-    /// A call's timeline.
+    /// Returns the timeline of a call.
     func timeline(_ id: CallID, _ user: UserID? = nil) throws -> (CallRecord?, [TimelineRecord]) {
         try timeline(CallChoice(id, of: user.map { [$0] } ?? []))
     }
 
-    /// A call's timeline.
+    /// Returns the timeline of a call.
     func timeline(_ choice: CallChoice) throws -> (CallRecord?, [TimelineRecord]) {
         let answer = try ask(.timeline(choice))
         guard case .timeline(let call, let events) = answer else {
@@ -83,37 +85,37 @@ final class Bench {
         return (call, events)
     }
 
-    /// Closes in good order.
+    /// Closes the store in good order.
     func close() {
         store?.close()
         store = nil
     }
 
-    /// Drops the store.
+    /// Drops the store without closing it.
     func crash() { store = nil }
 
-    /// Closes and opens again.
+    /// Closes the store and opens it again.
     func reopen() throws -> StoredState {
         close()
         return try open()
     }
 
-    /// Whatever is still open is closed.
+    /// Closes the store if it is still open.
     func leave() { close() }
 }
 
-/// What a store has reported so far.
+/// The reports of a store so far.
 final class Reports: @unchecked Sendable {
     struct Found: Sendable {
         var committed: [Ticket] = []
         var answers: [QuestionID: Answer] = [:]
-        /// Answered more than once.
+        /// Questions that were answered more than once.
         var repeated: [QuestionID] = []
-        /// In order: `"committed 1"`, `"answered 1"`, `"stalled"`, `"recovered"`.
+        /// The reports in order: `"committed 1"`, `"answered 1"`, `"stalled"`, `"damaged"`, `"recovered"`.
         var course: [String] = []
     }
 
-    // Touched with `condition` locked.
+    // Accessed only while `condition` is locked.
     private let condition = NSCondition()
     private var found = Found()
 
@@ -135,14 +137,14 @@ final class Reports: @unchecked Sendable {
         condition.unlock()
     }
 
-    /// All so far.
+    /// All reports so far.
     var now: Found {
         condition.lock()
         defer { condition.unlock() }
         return found
     }
 
-    /// Waits until something is so, for 20 seconds at most.
+    /// Waits until a condition holds, for at most 20 seconds.
     @discardableResult
     func wait(_ what: String, until isSo: (Found) -> Bool) throws -> Found {
         let deadline = Date(timeIntervalSinceNow: 20)
@@ -158,7 +160,7 @@ final class Reports: @unchecked Sendable {
     }
 }
 
-/// Throws unless both are equal.
+/// Throws a violation unless both values are equal.
 func expect<Value: Equatable>(_ found: Value, _ expected: Value, _ what: String) throws {
     guard found == expected else {
         throw StoreContract.Violation(
@@ -167,7 +169,7 @@ func expect<Value: Equatable>(_ found: Value, _ expected: Value, _ what: String)
     }
 }
 
-/// Throws unless it is so.
+/// Throws a violation unless the condition holds.
 func expect(_ isSo: Bool, _ what: String) throws {
     guard isSo else { throw StoreContract.Violation(description: what) }
 }

@@ -1,7 +1,7 @@
 import CallCore
 import Switchboard
 
-/// Records to try a store with.
+/// Sample records for testing a store.
 enum Sample {
     static let alice = user("alice@example.org")
     static let bob = user("b.o_b:+-")
@@ -22,16 +22,16 @@ enum Sample {
         return id
     }
 
-    /// The last moment that a store may hold.
+    /// The latest moment that a store must accept.
     static let lastMoment = Moment(milliseconds: KeptRange.moments.upperBound)
-    /// The highest number.
+    /// The highest call number that a store must accept.
     static let lastNumber = KeptRange.numbers.upperBound
 
     static func moment(_ milliseconds: Int64) -> Moment { Moment(milliseconds: milliseconds) }
 
     static func number(_ number: Int64) -> CallNumber { CallNumber(rawValue: number) }
 
-    /// A call with nothing in it that may be absent.
+    /// Returns a call in which every optional part is absent, except an end if a time is given.
     static func call(
         _ number: Int64,
         _ id: String = "11-10",
@@ -55,7 +55,7 @@ enum Sample {
         )
     }
 
-    /// A call with everything in it, at the edges of what there may be.
+    /// Returns a call with every part present, at the limits of the allowed ranges.
     static func fullCall(_ number: Int64) -> CallRecord {
         CallRecord(
             number: CallNumber(rawValue: number),
@@ -87,7 +87,7 @@ enum Sample {
         )
     }
 
-    /// An entry with a sender.
+    /// Returns an entry with a sender.
     static func entry(_ seq: UInt64, _ object: String = #"{"type":"ice"}"#) -> EntryRecord {
         EntryRecord(
             seq: seq,
@@ -105,7 +105,7 @@ enum Sample {
         TimelineRecord(at: moment(5), event: name, details: details)
     }
 
-    /// A device with everything in it.
+    /// Returns a device with every part present.
     static func fullDevice(_ user: UserID, _ id: String) -> DeviceRecord {
         var device = DeviceRecord(
             user: user,
@@ -134,12 +134,12 @@ enum Sample {
         return device
     }
 
-    /// 48 KiB in which every byte that UTF-8 may hold comes up, NUL among them.
+    /// Returns 48 KiB of UTF-8 with scalars of all lengths and planes, NUL included.
     static func largeObject() -> [UInt8] {
         var bytes: [UInt8] = []
         var scalar: UInt32 = 0
         while bytes.count < 49_152 - 4 {
-            // Steps through all planes; surrogates are no scalars.
+            // Steps through all planes. Surrogates are not scalars.
             if let next = Unicode.Scalar(scalar) { bytes += Array(String(Character(next)).utf8) }
             scalar = scalar < 0x800 ? scalar + 1 : scalar + 61
             if scalar > 0x10FFFF { scalar = 0 }

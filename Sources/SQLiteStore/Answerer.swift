@@ -2,11 +2,12 @@ import SQLite
 import Switchboard
 import Threads
 
-/// Answers questions on a thread and a connection of its own, so that a long one delays no commit.
+/// Answers questions on its own thread and connection, so that a long question delays no commit.
 ///
-/// A question is handed over once the changes before it are committed, and so sees them.
+/// It receives a question only after the changes before it were committed, so the question sees them.
 final class Answerer: @unchecked Sendable {
-    // `waiting`, `isClosing` and `hasEnded` are touched with `condition` locked; the connection by the thread alone.
+    // `waiting`, `isClosing` and `hasEnded` are accessed only while `condition` is locked; the connection only by the
+    // thread.
     private let condition = Condition()
     private var waiting: [Mailbox.Asked] = []
     private var isClosing = false
@@ -33,7 +34,7 @@ final class Answerer: @unchecked Sendable {
         condition.broadcast()
     }
 
-    /// Answers what is waiting, closes the connection and returns.
+    /// Answers the waiting questions, closes the connection and returns.
     func close() {
         condition.lock()
         isClosing = true
@@ -47,7 +48,7 @@ final class Answerer: @unchecked Sendable {
         while let next = takeAll() {
             for asked in next {
                 do throws(SQLiteError) {
-                    // Opened at the first question; a failure is tried again at the next.
+                    // The connection is opened for the first question. If that fails, the next question tries again.
                     let open = if let questions { questions } else { try connect() }
                     questions = open
                     let answer = open.answer(asked.question)
@@ -72,7 +73,7 @@ final class Answerer: @unchecked Sendable {
         return Questions(connection: connection, database: database, damages: damages)
     }
 
-    /// What is waiting; `nil` when nothing is and nothing will be.
+    /// Returns the waiting questions; `nil` when there are none and no more will come.
     private func takeAll() -> [Mailbox.Asked]? {
         condition.lock()
         defer { condition.unlock() }

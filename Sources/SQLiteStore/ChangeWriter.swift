@@ -2,9 +2,9 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// Puts changes into the tables, by statements that are compiled once.
+/// Writes changes into the tables, with statements that are compiled once.
 ///
-/// Its caller holds the transaction.
+/// The caller holds the transaction.
 struct ChangeWriter {
     private let connection: Connection
 
@@ -149,7 +149,7 @@ struct ChangeWriter {
 }
 
 extension ChangeWriter {
-    /// The run that asks for it is counted until it stops in good order.
+    /// The run that sends this change counts as a crash until it stops in good order, so the counter becomes 1.
     private static let forgetCrashes = SQL("forget crashes", "UPDATE meta SET value = 1 WHERE name = 'crashes'")
 
     private static let insertEntry = SQL(
@@ -165,7 +165,7 @@ extension ChangeWriter {
         "INSERT INTO event (call, at, event, details) VALUES (?1, ?2, ?3, ?4)"
     )
 
-    /// Leaves `log_kept` as it is: a call whose log was forgotten may still change.
+    /// It does not change `log_kept`, because a call whose log was forgotten may still change.
     private static let upsertCall = SQL(
         "write call",
         """

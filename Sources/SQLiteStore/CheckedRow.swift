@@ -2,31 +2,34 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// A row whose values are looked at before anybody computes with them: the one place where integers and words come in.
+/// A row whose values are checked before any code computes with them.
 ///
-/// A moment or a count that cannot be is replaced by the nearest that can; a row without the number, the name or the word
+/// All integers that have a range, and all words, are read through it. Only the counters in `meta` are not; ``Mending``
+/// checks them.
+///
+/// An impossible moment or count is replaced by the nearest possible one. A row without a usable number, id or word
 /// that it needs is left out. Both are noted.
 struct CheckedRow {
     let row: Statement
     let table: String
-    /// The columns that a row is known by.
+    /// The columns that identify a row.
     let key: [Int32]
     let damages: DamageLog
 
-    /// A column as a moment.
+    /// Returns a column as a moment.
     func moment(_ column: Int32, in range: ClosedRange<Int64> = KeptRange.moments) -> Moment {
         Moment(milliseconds: replacing(row.int64(column), at: column, by: range))
     }
 
-    /// A column as a moment, `nil` for NULL.
+    /// Returns a column as a moment; `nil` for NULL.
     func optionalMoment(_ column: Int32) -> Moment? { row.isNull(column) ? nil : moment(column) }
 
-    /// A column as a count.
+    /// Returns a column as a count.
     func count(_ column: Int32, in range: ClosedRange<Int64> = KeptRange.counts) -> Int {
         Int(replacing(row.int64(column), at: column, by: range))
     }
 
-    /// A column as a number that its row cannot do without.
+    /// Returns a column as a number without which the row is useless; `nil` if it is impossible.
     func number(_ column: Int32, in range: ClosedRange<Int64> = KeptRange.numbers) -> Int64? {
         let value = row.int64(column)
         if range.contains(value) { return value }
@@ -34,14 +37,14 @@ struct CheckedRow {
         return nil
     }
 
-    /// A column as what its row cannot do without.
+    /// Returns a column as a value without which the row is useless; `nil` if it cannot be parsed.
     func value<Value>(_ column: Int32, _ parse: (String) -> Value?) -> Value? {
         if let value = parse(row.text(column)) { return value }
         note(column, .leftOut)
         return nil
     }
 
-    /// A column in a vocabulary: a word without value for NULL, `nil` for what is not in the vocabulary.
+    /// Returns a column as a word of a vocabulary: a word without a value for NULL, `nil` for an unknown word.
     func word<Value>(_ column: Int32, _ parse: (String) -> Value?) -> Word<Value>? {
         row.isNull(column) ? Word(value: nil) : value(column, parse).map { Word(value: $0) }
     }
@@ -58,7 +61,7 @@ struct CheckedRow {
     }
 
     private func note(_ column: Int32, _ remedy: DamagedValue.Remedy) {
-        // A key that is no id may be long: its beginning names the row.
+        // A damaged key may be long; its beginning is enough to identify the row.
         let name = key.map { String(row.text($0).prefix(128)) }.joined(separator: " ")
         damages.note(DamagedValue(table: table, column: row.columnName(column), row: name, remedy: remedy))
     }

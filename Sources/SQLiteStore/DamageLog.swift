@@ -1,11 +1,15 @@
 import Switchboard
 import Threads
 
-/// Which values of a database cannot be, each once, until somebody takes note of them.
+/// The impossible values that were found in a database.
 ///
-/// Shared by all that reads one database: a history that is asked for again and again tells of its damage once.
+/// Each is listed once, until it is taken.
+///
+/// All readers of one database share it, so that a history that is requested often reports its damage only once.
 final class DamageLog: Sendable {
-    /// How many are told apart; of a database that is damaged all over the first ones say enough.
+    /// The maximum number of values that are recorded.
+    ///
+    /// If a database is damaged all over, the first ones are enough.
     private static let limit = 10_000
 
     private struct Found {
@@ -22,7 +26,7 @@ final class DamageLog: Sendable {
         }
     }
 
-    /// Those that nobody has taken yet.
+    /// Returns the values that were not taken yet.
     func take() -> [DamagedValue] {
         found.withLock { found in
             defer { found.untold = [] }

@@ -2,17 +2,17 @@ import Glibc
 import SQLite
 import Switchboard
 
-/// A database file on its way: written under another name beside its own, so that nobody ever sees half of it.
+/// A database file that is being written, under another name beside its target, so that no process sees half of it.
 ///
-/// Only its owner can read it. What has not got its own name by the time this goes is deleted.
+/// Only its owner can read it. A draft that has not received its final name when it is destroyed is deleted.
 struct Draft: ~Copyable {
-    /// The name that it is to have.
+    /// The final path.
     let target: String
-    /// The name that it has meanwhile.
+    /// The path while it is being written.
     let path: String
     private let file: Int32
 
-    /// An empty one.
+    /// Creates an empty file.
     init(of target: String) throws(StoreFailure) {
         let path = "\(target).part-\(getpid())"
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -25,33 +25,35 @@ struct Draft: ~Copyable {
         unlink(path)
     }
 
-    /// Writes all that a connection sees, compact (`VACUUM INTO`).
+    /// Writes everything that a connection sees, in compact form (`VACUUM INTO`).
     func copy(from connection: Connection) throws(SQLiteError) {
         let statement = try connection.statement(SQL("copy", "VACUUM INTO ?1"))
         try statement.bind(path, at: 1)
         try statement.run()
     }
 
-    /// Where root works in a folder of the server's user, the file is to be that user's.
+    /// Gives the file to the owner of the folder if this process runs as root.
     func give(to folder: Folder) throws(StoreFailure) { try folder.giveToOwner { fchown(file, $0, $1) } }
 
-    /// Brings it to the disk and gives it its name, which nothing may have.
+    /// Flushes the file to the disk and gives it its final name, which must not exist yet.
     func publish() throws(StoreFailure) {
         try synchronize()
         guard link(path, target) == 0 else { throw Self.failure("made", target) }
     }
 
-    /// Brings it to the disk.
+    /// Flushes the file to the disk.
     func synchronize() throws(StoreFailure) {
         guard fsync(file) == 0 else { throw Self.failure("written", path) }
     }
 
-    /// Gives it its name; what has it is gone.
+    /// Gives the file its final name.
+    ///
+    /// A file that has that name is replaced.
     func replace() throws(StoreFailure) {
         guard rename(path, target) == 0 else { throw Self.failure("made", target) }
     }
 
-    /// What the system said last (`errno`), of a file.
+    /// Returns a failure about a file with the text of the last system error (`errno`).
     static func failure(_ what: String, _ path: String) -> StoreFailure {
         StoreFailure("The file \(path) cannot be \(what): \(String(cString: strerror(errno)).lowercased()).")
     }

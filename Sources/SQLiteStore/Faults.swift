@@ -4,10 +4,10 @@ import Threads
 package final class Faults: Sendable {
     private let limit = Locked<Int?>(nil)
 
-    /// Nothing is wrong at first.
+    /// Creates faults that are switched off.
     package init() {}
 
-    /// How many pages the database may have; `nil` = as many as SQLite knows.
+    /// The maximum number of pages of the database; `nil` means SQLite's own maximum.
     package var pageLimit: Int? {
         get { limit.withLock { $0 } }
         set { limit.withLock { $0 = newValue } }

@@ -3,15 +3,19 @@ import Glibc
 import Switchboard
 import Threads
 
-/// The data folder: made if missing, open to its owner only, and held by one server at a time.
+/// The data folder.
+///
+/// It is created if missing, accessible to its owner only, and held by one server at a time.
 struct Folder: Sendable {
     let path: String
 
-    /// The database in it.
+    /// The path of the database in the folder.
     var database: String { path + "/ringline.sqlite" }
     private var lockFile: String { path + "/ringline.lock" }
 
-    /// Takes the folder for this process, and makes what is missing in it; nothing else in it is touched before.
+    /// Locks the folder for this process, and then creates the database file if it is missing.
+    ///
+    /// Before the folder is locked, nothing in it is touched except the lock file.
     func take(_ patience: Patience) throws(StoreFailure) -> Lock {
         try prepare()
         let lock = try lock(patience)
@@ -19,11 +23,13 @@ struct Folder: Sendable {
         return lock
     }
 
-    /// Takes the folder to change what is in it while no server runs, and makes no database.
+    /// Locks the folder for changes to its files while no server runs.
+    ///
+    /// It does not create a database.
     func hold() throws(StoreFailure) -> Lock {
         try prepare()
         let lock = try lock(Patience())
-        // Made by root, the server could not open it.
+        // If root created the lock file and kept it, the server could not open it.
         try giveToOwner { lchown(lockFile, $0, $1) }
         return lock
     }
@@ -36,7 +42,9 @@ struct Folder: Sendable {
         return flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
-    /// Where root works in a folder of the server's user, gives that user a file, by `chown` or one of its sisters.
+    /// Gives a file to the folder's owner if this process runs as root.
+    ///
+    /// `give` calls `chown` or a function like it.
     func giveToOwner(_ give: (uid_t, gid_t) -> Int32) throws(StoreFailure) {
         guard geteuid() == 0 else { return }
         var status = stat()
@@ -46,7 +54,7 @@ struct Folder: Sendable {
         }
     }
 
-    /// Makes the folder if it is missing (0700) and makes sure that it can be used.
+    /// Creates the folder if it is missing (0700), and checks that it can be used.
     private func prepare() throws(StoreFailure) {
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             let why = errno
@@ -70,7 +78,7 @@ struct Folder: Sendable {
         }
     }
 
-    /// Makes sure that the folder is there and is one.
+    /// Checks that the path exists and is a folder.
     func requireFolder() throws(StoreFailure) {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -82,7 +90,9 @@ struct Folder: Sendable {
         }
     }
 
-    /// Makes the database's file with mode 0600 if it is missing; SQLite gives `-wal` and `-shm` the same mode.
+    /// Creates the database file with mode 0600 if it is missing.
+    ///
+    /// SQLite gives `-wal` and `-shm` the same mode.
     private func makeDatabaseFile() throws(StoreFailure) {
         let file = Glibc.open(database, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else {
@@ -92,7 +102,7 @@ struct Folder: Sendable {
         Glibc.close(file)
     }
 
-    /// Takes the folder for this process, until the lock is let go of or the process ends, however it ends.
+    /// Locks the folder for this process, until the lock is released or the process ends, in whichever way.
     private func lock(_ patience: Patience) throws(StoreFailure) -> Lock {
         let file = Glibc.open(lockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else {
@@ -110,21 +120,23 @@ struct Folder: Sendable {
                 "The data folder \(path) is in use by another ringline\(holder); stop that one, or give this one another folder."
             )
         }
-        // Only for the sentence above: that the number cannot be written is no reason not to run.
+        // The number is only for the error text above. The server can run even if the number cannot be written.
         let digits = Array(String(getpid()).utf8)
         _ = ftruncate(file, 0)
         _ = pwrite(file, digits, digits.count, 0)
         return Lock(file: file)
     }
 
-    /// Takes the lock, or says why not (`errno`); while it is another's, waits as long as it is worth it.
+    /// Takes the lock and returns 0, or returns the `errno`.
+    ///
+    /// While another process has the lock, it waits as `patience` allows.
     private func lock(_ file: Int32, _ patience: Patience) -> Int32 {
         guard flock(file, LOCK_EX | LOCK_NB) != 0 else { return 0 }
         guard errno == EWOULDBLOCK, patience.milliseconds > 0 else { return errno }
         patience.waits(holder(of: file))
         let deadline = Deadline(secondsFromNow: Double(patience.milliseconds) / 1_000)
         while !deadline.isPast, !patience.isOver() {
-            // Asked again and again: an `flock` that waits could be ended by a signal only, and this thread gets none.
+            // The lock is polled: only a signal could end an `flock` that waits, and this thread receives no signals.
             usleep(20_000)
             if flock(file, LOCK_EX | LOCK_NB) == 0 { return 0 }
             guard errno == EWOULDBLOCK else { return errno }
@@ -132,14 +144,14 @@ struct Folder: Sendable {
         return EWOULDBLOCK
     }
 
-    /// The process that has written its number into the lock file.
+    /// Returns the process that wrote its number into the lock file.
     private func holder(of file: Int32) -> Int? {
         var digits = [UInt8](repeating: 0, count: 20)
         let count = max(0, pread(file, &digits, digits.count, 0))
         return Int(String(decoding: digits[..<count], as: UTF8.self))
     }
 
-    /// Holds the folder; an `flock`, which the kernel releases with the process.
+    /// Holds the folder by an `flock`, which the kernel releases when the process ends.
     final class Lock: Sendable {
         private let file: Int32
 
@@ -148,6 +160,6 @@ struct Folder: Sendable {
         deinit { Glibc.close(file) }
     }
 
-    /// The system's words for an `errno`.
+    /// Returns the system's text for an `errno`.
     private func reason(_ number: Int32) -> String { String(cString: strerror(number)).lowercased() }
 }

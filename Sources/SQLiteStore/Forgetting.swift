@@ -1,12 +1,12 @@
 import SQLite
 import Switchboard
 
-/// Deletes old history a slice at a time, so that a day of it never holds up the commits of the moment.
+/// Deletes old history in slices, so that the deletion of a whole day never delays the current commits.
 ///
-/// What is to go is noted in `meta` with its change; from then on no question sees it. The rows go with the transactions
-/// that follow, and after a restart as well.
+/// The change itself writes into `meta` which calls must go. From then on no question sees them. Their rows are deleted
+/// in the transactions that follow, after a restart as well.
 struct Forgetting {
-    /// How many calls one transaction deletes at most: some milliseconds.
+    /// The maximum number of calls that one transaction deletes, which takes some milliseconds.
     static let slice = 100
 
     private let connection: Connection
@@ -15,10 +15,10 @@ struct Forgetting {
 
     init(_ connection: Connection) { self.connection = connection }
 
-    /// Takes note that a change asked for more.
+    /// Records that a change asked for more deletions.
     mutating func begin() { isUnfinished = true }
 
-    /// Deletes the next calls, within a transaction of the caller's.
+    /// Deletes the next slice of calls, within the caller's transaction.
     mutating func proceed() throws(SQLiteError) {
         let next = try connection.statement(Self.next)
         var numbers: [Int64] = []
@@ -38,7 +38,7 @@ struct Forgetting {
         if numbers.count < Self.slice { try connection.statement(Self.end).run() }
     }
 
-    /// Takes note of what the transaction has done, once it is committed.
+    /// Updates ``isUnfinished`` after a transaction was committed.
     mutating func committed() throws(SQLiteError) {
         let pending = try connection.statement(Self.pending)
         isUnfinished = try pending.step()

@@ -2,18 +2,20 @@ import CallCore
 import FoundationEssentials
 import Switchboard
 
-/// A call's legs as the JSON text of one column: they change with their call, and are never asked for without it.
+/// The legs of a call as the JSON text of one column.
+///
+/// They change with their call and are never queried without it.
 enum LegText {
-    /// The text of these legs.
+    /// Returns the text of these legs.
     ///
-    /// `[{"device":"iphone-a","mark":"00000000000000ff","caller":true,"phase":"active"}]`
+    /// `[{"device":"iphone-a","mark":"ff","caller":true,"phase":"active"}]`
     static func encode(_ legs: [LegRecord]) -> String {
         guard !legs.isEmpty else { return "[]" }
         var text = "["
         for leg in legs {
             if text.utf8.count > 1 { text += "," }
             text += #"{"device":""#
-            text += leg.phone.id.text  // its alphabet needs no escape
+            text += leg.phone.id.text  // device ids need no escape
             text += #"","mark":""#
             text += String(leg.phone.mark.rawValue, radix: 16)
             text += leg.isCaller ? #"","caller":true,"phase":""# : #"","caller":false,"phase":""#
@@ -24,10 +26,10 @@ enum LegText {
         return text
     }
 
-    /// What ``encode(_:)`` wrote; `nil` when it is anything else.
+    /// Returns the legs in a text that ``encode(_:)`` wrote; `nil` for any other text.
     static func decode(_ text: String) -> [LegRecord]? {
         if text == "[]" { return [] }
-        // Why it is no such JSON would help nobody: the caller names the call.
+        // The kind of the JSON error is not needed: the caller reports which call it is.
         guard let legs = try? JSONDecoder().decode([Leg].self, from: Data(text.utf8)) else { return nil }
         var records: [LegRecord] = []
         for leg in legs {

@@ -1,9 +1,12 @@
 import Switchboard
 import Threads
 
-/// What the loop hands to the writer: filled without waiting, emptied in one grasp.
+/// The queue from the event loop to the writer.
 ///
-/// Not limited here: the switchboard stops taking signals when the store stalls, and its own limits bound the rest.
+/// Filling it never waits, and the writer takes all of it in one step.
+///
+/// It has no limit of its own. The switchboard stops accepting signals when the store stalls, and its own limits bound
+/// the rest.
 final class Mailbox: @unchecked Sendable {
     /// One commit.
     struct Commit: Sendable {
@@ -17,19 +20,19 @@ final class Mailbox: @unchecked Sendable {
         let id: QuestionID
     }
 
-    /// What had gathered.
+    /// The contents of the mailbox.
     struct Contents: Sendable {
         var commits: [Commit] = []
         var questions: [Asked] = []
-        /// Nothing more will come: save what there is, and close.
+        /// Nothing more will come: commit what is queued, and close.
         var isClosing = false
-        /// The store was dropped without having been closed: stop at once.
+        /// The store was dropped without having been closed: stop immediately.
         var isAbandoned = false
 
         fileprivate var isEmpty: Bool { commits.isEmpty && questions.isEmpty && !isClosing && !isAbandoned }
     }
 
-    // Everything below is touched with `condition` locked.
+    // Everything below is accessed only while `condition` is locked.
     private let condition = Condition()
     private var contents = Contents()
 
@@ -38,16 +41,18 @@ final class Mailbox: @unchecked Sendable {
     func close() { change { $0.isClosing = true } }
     func abandon() { change { $0.isAbandoned = true } }
 
-    /// Whether nothing more will come.
+    /// Whether the store was closed, so that nothing more will come.
     var isClosing: Bool {
         condition.lock()
         defer { condition.unlock() }
         return contents.isClosing
     }
 
-    /// All that has gathered; waits for something unless told not to.
+    /// Takes everything that is queued.
     ///
-    /// Closing and abandoning stay set.
+    /// With `waiting` it waits until there is something.
+    ///
+    /// The flags for closing and abandoning stay set.
     func takeAll(waiting: Bool) -> Contents {
         condition.lock()
         defer { condition.unlock() }
@@ -59,7 +64,9 @@ final class Mailbox: @unchecked Sendable {
         return taken
     }
 
-    /// Waits until a deadline, for a question, or for the end; leaves the commits where they are.
+    /// Takes the queued questions.
+    ///
+    /// Waits for one until a deadline or the end, and leaves the commits in the mailbox.
     func takeQuestions(until deadline: Deadline) -> Contents {
         condition.lock()
         defer { condition.unlock() }

@@ -2,10 +2,11 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// Writes values that can be in the place of those that cannot where reading around them is not enough, at each opening.
+/// Repairs impossible values at each opening, where it is not enough to ignore them when reading.
 ///
-/// These are what SQL itself computes with: counters that would become floating-point numbers, the order of events, the
-/// moment at which a call is forgotten. Everything is found by an index, so that a sound database costs nothing.
+/// These are the values that SQL itself computes with: counters that would become floating-point numbers, the order of
+/// events, and the time at which a call is forgotten. Damaged events and calls are found by an index, so that an
+/// undamaged database costs almost nothing. Only the small table of revocations is read as a whole.
 struct Mending {
     let connection: Connection
     let damages: DamageLog
@@ -17,7 +18,7 @@ struct Mending {
             try mendEndings()
             try mendOrder()
             try mendRevocations()
-            // They stay where they are, and are left out wherever calls are read.
+            // These rows stay in the database, but no call record is created from them.
             try findAll("call", "number", outside: KeptRange.numbers, .leftOut) { _ throws(SQLiteError) in }
         }
     }
@@ -36,9 +37,9 @@ struct Mending {
             damages.note(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
             switch name {
             case "forgetting_before":
-                // Otherwise the whole history might go.
+                // Otherwise the whole history might be deleted.
                 try run("mend forgetting", "DELETE FROM meta WHERE name = 'forgetting_before'")
-            // The calls themselves have their numbers.
+            // The counter is only for forgotten calls; the stored calls contain their own numbers.
             case "last_call_number":
                 try run("mend counter", "UPDATE meta SET value = 0 WHERE name = 'last_call_number'")
             default:
@@ -48,7 +49,9 @@ struct Mending {
         }
     }
 
-    /// A call that ended at no time would never be forgotten, or at once.
+    /// Repairs end times.
+    ///
+    /// A call with an impossible one would never be forgotten, or immediately.
     private func mendEndings() throws(SQLiteError) {
         let range = KeptRange.moments
         let mend = try statement(
@@ -66,7 +69,9 @@ struct Mending {
         }
     }
 
-    /// Behind the highest number there is SQLite draws numbers by lot, and timelines lose their order.
+    /// Repairs positions of events.
+    ///
+    /// Above the highest rowid, SQLite picks random numbers, and timelines lose their order.
     private func mendOrder() throws(SQLiteError) {
         let mend = try statement(
             "mend order",
@@ -83,7 +88,9 @@ struct Mending {
         }
     }
 
-    /// Up to when a user's tokens are refused is not known any more: those that there are by now are.
+    /// Repairs revocations.
+    ///
+    /// The right time is unknown, so all tokens of the user that were issued up to now are refused.
     private func mendRevocations() throws(SQLiteError) {
         let range = KeptRange.moments
         let found = try statement(
@@ -103,7 +110,7 @@ struct Mending {
         try mend.run()
     }
 
-    /// Notes the rows whose column lies outside a range, and hands each row's number on, the lowest value first.
+    /// Notes the rows whose column is outside a range, and calls `mend` with each row's number, the lowest value first.
     private func findAll(
         _ table: String,
         _ column: String,

@@ -1,14 +1,17 @@
-/// What to do while another server still holds the data folder: in a rolling restart the next one is there already when
-/// the last one lets go of it.
+/// How to wait while another server still holds the data folder.
+///
+/// In a rolling restart, the next server starts before the last one has released the folder.
 public struct Patience: Sendable {
-    /// How long to wait, in milliseconds; 0 = not at all.
+    /// The maximum time to wait, in milliseconds; 0 means not to wait.
     public var milliseconds: Int64
-    /// Told once, before the wait begins, which process holds the folder; `nil` when that is not known.
+    /// Called once, before the wait begins, with the process that holds the folder; `nil` if that is unknown.
     public var waits: @Sendable (_ holder: Int?) -> Void
-    /// Asked while waiting; `true` ends the wait as if its time were over.
+    /// Called during the wait; `true` ends the wait as if its time were over.
     public var isOver: @Sendable () -> Bool
 
-    /// A patience of all its parts; by default there is none.
+    /// Creates the rules from all their parts.
+    ///
+    /// By default there is no wait.
     public init(
         milliseconds: Int64 = 0,
         waits: @escaping @Sendable (_ holder: Int?) -> Void = { _ in },

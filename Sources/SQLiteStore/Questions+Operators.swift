@@ -2,9 +2,9 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// What only operators ask.
+/// The questions that only operators ask.
 extension Questions {
-    /// The apps of all devices, in the order of their names.
+    /// Returns the bundle ids of all devices' apps, in alphabetical order.
     func bundleIDs(limit: Int) throws(StoreFailure) -> [String] {
         try reading { () throws -> [String] in
             let rows = try connection.statement(
@@ -18,7 +18,7 @@ extension Questions {
         }
     }
 
-    /// The calls that have not ended, newest first.
+    /// Returns the calls that have not ended, newest first.
     func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws -> [CallRecord] in
             let rows = try connection.statement(Self.live)
@@ -30,7 +30,7 @@ extension Questions {
         }
     }
 
-    /// A live call's log is kept, so the index of those finds it.
+    /// A live call always has its log, so the index `call_with_log` finds it.
     private static let live = SQL(
         "live calls",
         """

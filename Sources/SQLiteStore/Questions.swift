@@ -2,17 +2,17 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// Answers questions from a connection, and reads all that a start needs.
+/// Answers questions from a connection, and reads everything that a start needs.
 struct Questions {
     let connection: Connection
-    /// The database's path, for the sentences of failures.
+    /// The path of the database, for error texts.
     let database: String
-    /// Where values that cannot be are noted.
+    /// The log in which impossible values are noted.
     let damages: DamageLog
 
     private var reader: RowReader { RowReader(damages: damages) }
 
-    /// The answer, failures included.
+    /// Returns the answer to a question, which may be a failure.
     func answer(_ question: Question) -> Answer {
         do throws(StoreFailure) {
             switch question {
@@ -27,14 +27,14 @@ struct Questions {
         } catch { return .failed(error) }
     }
 
-    /// A user's calls in either role, newest first, with numbers below `before`.
+    /// Returns a user's calls in either role, newest first, with numbers below `before`.
     func history(of user: UserID, limit: Int, before: CallNumber?) throws(StoreFailure) -> [CallRecord] {
         guard limit > 0, before?.rawValue != .min else { return [] }
         return try reading { () throws -> [CallRecord] in
             let rows = try connection.statement(Self.history)
             defer { rows.reset() }
             try rows.bind(user.text, at: 1)
-            // A number that cannot be would stand above all others.
+            // Excludes impossible numbers, which would come before all others.
             try rows.bind(min(before?.rawValue ?? .max, KeptRange.numbers.upperBound + 1) - 1, at: 2)
             try rows.bind(Int64(limit), at: 3)
             var calls: [CallRecord] = []
@@ -43,7 +43,7 @@ struct Questions {
         }
     }
 
-    /// The users with whom a user has had a call, the newest first.
+    /// Returns the users with whom a user has had a call, the newest first.
     func peers(of user: UserID, limit: Int) throws(StoreFailure) -> [UserID] {
         try reading { () throws -> [UserID] in
             let rows = try connection.statement(Self.peers)
@@ -56,7 +56,7 @@ struct Questions {
         }
     }
 
-    /// The calls that fit, newest first.
+    /// Returns the calls that match, newest first.
     func calls(_ choice: CallChoice, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try reading { () throws -> [CallRecord] in
             let rows = try connection.statement(Self.named)
@@ -73,7 +73,7 @@ struct Questions {
         }
     }
 
-    /// A call with its log, while that is kept.
+    /// Returns a call with its log, while the log is stored.
     private func stored(_ number: CallNumber) throws(StoreFailure) -> StoredCall? {
         let record = try reading { () throws -> CallRecord? in
             let rows = try connection.statement(Self.call)
@@ -85,7 +85,7 @@ struct Questions {
         return StoredCall(record: record, entries: try log(of: number))
     }
 
-    /// What happened in a call.
+    /// Returns the timeline of a call.
     func events(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
         try reading { () throws -> [TimelineRecord] in
             let rows = try connection.statement(Self.events)
@@ -97,7 +97,7 @@ struct Questions {
         }
     }
 
-    /// The kept log of a call.
+    /// Returns the stored log of a call.
     func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
         try reading { () throws -> [EntryRecord] in
             let rows = try connection.statement(Self.entries)
@@ -109,7 +109,7 @@ struct Questions {
         }
     }
 
-    /// A user's devices.
+    /// Returns a user's devices.
     func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] {
         try reading { () throws -> [DeviceRecord] in
             let rows = try connection.statement(
@@ -123,21 +123,23 @@ struct Questions {
         }
     }
 
-    /// Runs `body`; what goes wrong becomes one sentence.
+    /// Runs `body` and turns any error into a failure of one sentence.
     func reading<Value>(_ body: () throws -> Value) throws(StoreFailure) -> Value {
         do { return try body() } catch let error as SQLiteError {
             throw StoreFailure(error, database: database)
         } catch { throw StoreFailure("The database \(database) cannot be read: \(error).") }
     }
 
-    /// Keeps out the calls whose deletion has begun.
+    /// Excludes the calls whose deletion has begun.
     private static let isNotForgotten = """
         (ended_at IS NULL OR ended_at >= coalesce(
             (SELECT value FROM meta WHERE name = 'forgetting_before' AND value <= \(KeptRange.moments.upperBound)),
             ended_at))
         """
 
-    /// Two indexes, each read backwards no further than the limit; a user's call to themself is found by the first.
+    /// Reads two indexes, each backwards and no further than the limit.
+    ///
+    /// A user's call to themself is found by the first.
     private static let history = SQL(
         "history",
         """
@@ -188,7 +190,7 @@ struct Questions {
         "SELECT \(RowReader.callColumns) FROM call WHERE number = ?1 AND log_kept = 1 AND \(isNotForgotten)"
     )
 
-    /// Calls whose deletion has begun are not read.
+    /// Excludes calls whose deletion has begun.
     private static let calls = SQL(
         "calls with log",
         "SELECT \(RowReader.callColumns) FROM call WHERE log_kept = 1 AND \(isNotForgotten) ORDER BY number"
@@ -212,11 +214,11 @@ struct Questions {
         """
     )
 
-    /// What `UUIDv5.isUUID(_:)` takes for one.
+    /// A GLOB pattern for the texts that `UUIDv5.isUUID(_:)` accepts.
     private static let uuid = [8, 4, 4, 4, 12].map { String(repeating: "[0-9A-Fa-f]", count: $0) }
         .joined(separator: "-")
 
-    /// A UUID is not used again once its call is forgotten, so its epoch is of no use.
+    /// A UUID is not used again once its call is forgotten, so its epoch is not needed.
     private static let epochs = SQL(
         "epochs",
         """
@@ -225,7 +227,7 @@ struct Questions {
         """
     )
 
-    /// All that lives on.
+    /// Returns the data that a start needs.
     func state() throws(StoreFailure) -> StoredState {
         try reading { () throws -> StoredState in
             var state = StoredState()

@@ -2,7 +2,9 @@ import CallCore
 import SQLite
 import Switchboard
 
-/// Makes records of rows; `nil` for a row that cannot be read, which is noted.
+/// Creates records from rows.
+///
+/// A row that cannot be read gives `nil` and is noted in ``damages``.
 struct RowReader {
     let damages: DamageLog
 
@@ -11,7 +13,7 @@ struct RowReader {
         active_at, ended_at, reason, replaced_by, hidden, legs, state
         """
 
-    /// The call of a row of ``callColumns``.
+    /// Returns the call in a row of ``callColumns``.
     func call(_ statement: Statement) -> CallRecord? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
         guard let number = row.number(0), let id = row.value(1, CallID.init),
@@ -44,7 +46,7 @@ struct RowReader {
 
     static let entryColumns = "call, seq, at, kind, device, mark, audience, signal_id, digest, object"
 
-    /// The entry of a row of ``entryColumns``.
+    /// Returns the entry in a row of ``entryColumns``.
     func entry(_ statement: Statement) -> EntryRecord? {
         let row = CheckedRow(row: statement, table: "entry", key: [0, 1], damages: damages)
         guard let seq = row.number(1), let device = row.word(4, DeviceID.init) else { return nil }
@@ -63,7 +65,7 @@ struct RowReader {
 
     static let eventColumns = "at, event, details, call"
 
-    /// The event of a row of ``eventColumns``.
+    /// Returns the event in a row of ``eventColumns``.
     func event(_ statement: Statement) -> TimelineRecord {
         let row = CheckedRow(row: statement, table: "event", key: [3, 1], damages: damages)
         return TimelineRecord(at: row.moment(0), event: statement.text(1), details: statement.text(2))
@@ -75,7 +77,7 @@ struct RowReader {
         push_environment, push_hint
         """
 
-    /// The device of a row of ``deviceColumns``.
+    /// Returns the device in a row of ``deviceColumns``.
     func device(_ statement: Statement) -> DeviceRecord? {
         let row = CheckedRow(row: statement, table: "device", key: [0, 1], damages: damages)
         guard let user = row.value(0, UserID.init), let id = row.value(1, DeviceID.init),
@@ -112,26 +114,26 @@ struct RowReader {
         return device
     }
 
-    /// Who blocks whom, of a row `by, blocked, at`.
+    /// Returns the block in a row `by, blocked, at`.
     func block(_ statement: Statement) -> BlockRecord? {
         let row = CheckedRow(row: statement, table: "block", key: [0, 1], damages: damages)
         guard let by = row.value(0, UserID.init), let blocked = row.value(1, UserID.init) else { return nil }
         return BlockRecord(by: by, blocked: blocked, at: row.moment(2))
     }
 
-    /// Until when who is not to be disturbed, of a row `user, until`.
+    /// Returns the user and the end of do-not-disturb in a row `user, until`.
     func doNotDisturb(_ statement: Statement) -> (UserID, Moment)? {
         let row = CheckedRow(row: statement, table: "do_not_disturb", key: [0], damages: damages)
         return row.value(0, UserID.init).map { ($0, row.moment(1, in: KeptRange.untils)) }
     }
 
-    /// Up to when whose tokens are refused, of a row `user, before`.
+    /// Returns the user and the time up to which the user's tokens are refused, in a row `user, before`.
     func revocation(_ statement: Statement) -> (UserID, Moment)? {
         let row = CheckedRow(row: statement, table: "revocation", key: [0], damages: damages)
         return row.value(0, UserID.init).map { ($0, row.moment(1)) }
     }
 
-    /// The use of a name, of a row `id, caller, callee, epoch`.
+    /// Returns the key and the epoch in a row `id, caller, callee, epoch`.
     func epoch(_ statement: Statement) -> (CallKey, UInt32)? {
         let row = CheckedRow(row: statement, table: "call", key: [0], damages: damages)
         guard let id = row.value(0, CallID.init), let caller = row.value(1, UserID.init),

@@ -3,18 +3,20 @@ import SQLite
 public import Switchboard
 
 extension SQLiteCallStore {
-    /// Puts a copy of a back-up into a data folder as its database, for the next start to go on with.
+    /// Puts a copy of a backup into a data folder as its database, which the next start uses.
     ///
-    /// What was there is kept under another name, with its `-wal`: SQLite would take that one for the new database's and
-    /// damage it. The folder is held meanwhile, so this fails while a server runs; until the last step nothing is changed.
-    /// Root gives the files to the folder's owner, for who runs the server must be able to write them.
+    /// An existing database is kept under another name, together with its `-wal`: SQLite would take that file for the
+    /// new database's and damage the database. The folder is locked meanwhile, so this fails while a server runs. Nothing
+    /// is changed until the copy is complete, checked and on the disk. If run as root, it gives the files to the folder's
+    /// owner, because the user that runs the server must be able to write them.
     ///
     /// - Parameters:
-    ///   - backup: A file that `StoreReader.backUp(to:)` has made, of this version or an older one; it stays as it is.
-    ///   - folder: The data folder, made if it is missing.
-    ///   - name: What a database that is there is to be called in the folder.
-    /// - Returns: Whether there was one.
-    /// - Throws: `StoreFailure`: a server runs, the file is no sound database of a ringline, no space, no leave to write.
+    ///   - backup: A file that `StoreReader.backUp(to:)` wrote, of this version or an older one. It is not changed.
+    ///   - folder: The data folder. It is created if it is missing.
+    ///   - name: The new name, in the folder, of an existing database.
+    /// - Returns: Whether there was a database.
+    /// - Throws: `StoreFailure` if a server runs, if the file is no intact ringline database, if there is no space, or
+    ///   if there is no permission to write.
     public static func restore(
         _ backup: String,
         into folder: String,
@@ -28,7 +30,7 @@ extension SQLiteCallStore {
     }
 }
 
-/// One back-up on its way into a folder that is held.
+/// The restoration of one backup into a folder that is locked.
 private struct Restoring {
     let backup: String
     let folder: Folder
@@ -45,7 +47,7 @@ private struct Restoring {
         return wasThere
     }
 
-    /// Copies it, whatever of it is still in a `-wal`, and looks whether all of it can be read.
+    /// Copies the backup, including the data in its `-wal`, and checks that all of it can be read.
     private func copy(to draft: borrowing Draft) throws(StoreFailure) {
         do {
             let connection = try StoreReader.connect(to: backup)
@@ -66,7 +68,7 @@ private struct Restoring {
         }
     }
 
-    /// Gives the database that is there another name, in addition, and its `-wal` the one that belongs to that.
+    /// Gives the existing database a second name, and renames its `-wal` to match that name.
     private func putAside() throws(StoreFailure) -> Bool {
         guard access(folder.database, F_OK) == 0 else { return false }
         let aside = "\(folder.path)/\(name)"
@@ -80,7 +82,7 @@ private struct Restoring {
         return true
     }
 
-    /// Names are on the disk too, when it is over.
+    /// Makes the names durable as well, by an `fsync` of the folder.
     private func settle() throws(StoreFailure) {
         let directory = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard directory >= 0 else { throw Draft.failure("opened", folder.path) }

@@ -1,18 +1,22 @@
 public import CallCore
 public import Switchboard
 
-/// Calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
+/// A store that keeps calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
 ///
-/// A thread of its own writes; what it reports as committed outlives a power cut (WAL, `synchronous=FULL`). Questions
-/// are answered from a second thread. One server holds the folder at a time; ``StoreReader`` needs no leave to read.
+/// One thread of the store writes. A commit that it reports as durable survives a power cut (WAL, `synchronous=FULL`).
+/// A second thread answers questions. One server at a time holds the folder; ``StoreReader`` can read it without
+/// holding it.
 public final class SQLiteCallStore: CallStore {
     private let writer: Writer
 
-    /// A store in a data folder, which is made if it is missing; nothing is touched before ``open(at:)``.
+    /// Creates a store in a data folder, which is created if it is missing.
+    ///
+    /// Nothing is touched before ``open(at:)``.
     /// - Parameters:
     ///   - folder: The folder's path.
-    ///   - patience: What ``open(at:)`` does while another server holds the folder; without it, it throws at once.
-    ///   - report: Told what becomes of commits and questions, from the store's threads; it must not wait for the store.
+    ///   - patience: How ``open(at:)`` waits while another server holds the folder. By default it throws immediately.
+    ///   - report: Called with the results of commits and questions, on the store's threads. It must not wait for the
+    ///     store.
     public convenience init(
         folder: String,
         patience: Patience = Patience(),
@@ -21,7 +25,7 @@ public final class SQLiteCallStore: CallStore {
         self.init(folder: folder, patience: patience, faults: nil, report: report)
     }
 
-    /// A store whose disk can be made to fill up.
+    /// Creates a store whose database can be made to refuse to grow, for tests of a full disk.
     package init(
         folder: String,
         patience: Patience = Patience(),
@@ -41,8 +45,8 @@ public final class SQLiteCallStore: CallStore {
 
     /// Queues changes; see `CallStore.commit(_:as:)`.
     ///
-    /// After ``close()`` they are lost.
-    /// - Returns: `false`: the disk takes its time.
+    /// Changes that are queued after ``close()`` are lost.
+    /// - Returns: Always `false`, because the disk takes time.
     @discardableResult
     public func commit(_ changes: [Change], as ticket: Ticket) -> Bool {
         writer.mailbox.put(Mailbox.Commit(changes: changes, ticket: ticket))
@@ -51,14 +55,14 @@ public final class SQLiteCallStore: CallStore {
 
     /// Queues a question; see `CallStore.ask(_:as:)`.
     ///
-    /// While the store is stalled it fails.
+    /// While the store is stalled, the question fails.
     public func ask(_ question: Question, as id: QuestionID) {
         writer.mailbox.put(Mailbox.Asked(question: question, id: id))
     }
 
-    /// Commits what is queued and lets go of the folder.
+    /// Commits what is queued and releases the folder.
     ///
-    /// A stalled store tries once more, and then gives up.
+    /// A stalled store tries once more to commit, and then gives up.
     public func close() {
         writer.mailbox.close()
         writer.joinIfStarted()

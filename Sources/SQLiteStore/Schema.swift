@@ -1,9 +1,11 @@
 import SQLite
 
-/// The tables, as steps from version to version; a step that was released is never changed, the next one is added.
+/// The tables, as migrations from version to version.
 ///
-/// Moments are milliseconds since 1970; numbers without a sign (seq, digest, token mark) are kept as the `Int64` of the
-/// same bits, as SQLite knows no others.
+/// A released migration is never changed; a new one is added.
+///
+/// Moments are milliseconds since 1970. Unsigned numbers (seq, digest, token mark) are stored as the `Int64` of the
+/// same bits, because SQLite has only signed numbers.
 enum Schema {
     static let migrations = Migrations([version1, version2])
 
@@ -110,7 +112,7 @@ enum Schema {
         """
     )
 
-    /// Tokens of a user that were issued up to a moment are refused.
+    /// Adds the times up to which users' tokens are refused.
     private static let version2 = SQL(
         "schema 2",
         """

@@ -15,7 +15,7 @@ final class Session {
     private var pageLimit: Int?
     private let damages = DamageLog()
 
-    /// Opens the database, and brings it to this version's schema.
+    /// Opens the database and migrates it to the schema of this version.
     init(folder: Folder, faults: Faults?, report: @escaping @Sendable (StoreReport) -> Void) throws(StoreFailure) {
         self.folder = folder
         self.faults = faults
@@ -35,24 +35,24 @@ final class Session {
         forgetting = Forgetting(connection)
     }
 
-    /// WAL, and an `fsync` with each commit: what is reported as committed outlives a power cut.
+    /// Sets WAL mode and an `fsync` for each commit: what is reported as committed survives a power cut.
     private static func tune(_ connection: Connection) throws(SQLiteError) {
         try connection.pragma("journal_mode", "WAL")
         try connection.pragma("synchronous", "FULL")
-        // A checkpoint carries at most some 4 MB and then the log starts over: commits wait for it some milliseconds.
+        // A checkpoint moves about 4 MB at most, and then the WAL starts over. Commits wait some milliseconds for it.
         try connection.pragma("wal_autocheckpoint", "1000")
-        // What a burst or a stall has made of the log is given back to the disk.
+        // The space that the WAL took in a burst or a stall is given back to the disk.
         try connection.pragma("journal_size_limit", "16777216")
         try connection.pragma("temp_store", "MEMORY")
-        // Overwrites deleted rows with zeros, so that a stolen disk or a copy shows no forgotten call.
+        // Overwrites deleted rows with zeros, so that a stolen disk or a copy contains no forgotten call.
         try connection.pragma("secure_delete", "ON")
-        // With mmap an I/O error is a SIGBUS instead of an error.
+        // With mmap, an I/O error would be a SIGBUS instead of an error code.
         try connection.pragma("mmap_size", "0")
         try connection.pragma("cache_size", "-16384")
         try connection.pragma("foreign_keys", "OFF")
     }
 
-    /// Mends what cannot be, reads what lives on, and marks the store as in use.
+    /// Repairs impossible values, reads the data that this start needs, and marks the store as in use.
     func begin(at now: Moment) throws(StoreFailure) -> StoredState {
         do { try Mending(connection: connection, damages: damages, now: now).run() } catch {
             throw StoreFailure(error, database: folder.database)
@@ -66,7 +66,7 @@ final class Session {
         return state
     }
 
-    /// Works until the store is closed or dropped.
+    /// Serves the mailbox until the store is closed or dropped.
     func serve(_ mailbox: Mailbox) {
         var isClosing = false
         while !isClosing {
@@ -79,9 +79,9 @@ final class Session {
             answer(work.questions)
         }
         letGo()
-        // A failure leaves the store marked as in use: the next start counts it as a crash, which it then was.
+        // If this fails, the store stays marked as in use. The next start then counts a crash, which is correct.
         try? connection.statement(Self.uncountCrash).run()
-        // The last connection to close does the same; here it cannot be left undone by a reader.
+        // Closing the last connection does the same, but it would be skipped while a reader has the database open.
         _ = try? connection.checkpoint(.truncate)
     }
 
@@ -95,8 +95,8 @@ final class Session {
 
     // MARK: Saving
 
-    /// Commits all of these in one transaction, trying again until it works.
-    /// - Returns: `false` when the store is closed or dropped and it still does not work.
+    /// Commits all of these in one transaction, and tries again until it works.
+    /// - Returns: `false` if the store is closed or dropped and the commit still fails.
     private func save(_ commits: [Mailbox.Commit], before questions: [Mailbox.Asked], _ mailbox: Mailbox) -> Bool {
         var pauseSeconds = 0.05
         var isStalled = false
@@ -110,7 +110,7 @@ final class Session {
                 let failure = StoreFailure(error, database: folder.database)
                 if !isStalled {
                     report(.stalled(failure))
-                    // They would have to see what cannot be written.
+                    // The questions would have to see changes that cannot be written.
                     refuse(questions, failure)
                 }
                 let wasClosing = mailbox.isClosing
@@ -135,8 +135,8 @@ final class Session {
         if forgetting.isUnfinished { try forgetting.committed() }
     }
 
-    /// Waits before the next attempt, refusing what is asked meanwhile.
-    /// - Returns: `false` when the store was dropped.
+    /// Waits before the next attempt, and refuses the questions that arrive meanwhile.
+    /// - Returns: `false` if the store was dropped.
     private func wait(_ seconds: Double, _ mailbox: Mailbox, _ failure: StoreFailure) -> Bool {
         let end = Deadline(secondsFromNow: seconds)
         while !end.isPast {

@@ -2,7 +2,7 @@ import SQLite
 import Switchboard
 
 extension StoreFailure {
-    /// What SQLite's refusal means to whoever runs the server.
+    /// Creates a failure that explains SQLite's error to the operator.
     init(_ error: SQLiteError, database: String) {
         let what =
             switch error.code {
@@ -21,7 +21,7 @@ extension StoreFailure {
         self.init("\(what) (\(error.statement): \(error.message), SQLite \(error.extendedCode))")
     }
 
-    /// What a migration's failure means to whoever runs the server.
+    /// Creates a failure that explains a failed migration to the operator.
     init(_ failure: Migrations.Failure, database: String) {
         switch failure {
         case .newer(let found, let known):

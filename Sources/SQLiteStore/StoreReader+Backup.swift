@@ -3,12 +3,12 @@ import SQLite
 public import Switchboard
 
 extension StoreReader {
-    /// Copies the database as it is at one moment into a new file, while its server goes on (`VACUUM INTO`).
+    /// Copies the database, as it is at one moment, into a new file while its server goes on (`VACUUM INTO`).
     ///
-    /// The copy gets its name when all of it is on the disk. Only its owner can read it.
+    /// The copy receives its name only when all of it is on the disk. Only its owner can read it.
     ///
-    /// - Parameter path: where it is to be; nothing may be there.
-    /// - Throws: `StoreFailure`: there is something, no space, no leave to write.
+    /// - Parameter path: The path of the copy. It must not exist yet.
+    /// - Throws: `StoreFailure` if the path exists, if there is no space, or if there is no permission to write.
     public func backUp(to path: String) throws(StoreFailure) {
         guard access(path, F_OK) != 0 else { throw StoreFailure("There is a file \(path) already; it stays as it is.") }
         let draft = try Draft(of: path)

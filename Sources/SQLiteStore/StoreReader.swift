@@ -3,14 +3,18 @@ import Glibc
 import SQLite
 public import Switchboard
 
-/// Reads a data folder, whether its server runs or not, or a back-up of one: for `ringline explain` and the like.
+/// Reads a data folder, whether its server runs or not, or a backup of one; for `ringline explain` and similar
+/// commands.
 ///
-/// Takes no lock and writes no row. For one thread. Works as well when the folder cannot be written, if the server was stopped in good order.
+/// It takes no lock and writes no row. Use it from one thread only. It can also read a folder without write permission,
+/// if the server was stopped in good order.
 public final class StoreReader {
     let questions: Questions
 
-    /// Opens the database in a data folder for reading; a path that is no folder's is taken for a database's itself.
-    /// - Throws: `StoreFailure` when there is none, or one that this version cannot read.
+    /// Opens the database in a data folder for reading.
+    ///
+    /// If the path is a file, it is opened as the database itself.
+    /// - Throws: `StoreFailure` if there is no database, or none that this version can read.
     public init(folder: String) throws(StoreFailure) {
         let database = try Self.database(at: folder)
         let connection: Connection
@@ -42,41 +46,45 @@ public final class StoreReader {
         return folder.database
     }
 
-    /// The calls that have not ended, newest first, as the last commit has them.
+    /// Returns the calls that have not ended, newest first, as of the last commit.
     public func liveCalls(limit: Int) throws(StoreFailure) -> [CallRecord] { try questions.liveCalls(limit: limit) }
 
-    /// A user's calls; see `Question.history(_:limit:before:)`.
+    /// Returns a user's calls; see `Question.history(_:limit:before:)`.
     public func history(of user: UserID, limit: Int, before: CallNumber? = nil) throws(StoreFailure) -> [CallRecord] {
         try questions.history(of: user, limit: limit, before: before)
     }
 
-    /// The calls that fit, newest first, as far as they are kept; at most so many.
+    /// Returns the stored calls that match, newest first, `limit` at most.
     public func calls(_ choice: CallChoice, limit: Int) throws(StoreFailure) -> [CallRecord] {
         try questions.calls(choice, limit: limit)
     }
 
-    /// What happened in a call, oldest first.
+    /// Returns the timeline of a call, oldest event first.
     public func timeline(of number: CallNumber) throws(StoreFailure) -> [TimelineRecord] {
         try questions.events(of: number)
     }
 
-    /// The log of a call as far as it is still kept; of one that can no longer be fetched the timeline tells it.
+    /// Returns the stored log of a call.
+    ///
+    /// It is empty once the call can no longer be fetched; its timeline is still there.
     public func log(of number: CallNumber) throws(StoreFailure) -> [EntryRecord] {
         try questions.log(of: number)
     }
 
-    /// A user's registered devices.
+    /// Returns a user's registered devices.
     public func devices(of user: UserID) throws(StoreFailure) -> [DeviceRecord] { try questions.devices(of: user) }
 
-    /// The apps of all registered devices, at most so many of them.
+    /// Returns the bundle ids of the apps on all registered devices, `limit` at most.
     public func bundleIDs(limit: Int) throws(StoreFailure) -> [String] { try questions.bundleIDs(limit: limit) }
 
-    /// The values read so far that cannot be, and were replaced or left out; each is told once.
+    /// Returns the impossible values that were read so far and were replaced or left out.
+    ///
+    /// Each is returned once.
     public func takeDamages() -> [DamagedValue] { questions.damages.take() }
 
-    /// What SQLite finds wrong with the database (`PRAGMA integrity_check`); empty when it is sound.
+    /// Returns what SQLite finds wrong with the database (`PRAGMA integrity_check`); empty if it is intact.
     ///
-    /// Reads all of it.
+    /// It reads the whole database.
     public func damage() throws(StoreFailure) -> [String] {
         try questions.reading { () throws -> [String] in
             let rows = try questions.connection.statement(SQL("integrity check", "PRAGMA integrity_check"))
@@ -86,10 +94,11 @@ public final class StoreReader {
         }
     }
 
-    /// Opens the database as it may be read.
+    /// Opens the database in the way that permissions allow.
     ///
-    /// Reading a database in WAL mode needs its `-shm`, which SQLite makes if it may. Where it may not, and no `-wal`
-    /// holds anything that is not in the database, nobody writes there, and the file can be read as it stands.
+    /// Reading a database in WAL mode needs its `-shm` file, which SQLite creates if it is allowed to. If it is not
+    /// allowed to, and no `-wal` contains data that is missing in the database, then no process writes there, and the
+    /// file can be read as it is.
     static func connect(to database: String) throws(SQLiteError) -> Connection {
         do throws(SQLiteError) {
             let connection = try Connection(.file(path: database, .readOnly))
@@ -105,15 +114,17 @@ public final class StoreReader {
 }
 
 extension SQLiteCallStore {
-    /// Whether a path leads to a database itself, such as a back-up, and not to a data folder.
+    /// Returns whether a path is a database file, such as a backup, and not a data folder.
     public static func isCopy(_ path: String) -> Bool {
         var status = stat()
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Whether a server runs on a data folder.
+    /// Returns whether a server, or a restoration, holds a data folder at the moment.
     public static func isHeld(folder: String) -> Bool { Folder(path: folder).isHeld }
 
-    /// Reads a data folder beside whatever server runs on it.
+    /// Returns a reader of a data folder.
+    ///
+    /// A server may run on the folder at the same time.
     public static func reader(folder: String) throws(StoreFailure) -> StoreReader { try StoreReader(folder: folder) }
 }

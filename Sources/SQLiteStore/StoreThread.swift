@@ -1,7 +1,9 @@
 import Switchboard
 import Threads
 
-/// Runs one of the store's own threads, which nobody joins: who has to wait for its end is told by its body.
+/// Runs one of the store's own threads.
+///
+/// It is detached; the body itself must signal its completion.
 func run(onThread name: String, _ body: @escaping @Sendable () -> Void) throws(StoreFailure) {
     do throws(WorkThread.Refused) {
         _ = try WorkThread(named: name, body)

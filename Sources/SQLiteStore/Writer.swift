@@ -3,9 +3,10 @@ import SQLite
 import Switchboard
 import Threads
 
-/// The thread that writes: it opens the database, commits what gathers in the mailbox, and closes.
+/// The thread that writes: it opens the database, commits what is queued in the mailbox, and closes the database.
 ///
-/// All that is queued when a transaction begins goes into it (group commit): under load one `fsync` pays for many.
+/// Everything that is queued when a transaction begins goes into that transaction (group commit). Under load, one
+/// `fsync` serves many commits.
 final class Writer: @unchecked Sendable {
     let mailbox = Mailbox()
 
@@ -14,7 +15,8 @@ final class Writer: @unchecked Sendable {
     private let patience: Patience
     private let report: @Sendable (StoreReport) -> Void
 
-    // Touched with `condition` locked: how the opening went, and whether the thread has ended.
+    // Accessed only while `condition` is locked: the result of the opening, and whether the thread has started and
+    // ended.
     private let condition = Condition()
     private var opened: Result<StoredState, StoreFailure>?
     private var hasStarted = false
@@ -44,7 +46,7 @@ final class Writer: @unchecked Sendable {
         }
     }
 
-    /// Waits until the thread, if there is one, has let go of everything.
+    /// Waits until the thread, if it was started, has released everything.
     func joinIfStarted() {
         condition.lock()
         while hasStarted, !hasEnded { condition.wait() }
@@ -55,7 +57,7 @@ final class Writer: @unchecked Sendable {
         do throws(StoreFailure) {
             let lock = try folder.take(patience)
             try work(at: now)
-            // Let go of only now that the connections are closed.
+            // The lock is released only here, after the connections were closed.
             withExtendedLifetime(lock) {}
         } catch {
             tell { $0.opened = .failure(error) }
@@ -63,7 +65,7 @@ final class Writer: @unchecked Sendable {
         tell { $0.hasEnded = true }
     }
 
-    /// The database is open no longer than this runs.
+    /// Opens the database and serves the mailbox; the database is closed when this returns.
     private func work(at now: Moment) throws(StoreFailure) {
         let session = try Session(folder: folder, faults: faults, report: report)
         let state = try session.begin(at: now)

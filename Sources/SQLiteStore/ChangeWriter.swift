@@ -165,7 +165,7 @@ extension ChangeWriter {
         "INSERT INTO event (call, at, event, details) VALUES (?1, ?2, ?3, ?4)"
     )
 
-    /// It does not change `log_kept`, because a call whose log was forgotten may still change.
+    /// Writes a call's record, but not `log_kept`, because a call whose log was forgotten may still change.
     private static let upsertCall = SQL(
         "write call",
         """

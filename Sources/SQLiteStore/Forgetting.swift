@@ -3,7 +3,7 @@ import Switchboard
 
 /// Deletes old history in slices, so that the deletion of a whole day never delays the current commits.
 ///
-/// The change itself writes into `meta` which calls must go. From then on no question sees them. Their rows are deleted
+/// The change itself records in `meta` which calls must go. From then on no question sees them. Their rows are deleted
 /// in the transactions that follow, after a restart as well.
 struct Forgetting {
     /// The maximum number of calls that one transaction deletes, which takes some milliseconds.

@@ -5,10 +5,10 @@ public import Switchboard
 extension SQLiteCallStore {
     /// Puts a copy of a backup into a data folder as its database, which the next start uses.
     ///
-    /// An existing database is kept under another name, together with its `-wal`: SQLite would take that file for the
-    /// new database's and damage the database. The folder is locked meanwhile, so this fails while a server runs. Nothing
-    /// is changed until the copy is complete, checked and on the disk. If run as root, it gives the files to the folder's
-    /// owner, because the user that runs the server must be able to write them.
+    /// An existing database is kept under another name, together with its `-wal`. SQLite would take that `-wal` for the
+    /// new database's and damage the new database. The folder is locked meanwhile, so this fails while a server runs.
+    /// Nothing is changed until the copy is complete, checked and on the disk. If run as root, it gives the files to
+    /// the folder's owner, because the user that runs the server must be able to write them.
     ///
     /// - Parameters:
     ///   - backup: A file that `StoreReader.backUp(to:)` wrote, of this version or an older one. It is not changed.

@@ -25,7 +25,8 @@ public struct Leg: Equatable, Sendable {
         /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to `untold`
         /// when the call ends.
         case answered
-        /// The device is out of the call and knows it: it was notified, or it sent the `end` itself.
+        /// The device is out of the call and knows it: it received the notice, or it is a device of the callee that
+        /// declined or left by its own `end`.
         case left
         /// The device is out of the call and does not know yet. Leads to `left` once it has received the notice.
         case untold

@@ -33,7 +33,7 @@ extension StoreContract {
             for round in 1...5 as ClosedRange<Int64> {
                 try bench.open()
                 for step in 1...40 as ClosedRange<Int64> {
-                    // The call has ended, so that its timeline and its record can be told apart from a missing log.
+                    // Each commit has a call, entries and an event, so that a part of one would show.
                     let number = round * 1_000 + step
                     bench.commit([
                         .call(Sample.call(number, "c-\(number)")), .entry(Sample.number(number), Sample.entry(1)),

@@ -1,16 +1,16 @@
 import CallWire
 
-/// The two versions of the Engine.IO protocol that are spoken.
+/// The supported versions of the Engine.IO protocol.
 ///
-/// Their packets are the same. They differ in who pings whom, in how packets are put together when polling, and in that
-/// version 4 goes with version 5 of the Socket.IO protocol, and version 3 with its version 4.
+/// Both have the same packets. They differ in which side pings, in how packets are joined for polling, and in the
+/// Socket.IO protocol that they carry: Engine.IO 4 carries version 5 of it, Engine.IO 3 carries version 4.
 public enum EngineVersion: Int, Sendable, CaseIterable {
-    /// Of Socket.IO 1 and 2: the client pings.
+    /// Used by Socket.IO 1 and 2: the client pings.
     case v3 = 3
-    /// Of Socket.IO 3 and 4: the server pings.
+    /// Used by Socket.IO 3 and 4: the server pings.
     case v4 = 4
 
-    /// The version that a handshake's `EIO` names; one without it is version 3 (as Engine.IO's own server has it).
+    /// Reads a handshake's `EIO` parameter. A missing parameter means version 3, as in Engine.IO's own server.
     public init?(parameter: String?) {
         switch parameter {
         case nil, "3": self = .v3
@@ -22,36 +22,36 @@ public enum EngineVersion: Int, Sendable, CaseIterable {
 
 /// One Engine.IO packet: a digit and its data (Engine.IO protocol, "Packet encoding").
 public struct EnginePacket: Equatable, Sendable {
-    /// What it is for.
+    /// The packet's type.
     public enum Kind: UInt8, Sendable {
-        /// The server's first word.
+        /// The server's first packet, which opens the session.
         case open = 0x30
-        /// The session is over.
+        /// Ends the session.
         case close
-        /// Are you there?
+        /// Asks whether the other side is alive.
         case ping
-        /// I am.
+        /// Answers a ping.
         case pong
-        /// What is above Engine.IO.
+        /// Carries a Socket.IO packet.
         case message
-        /// From here on by WebSocket.
+        /// Completes the switch from polling to the WebSocket.
         case upgrade
-        /// Nothing: it frees a request that waits.
+        /// Carries nothing. It releases a waiting poll.
         case noop
     }
 
-    /// What it is for.
+    /// The packet's type.
     public var kind: Kind
-    /// What follows the digit.
+    /// The bytes after the digit.
     public var data: [UInt8]
 
-    /// A packet of both its parts.
+    /// Creates a packet from its type and its data.
     public init(_ kind: Kind, _ data: [UInt8] = []) {
         self.kind = kind
         self.data = data
     }
 
-    /// Reads a packet as it stands in a text frame, or between the marks of a payload.
+    /// Reads a packet from a text frame, or from between the separators of a payload.
     public init(text: some Collection<UInt8>) throws(EngineFault) {
         guard let digit = text.first else { throw .syntax }
         guard digit != UInt8(ascii: "b") else { throw .binary }
@@ -59,37 +59,39 @@ public struct EnginePacket: Equatable, Sendable {
         self.init(kind, Array(text.dropFirst()))
     }
 
-    /// The packet as text.
+    /// The packet as it is sent in a text frame.
     public var text: [UInt8] { [kind.rawValue] + data }
 }
 
-/// Why what came is no Engine.IO.
+/// The reason why received bytes are not accepted as Engine.IO.
 public enum EngineFault: Error, Equatable, Sendable {
-    /// It breaks the form.
+    /// The bytes break the packet or payload format.
     case syntax
-    /// It is binary, which a signaling server has no use for.
+    /// The data is binary, which a signaling server has no use for.
     case binary
 }
 
-/// Why a request is refused before there is a session, or in spite of one, in Engine.IO's own words and numbers.
+/// The reason why an Engine.IO request is refused, with Engine.IO's own codes and messages.
+///
+/// A request may be refused before its session exists, or within an existing session.
 public enum EngineRefusal: Int, Error, Sendable, CaseIterable {
-    /// There is no such transport.
+    /// The transport does not exist.
     case transportUnknown = 0
-    /// There is no such session, or no longer.
+    /// The session does not exist, or no longer exists.
     case sessionUnknown
-    /// A session begins with GET.
+    /// A session must begin with GET.
     case badHandshakeMethod
-    /// It makes no sense here.
+    /// The request makes no sense for this session.
     case badRequest
-    /// It may not.
+    /// The request is not allowed.
     case forbidden
-    /// That version is not spoken.
+    /// The requested protocol version is not supported.
     case unsupportedVersion
 
-    /// The HTTP status.
+    /// The HTTP status of the response.
     public var status: Int { self == .forbidden ? 403 : 400 }
 
-    /// The body, as Engine.IO's own server writes it.
+    /// The body of the response, as Engine.IO's own server writes it.
     public var body: [UInt8] { Array(#"{"code":\#(rawValue),"message":"\#(message)"}"#.utf8) }
 
     private var message: String {

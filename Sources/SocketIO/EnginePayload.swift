@@ -1,14 +1,15 @@
 import CallWire
 
-/// Packets put together for a client that polls.
+/// The encoding of several packets in one polling request or response.
 ///
-/// Version 4 writes U+001E between them. Version 3 writes each one's length in front, `5:42["a"]`, counted in UTF-16 units
-/// as its first implementation did; some others count code points, and those of Python send lengths in bytes behind a
-/// zero. All are read; what is written means the same to all, because no character of more than one unit is in it.
+/// Version 4 writes U+001E between packets. Version 3 writes each packet's length in front of it: `5:42["a"]`. Its
+/// first implementation counts UTF-16 units. Some others count code points. Those in Python send a zero byte and then
+/// the length in bytes. All three forms are read. What is written here has the same length for the first two, because
+/// characters that take two UTF-16 units are escaped.
 public enum EnginePayload {
     private static let separator: UInt8 = 0x1E
 
-    /// Puts packets together.
+    /// Joins packets into one payload.
     public static func encoded(_ packets: [[UInt8]], _ version: EngineVersion) -> [UInt8] {
         switch version {
         case .v4: return Array(packets.joined(separator: [separator]))
@@ -24,7 +25,7 @@ public enum EnginePayload {
         }
     }
 
-    /// Takes a request's body apart.
+    /// Splits a request's body into its packets.
     public static func packets(in body: [UInt8], _ version: EngineVersion) throws(EngineFault) -> [EnginePacket] {
         let parts: [ArraySlice<UInt8>]
         switch version {
@@ -49,7 +50,7 @@ public enum EnginePayload {
         return packets
     }
 
-    /// Version 3's text form; `nil` when the lengths do not fit.
+    /// Splits version 3's text form. Returns `nil` when the lengths do not fit the body.
     private static func textParts(of body: [UInt8], unitsOfAstral: Int) -> [ArraySlice<UInt8>]? {
         var parts: [ArraySlice<UInt8>] = []
         var position = 0
@@ -71,7 +72,9 @@ public enum EnginePayload {
         return parts
     }
 
-    /// Version 3's binary form, for the text in it: 0, the length in bytes as digits of the values 0–9, 255, the packet.
+    /// Splits version 3's binary form, of which only text packets are accepted.
+    ///
+    /// Each packet is: 0, its length in bytes as digits with the values 0–9, 255, the packet.
     private static func binaryParts(of body: [UInt8]) throws(EngineFault) -> [ArraySlice<UInt8>] {
         var parts: [ArraySlice<UInt8>] = []
         var position = 0
@@ -94,7 +97,9 @@ public enum EnginePayload {
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
-    /// The packet with characters outside of the basic plane as `\uD83D\uDE00`: they stand in JSON strings only.
+    /// Returns the packet with characters outside the basic plane escaped as `\uD83D\uDE00`.
+    ///
+    /// Such characters occur in JSON strings only.
     private static func withSurrogates(_ packet: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(packet.count + 64)

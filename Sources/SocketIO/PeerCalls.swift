@@ -1,21 +1,22 @@
 import CallCore
 import CallWire
 
-/// Which live calls a session was told of, by the user at the other end.
+/// The live calls that a session was notified of, by peer.
 ///
-/// The app's events name a user and no call: `call-ended` means that there is no call with that user any more. While
-/// another one goes on - a glare's winner, or the same callId offered anew - it must not be said.
+/// The app's events name a user and no call: `call-ended` means that there is no longer any call with that user. It
+/// must not be sent while another call with that user goes on, such as the winner of a glare or a new epoch of the same
+/// callId.
 struct PeerCalls {
     private var live: [UserID: [LogName]] = [:]
 
-    /// A call goes on.
+    /// Records that a call is live.
     mutating func live(_ name: LogName, with peer: UserID) {
-        // An epoch ends the one before it.
+        // A new epoch of a callId ends the previous one.
         live[peer]?.removeAll { $0.callID == name.callID && $0.epoch < name.epoch }
         if live[peer]?.contains(name) != true { live[peer, default: []].append(name) }
     }
 
-    /// A call is over; whether another one with that user goes on.
+    /// Removes a call that has ended. Returns whether another call with that user goes on.
     mutating func ended(_ name: LogName, with peer: UserID) -> Bool {
         live[peer]?.removeAll { $0 == name }
         if live[peer]?.isEmpty == true { live[peer] = nil }

@@ -1,32 +1,32 @@
 import CallWire
 
-/// Why a client's packet is refused before the switchboard sees it.
+/// The reason why a client's packet is refused before it reaches the switchboard.
 public enum PacketRefusal: String, Sendable, CaseIterable {
-    /// It is of another namespace than the default one.
+    /// The packet is for a namespace other than the default one.
     case namespace
-    /// It is binary, or announces what is.
+    /// The packet is binary, or announces binary attachments.
     case binary
-    /// It is no packet.
+    /// The bytes are not a packet.
     case syntax
-    /// It is an event of a client that has not joined.
+    /// The packet is an event of a client that has not joined.
     case stranger
-    /// It is a CONNECT without a token that is good.
+    /// The packet is a CONNECT without a good token.
     case token
 }
 
-/// One Socket.IO packet, as it stands in an Engine.IO message (Socket.IO protocol, "Packet encoding").
+/// One Socket.IO packet, as it is encoded in an Engine.IO message (Socket.IO protocol, "Packet encoding").
 public struct SocketPacket: Equatable, Sendable {
-    /// What it is for.
+    /// The packet's type.
     public enum Kind: UInt8, Sendable {
-        /// A client comes into a namespace, or is let in.
+        /// A client asks to enter a namespace, or the server admits it.
         case connect = 0x30
-        /// It leaves, or is sent away.
+        /// The client leaves a namespace, or the server disconnects it.
         case disconnect
-        /// Something happened.
+        /// An event with its arguments.
         case event
         /// The answer to an event.
         case ack
-        /// It is not let in; in the version that goes with Engine.IO 3: ERROR.
+        /// The server refuses a CONNECT. The version that goes with Engine.IO 3 calls it ERROR.
         case connectError
         /// An event with binary attachments.
         case binaryEvent
@@ -34,16 +34,16 @@ public struct SocketPacket: Equatable, Sendable {
         case binaryAck
     }
 
-    /// What it is for.
+    /// The packet's type.
     public var kind: Kind
-    /// The namespace without what stands behind `?`; `/` is the default one.
+    /// The namespace without the part after `?`. `/` is the default namespace.
     public var namespace: String
-    /// Under which number the sender wants an answer, or gets one.
+    /// The number under which the sender wants an answer, or under which it gets one.
     public var number: UInt64?
-    /// The JSON at its end; may be empty.
+    /// The JSON at the end of the packet; may be empty.
     public var data: [UInt8]
 
-    /// A packet of all its parts.
+    /// Creates a packet from its parts.
     public init(_ kind: Kind, namespace: String = "/", number: UInt64? = nil, data: [UInt8] = []) {
         self.kind = kind
         self.namespace = namespace
@@ -51,9 +51,9 @@ public struct SocketPacket: Equatable, Sendable {
         self.data = data
     }
 
-    /// Reads what an Engine.IO message holds.
+    /// Reads a packet from the data of an Engine.IO message.
     ///
-    /// Of a binary packet the number of attachments is skipped: it is refused anyway.
+    /// The attachment count of a binary packet is skipped, because such a packet is refused anyway.
     public init(_ message: [UInt8]) throws(EngineFault) {
         guard let digit = message.first, let kind = Kind(rawValue: digit) else { throw .syntax }
         var rest = message[1...]
@@ -73,9 +73,10 @@ public struct SocketPacket: Equatable, Sendable {
         self.init(kind, namespace: namespace, number: number, data: Array(rest.dropFirst(digits.count)))
     }
 
-    /// The Engine.IO packet that carries it: `4`, the kind, namespace and number as far as needed, the data.
+    /// Returns the Engine.IO packet that carries this packet: `4`, the type, the namespace and number if needed, the
+    /// data.
     ///
-    /// `headroom`: Bytes left free in front.
+    /// - Parameter headroom: The number of bytes left free in front.
     public func text(headroom: Int = 0) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: headroom)
         bytes.reserveCapacity(headroom + data.count + 32)
@@ -87,7 +88,7 @@ public struct SocketPacket: Equatable, Sendable {
         return bytes
     }
 
-    /// An event with one argument, an object whose members `body` writes.
+    /// Returns an event with one argument, an object with the members that `body` writes.
     static func event(_ name: String, _ body: (inout JSONWriter) -> Void) -> SocketPacket {
         var json = JSONWriter(capacity: 512)
         json.beginArray()
@@ -99,7 +100,7 @@ public struct SocketPacket: Equatable, Sendable {
         return SocketPacket(.event, data: json.bytes)
     }
 
-    /// The answer to an event: one argument, an object whose members `body` writes.
+    /// Returns the answer to an event, with one argument: an object with the members that `body` writes.
     static func ack(_ number: UInt64, _ body: (inout JSONWriter) -> Void) -> SocketPacket {
         var json = JSONWriter()
         json.beginArray()

@@ -1,10 +1,10 @@
 import CallCore
 import CallWire
 
-/// The app's events, as the frames that a client of `/ws` would have sent.
+/// Converts the app's events into the frames that a client of `/ws` would have sent.
 extension SocketSession {
     mutating func event(_ packet: SocketPacket) {
-        // An event that is no array of a name and more is refused by the switchboard, as any other nonsense.
+        // The switchboard refuses an event that is not an array starting with a name, like any other malformed frame.
         guard let array = try? JSONArray(packet.data, in: 0..<packet.data.count), let first = array.elements.first,
             let name = array.string(first)
         else {
@@ -21,7 +21,7 @@ extension SocketSession {
         }
     }
 
-    /// Hands the switchboard a frame; from a client that nobody knows yet there is nobody to hand it to.
+    /// Passes a frame to the switchboard. Refuses the packet if the client has not joined.
     private mutating func hand(_ frame: [UInt8]) {
         guard case .joined = standing else {
             refused(.stranger)
@@ -49,11 +49,11 @@ extension SocketSession {
                     payload.kind == .object ? try JSONObject(array.bytes, in: payload.value) : nil
                 } ?? nil
         } catch {
-            // The same is found out about it there, and counted.
+            // The switchboard finds the same fault in the raw bytes, and counts it.
             hand(payload.map { Array(array.bytes[$0.value]) } ?? [])
             return
         }
-        // What is wrong with an id is said by whoever is asked.
+        // The switchboard reports an invalid id.
         let peer = object.flatMap { try? $0.user(.to) }
         let id = name(of: object)
         var json = JSONWriter(capacity: array.bytes.count + 128)
@@ -79,16 +79,18 @@ extension SocketSession {
         hand(json.bytes)
     }
 
-    /// The signal's name: the client's own where it gives one, so that what it sends again is known again.
+    /// Returns the signal's id: the client's own if it is valid, so that a resend is recognised; otherwise a new one.
     private mutating func name(of object: JSONObject?) -> String {
         if let member = object?[.id], let own = object?.string(member), SignalID(own) != nil { return own }
         lastSignal += 1
         return "\(tag)-\(lastSignal)"
     }
 
-    /// The callId of a call that is begun without one: `<caller>-<callee>`, under which the app begins it over REST.
+    /// Returns the callId of a call that begins without one: `<caller>-<callee>`.
     ///
-    /// What a user id may hold and a callId may not is written as `.`; calls are kept by their two users too.
+    /// The app uses the same callId over REST. Characters that a user id allows and a callId does not are written as
+    /// `.`. Two pairs of users may thus share a callId, which is harmless because a call is also identified by its two
+    /// users.
     static func callID(from caller: UserID, to callee: UserID) -> String? {
         let text = String("\(caller.text)-\(callee.text)".map { "@+".contains($0) ? "." : $0 })
         return CallID(text)?.text
@@ -100,7 +102,8 @@ extension SocketSession {
         outputs.append(.showedLife)
     }
 
-    /// Tells what is wrong with an event: in its answer if one is wanted, else by an event of our own.
+    /// Reports what is wrong with an event: in its answer if the client wants one, otherwise by the event
+    /// `signal-error`.
     mutating func refuse(_ error: WireError, event: String, _ number: UInt64?) {
         complain(event: event, number) { json in json.write(error) }
     }

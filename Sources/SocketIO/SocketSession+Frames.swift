@@ -1,11 +1,11 @@
 import CallCore
 import CallWire
 
-/// The switchboard's frames, as the app's events.
+/// Converts the switchboard's frames into the app's events.
 extension SocketSession {
     mutating func relay(_ frame: [UInt8]) {
         guard case .joined(let me) = standing,
-            // We wrote it: what could be wrong with it helps nobody.
+            // The server wrote this frame itself, so a fault in it is not reported to the client.
             let object = try? JSONObject(frame, in: WireLimits.headroom..<frame.count), let type = object.text("type")
         else { return }
         let log = object.logName
@@ -33,9 +33,9 @@ extension SocketSession {
         }
     }
 
-    /// The user at the other end of a call's room.
+    /// Returns the peer that a call's room names for a user.
     private static func peer(in room: String, for user: UserID) -> UserID? {
-        // A room that can be read in two ways names nobody.
+        // A room that can be read in two ways names no peer.
         guard case .pair(let peer)? = try? Room(room, for: user) else { return nil }
         return peer
     }
@@ -72,9 +72,9 @@ extension SocketSession {
 
     // MARK: Calls
 
-    /// A signal, its own members as they came.
+    /// Sends a signal as an event, with the sender's own members unchanged.
     ///
-    /// The app knows candidates that are objects: the end of candidates is left out.
+    /// The app expects every candidate to be an object, so the end-of-candidates signal is left out.
     private mutating func relaySignal(_ name: String, _ object: JSONObject, from: UserID, _ me: Identity) {
         if name == "ice", object[.candidate] == nil { return }
         let members = object.copy(leavingOut: [.type, .from, .id, .to])
@@ -90,10 +90,11 @@ extension SocketSession {
         }
     }
 
-    /// A call is over for this device.
+    /// Notifies the app that a call is over for this device.
     ///
-    /// The app takes `call-ended` for the end of whatever it has with that user: it is not told what it has just ended itself
-    /// and may have followed by a new offer, and by another name that one call has given way to another.
+    /// The app takes `call-ended` as the end of any call that it has with that user. So it does not get `call-ended`
+    /// for a call that it has just ended itself, because a new offer may already have followed. When one call has given
+    /// way to another, it gets `call-replaced` instead.
     private mutating func tellEnd(of log: LogName, with peer: UserID, _ object: JSONObject, _ me: Identity) {
         let reason = object.text("reason")
         let isReplaced = reason == "glare" || reason == "replaced" && offering.contains(peer)
@@ -147,7 +148,7 @@ extension JSONObject {
         member(named: name).flatMap { integer($0) }.map { UInt64($0) }
     }
 
-    /// The log that a frame is of.
+    /// The log that a frame belongs to.
     fileprivate var logName: LogName? {
         guard let callID = text("callId").flatMap({ CallID($0) }), let room = text("room"),
             let epoch = number("epoch").flatMap({ UInt32(exactly: $0) })

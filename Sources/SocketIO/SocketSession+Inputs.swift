@@ -2,104 +2,105 @@ public import CallCore
 public import CallWire
 
 extension SocketSession {
-    /// What can happen to a session, by who causes it.
+    /// An input of the session, grouped by its source.
     public enum Input: Sendable {
-        /// The session is made: the server speaks first.
+        /// The session was created. The server sends first.
         case began
 
         // From the client.
-        /// A GET came, of this number.
+        /// A GET with this request number arrived.
         case polled(UInt64)
-        /// Whoever sent that GET is gone.
+        /// The client of this GET is gone.
         case abandoned(UInt64)
-        /// A POST came.
+        /// A POST with this request number and body arrived.
         case posted(UInt64, [UInt8])
-        /// Its WebSocket is open: the one it begins with, or one to take over from polling.
+        /// The session's WebSocket is open: either its first transport, or one that is to replace polling.
         case socketOpened
-        /// A text message came on its WebSocket.
+        /// A text message arrived on the session's WebSocket.
         case socketReceived([UInt8])
-        /// A WebSocket's own pong came; the number if it answers an ``Output/pingSocket(_:)``.
+        /// A WebSocket pong frame arrived. The number is set if it answers an ``Output/pingSocket(_:)``.
         case socketPonged(UInt64?)
-        /// Its WebSocket is gone.
+        /// The session's WebSocket is gone.
         case socketClosed
 
         // From the gateway.
-        /// What ``Output/verify(token:)`` asked for.
+        /// The result of ``Output/verify(token:)``.
         case verified(Result<Identity, WireError>)
-        /// The switchboard has something to say: a frame behind its headroom.
+        /// A frame of the switchboard, with its headroom in front.
         case frame([UInt8])
-        /// The switchboard wants a sign of life, the answer to its ping of this number.
+        /// The switchboard's ping with this number, to be answered by ``Output/ponged(_:)``.
         case ping(UInt64)
-        /// The switchboard is done with it: a close code of `/ws`, and why.
+        /// The switchboard closes the session: a close code of `/ws`, and the reason.
         case dismissed(code: UInt16, reason: String)
-        /// All that came together has been handed in.
+        /// All inputs that arrived together have been handled.
         case turned
 
         // From time.
-        /// The moment that ``SocketSession/deadline`` named has come.
+        /// The moment that ``SocketSession/deadline`` names has come.
         case deadlineReached
     }
 
-    /// What a session asks of its surroundings, in order.
+    /// An effect for the gateway to carry out. Outputs must be carried out in order.
     public enum Output: Equatable, Sendable {
         /// Answer a GET with this payload.
         case respond(UInt64, [UInt8])
-        /// Answer a POST: it was taken.
+        /// Answer a POST that was accepted.
         case accept(UInt64)
         /// Refuse a request.
         case refuse(UInt64, EngineRefusal)
-        /// Send on its WebSocket; the first bytes are `WireLimits.headroom`.
+        /// Send on the session's WebSocket. The first `WireLimits.headroom` bytes are headroom.
         case send([UInt8])
-        /// Send a WebSocket's own ping, of this number.
+        /// Send a WebSocket ping frame with this number.
         case pingSocket(UInt64)
-        /// Close its WebSocket.
+        /// Close the session's WebSocket.
         case closeSocket(code: UInt16, reason: String)
-        /// Find out whose token this is; ``Input/verified(_:)`` follows.
+        /// Verify this token; ``Input/verified(_:)`` follows.
         case verify(token: String)
-        /// From now on it is a session of this user: the bearer of the token that was verified last, or, if `isTrusted`,
-        /// whoever it says it is.
+        /// Register this session with the switchboard as a connection of this user.
+        ///
+        /// The user is that of the token that was verified last, or, if `isTrusted`, the one that the client named.
         case join(Identity, device: DeviceID?, isTrusted: Bool)
-        /// Hand the switchboard a frame.
+        /// Pass a frame to the switchboard.
         case received([UInt8])
-        /// Tell the switchboard that it gave a sign of life.
+        /// Report a sign of life to the switchboard.
         case showedLife
-        /// Tell the switchboard that its ping of this number was answered.
+        /// Report to the switchboard that its ping with this number was answered.
         case ponged(UInt64)
-        /// So far the logs of these calls have arrived.
+        /// Store the cursors up to which these calls' logs have arrived.
         case seen([LogName: UInt64])
-        /// It needs ``Input/turned`` when all that came together has been handed in.
+        /// Send ``Input/turned`` when all inputs that arrived together have been handled.
         case needsTurn
-        /// A packet was refused here, before anybody else saw it.
+        /// Count a packet that the session refused before it reached the switchboard.
         case refusedPacket(PacketRefusal)
-        /// It is over.
+        /// Remove the session: it is over.
         case over
     }
 
-    /// Something that shows, when it is answered, that all that was sent before it has arrived.
+    /// A ping, or its substitute. Its answer shows that all that was sent before it has arrived.
     struct Ping: Equatable {
-        /// How it is answered.
+        /// The kind of answer that it gets.
         enum Answer { case pong, nextPoll }
 
         /// The session's own number for it.
         let number: UInt64
-        /// The switchboard's; `nil` if the session itself wants to know.
+        /// The switchboard's number for it; `nil` if the session itself sent it.
         let asked: UInt64?
         let answer: Answer
         let sentAt: Moment
-        /// How far each call's log was sent before it.
+        /// The position up to which each call's log was sent before it.
         let seen: [LogName: UInt64]
-        /// How many packets were queued before it; for one that the next poll answers.
+        /// The number of packets queued up to it. Used when the next poll is its answer.
         let behind: UInt64
-        /// Whether the response that carries them is with the client.
+        /// Whether the response that carries those packets has been sent.
         var isOut = false
     }
 
-    /// An event whose frame the switchboard has not answered yet.
+    /// An event that the switchboard has not answered yet.
     struct PendingEvent: Equatable {
         let event: String
-        /// Under which number the client wants the answer.
+        /// The number under which the client wants the answer.
         let number: UInt64?
-        /// Whom the call is with that it begins or ends.
+        /// The peer of the call that the event begins or ends.
         let peer: UserID?
     }
 }

@@ -1,11 +1,11 @@
 import CallCore
 import CallWire
 
-/// Packets of both protocols, and who is let in.
+/// Handles the packets of both protocols, and admission.
 extension SocketSession {
     mutating func begin(at now: Moment) {
         push(openPacket())
-        // In version 3 a client says nothing to get into the default namespace: the server does.
+        // In version 3 the client does not ask to enter the default namespace: the server sends CONNECT by itself.
         guard version == .v3 else { return }
         switch credential {
         case .valid(let identity): enter(identity, isTrusted: false)
@@ -71,7 +71,7 @@ extension SocketSession {
         }
     }
 
-    /// The token in CONNECT's `auth`, and the device that it names.
+    /// Returns the token in CONNECT's `auth`, and stores the device that `auth` names.
     private mutating func token(in data: [UInt8]) throws(WireError) -> String? {
         if data.isEmpty { return nil }
         let object = try JSONObject.ofBody(data)
@@ -116,7 +116,7 @@ extension SocketSession {
         outputs.append(.join(identity, device: device, isTrusted: isTrusted))
     }
 
-    /// Counts a packet that is refused here; a client that nobody knows has few of them.
+    /// Counts a refused packet. A client that has not joined is disconnected after a few of them.
     mutating func refused(_ reason: PacketRefusal) {
         outputs.append(.refusedPacket(reason))
         if case .joined = standing { return }
@@ -124,7 +124,7 @@ extension SocketSession {
         if strangersPackets >= SocketIOLimits.strangersPackets { finish(code: 4401, "nobody knows who this is") }
     }
 
-    /// Version 4's client may try again with another token; version 3's cannot.
+    /// Refuses a CONNECT. A version 4 client may try again with another token; a version 3 client cannot.
     private mutating func refuseEntry(_ error: WireError) {
         var json = JSONWriter()
         switch version {
@@ -148,9 +148,11 @@ extension SocketSession {
         }
     }
 
-    /// The answer does not say which namespace it was: a client could have us keep as much as it sends.
+    /// Refuses a packet of another namespace.
     ///
-    /// To one that has joined it is an event, since a CONNECT_ERROR of the default namespace would end what it has there.
+    /// The answer does not contain the namespace's name: otherwise a client could make the server queue as much as it
+    /// sends. A client that has joined is answered by an event, because a CONNECT_ERROR of the default namespace would
+    /// end its connection there.
     private mutating func refuseNamespace(_ packet: SocketPacket) {
         defer { refused(.namespace) }
         let isAnswered = packet.kind == .connect || packet.kind == .event || packet.kind == .binaryEvent
@@ -173,7 +175,7 @@ extension SocketSession {
 
     // MARK: Register
 
-    /// The app says who it is, on every connect.
+    /// Handles `register`, by which the app names its user on every connect.
     mutating func register(_ payload: JSONArray.Element?, _ array: JSONArray, _ number: UInt64?) {
         let named: (user: UserID, isInteger: Bool)
         do throws(WireError) { named = try Self.user(in: payload, array) } catch {

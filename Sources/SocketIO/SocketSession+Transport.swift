@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// Engine.IO: requests and WebSockets, and the way from the one to the other.
+/// Engine.IO's transports: polling requests, WebSockets, and the upgrade from polling to a WebSocket.
 extension SocketSession {
     func openPacket() -> [UInt8] {
         var json = JSONWriter()
@@ -24,7 +24,7 @@ extension SocketSession {
 
     // MARK: Out
 
-    /// Sends an Engine.IO packet by whichever transport there is.
+    /// Sends an Engine.IO packet by the current transport.
     mutating func push(_ text: [UInt8]) {
         guard maySend(text.count) else { return }
         if transport == .socket {
@@ -34,7 +34,7 @@ extension SocketSession {
         }
     }
 
-    /// Sends a Socket.IO packet by whichever transport there is.
+    /// Sends a Socket.IO packet by the current transport.
     mutating func push(_ packet: SocketPacket) {
         let headroom = transport == .socket ? WireLimits.headroom : 0
         let text = packet.text(headroom: headroom)
@@ -42,7 +42,9 @@ extension SocketSession {
         if transport == .socket { outputs.append(.send(text)) } else { enqueue(text) }
     }
 
-    /// Whether a client that has not joined may be sent this too: it might read nothing, and there may be many of them.
+    /// Returns whether these bytes may be sent, and ends the session above the limit for a client that has not joined.
+    ///
+    /// Such a client might never read, and there may be many of them.
     private mutating func maySend(_ bytes: Int) -> Bool {
         if case .joined = standing { return true }
         bytesBeforeJoining += bytes
@@ -62,7 +64,7 @@ extension SocketSession {
         outputs.append(.needsTurn)
     }
 
-    /// All that came together has been handed in: now the request that waits is answered with it.
+    /// Handles the end of a turn: answers the waiting poll with the queued packets.
     mutating func turned(at now: Moment) {
         if !unconfirmed.isEmpty, pings.isEmpty { ping(asked: nil, at: now) }
         if case .polling(let request?) = transport, !queue.isEmpty { answer(request) }
@@ -87,7 +89,7 @@ extension SocketSession {
         switch transport {
         case .socket: outputs.append(.refuse(request, .badRequest))
         case .polling(let other?):
-            // As Engine.IO has it: a client that polls twice at a time has lost its way.
+            // As in Engine.IO: a client with two polls at a time is in a wrong state.
             transport = .polling(waiting: nil)
             outputs.append(.refuse(request, .badRequest))
             outputs.append(.refuse(other, .badRequest))
@@ -101,7 +103,7 @@ extension SocketSession {
         }
     }
 
-    /// The answer to the last poll has arrived, or there would be no other.
+    /// Confirms the pings in the last response: the client would not send anything further without having received it.
     private mutating func pollArrived() {
         let arrived = pings.filter { $0.answer == .nextPoll && $0.isOut }
         pings.removeAll { $0.answer == .nextPoll && $0.isOut }
@@ -155,14 +157,14 @@ extension SocketSession {
         take(packet, at: now)
     }
 
-    /// What comes on a WebSocket that is to take over: the probe, then the word that it has.
+    /// Handles a packet on a WebSocket that is to replace polling: first the ping `probe`, then the upgrade packet.
     private mutating func tryOut(_ packet: EnginePacket, at now: Moment) {
         switch (candidate, packet.kind) {
         case (.opened, .ping) where packet.data.elementsEqual("probe".utf8):
             candidate = .probed(since: now)
             let pong = EnginePacket(.pong, packet.data).text
             outputs.append(.send([UInt8](repeating: 0, count: WireLimits.headroom) + pong))
-            // The client stops polling, and waits for the answer to what it has asked last.
+            // The client stops polling, and waits for the answer to its last poll.
             if case .polling(let request?) = transport {
                 if queue.isEmpty { enqueue(EnginePacket(.noop).text) }
                 answer(request)
@@ -201,10 +203,12 @@ extension SocketSession {
 
     // MARK: Life
 
-    /// Asks for a sign of life, by the version's rules: a version 3 server may not ping, so there it is the WebSocket's own
-    /// ping, or an empty answer, which makes a client poll again.
+    /// Sends something that the client answers, according to the version's rules.
     ///
-    /// `asked`: The switchboard's number for it; `nil` if it is the session's own.
+    /// A version 3 server may not send Engine.IO pings. There a WebSocket ping frame is used, or an empty response,
+    /// which makes a client poll again.
+    ///
+    /// - Parameter asked: The switchboard's number for the ping; `nil` if it is the session's own.
     mutating func ping(asked: UInt64?, at now: Moment) {
         lastPing += 1
         let isPong: Bool
@@ -236,7 +240,7 @@ extension SocketSession {
         unconfirmed = [:]
     }
 
-    /// A WebSocket's own ping is answered, and with it the earlier ones.
+    /// Handles a WebSocket pong frame, which answers its ping and all earlier ones.
     mutating func socketPonged(_ number: UInt64?) {
         guard let number, pings.contains(where: { $0.answer == .pong && $0.number <= number }) else {
             outputs.append(.showedLife)
@@ -247,7 +251,7 @@ extension SocketSession {
         for ping in answered { confirm(ping) }
     }
 
-    /// The oldest ping is answered: Engine.IO's bear no numbers.
+    /// Handles an Engine.IO pong, which answers the oldest ping: Engine.IO's pings have no numbers.
     mutating func ponged() {
         guard let index = pings.firstIndex(where: { $0.answer == .pong }) else {
             outputs.append(.showedLife)
@@ -264,7 +268,9 @@ extension SocketSession {
 
     // MARK: The end
 
-    /// Ends it; a client that polls and waits learns by its next request that the session is unknown, and so connects anew.
+    /// Ends the session.
+    ///
+    /// A client that polls gets "session unknown" for its waiting request, or for its next one, and so connects again.
     mutating func finish(code: UInt16 = 1000, _ reason: String = "") {
         guard standing != .over else { return }
         standing = .over
@@ -275,15 +281,16 @@ extension SocketSession {
         outputs.append(.over)
     }
 
-    /// The switchboard is done with it.
+    /// Ends the session because the switchboard closes it.
     ///
-    /// A client that is sent a DISCONNECT stays away until its user does something; one whose transport ends comes back by
-    /// itself, which is right after a restart and wrong when its place is taken or it does harm.
+    /// A client that is sent a DISCONNECT stays away until its user does something. A client that only loses its
+    /// transport reconnects by itself. That is right after a restart, and wrong when another session takes its place or
+    /// when the client does harm.
     mutating func dismiss(_ code: UInt16, _ reason: String) {
         if [4400, 4403, 4409, 4429].contains(code) { leave(code, reason) } else { finish(code: code, reason) }
     }
 
-    /// Sends DISCONNECT after all that waits, and then is over.
+    /// Sends DISCONNECT after all that is queued, and then ends the session.
     mutating func leave(_ code: UInt16, _ reason: String) {
         push(SocketPacket(.disconnect))
         leaving = Leaving(code: code, reason: reason)

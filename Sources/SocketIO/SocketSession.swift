@@ -1,114 +1,118 @@
 public import CallCore
 public import CallWire
 
-/// One client's Socket.IO session, over whichever transports: Engine.IO below, the app's events above.
+/// One client's Socket.IO session over any of its transports: Engine.IO below, the app's events above.
 ///
-///     awaitingConnect ──CONNECT──▶ joined ──▶ over
-///            │ CONNECT, where anybody is believed   ▲
-///            └──────────▶ awaitingRegister ──────────┤ register
-///                                └──────────────────▶ over
+///     awaitingConnect ──CONNECT──────────────────▶ joined ──▶ over
+///            │                                       ▲
+///            │ CONNECT without a token,              │ register
+///            │ where such clients are trusted        │
+///            └──────────▶ awaitingRegister ──────────┘
 ///
-/// It does no I/O and reads no clock. An event becomes the frame that a client of `/ws` would have sent, and a frame
-/// becomes an event; about calls nothing is decided here.
+/// Every standing can also lead directly to `over`.
+///
+/// The session does no I/O and reads no clock. It converts an event into the frame that a client of `/ws` would have
+/// sent, and a frame into an event. It makes no decisions about calls.
 public struct SocketSession: Sendable {
-    /// How far a client has come.
+    /// How far a client has been admitted.
     public enum Standing: Equatable, Sendable {
-        /// It has not said who it is. Leads to `joined`, `awaitingRegister`, `over`.
+        /// The client has not identified itself. Leads to `joined`, `awaitingRegister`, `over`.
         case awaitingConnect
-        /// It is let in, and believed in who it will say it is. Leads to `joined`, `over`.
+        /// The client was admitted without a token, and may name any user in `register`. Leads to `joined`, `over`.
         case awaitingRegister
-        /// It is a session of this user. Leads to `over`.
+        /// The session belongs to this user. Leads to `over`.
         case joined(Identity)
-        /// Nothing more comes of it.
+        /// The session has ended.
         case over
     }
 
-    /// Who a client is, and how its ids are to be written.
+    /// A client's user, and how ids are written for it.
     public struct Identity: Equatable, Sendable {
-        /// The user.
+        /// The client's user.
         public var user: UserID
         /// Whether ids are written as integers.
         public var isInteger: Bool
 
-        /// A user, and how ids are written for it.
+        /// Creates an identity from a user and the way ids are written for it.
         public init(user: UserID, isInteger: Bool) {
             self.user = user
             self.isInteger = isInteger
         }
     }
 
-    /// What the handshake's address and headers said about who it is.
+    /// The credential in the handshake's address and headers.
     public enum Credential: Equatable, Sendable {
-        /// Nothing.
+        /// There is no credential.
         case none
-        /// There was a token, of this user.
+        /// A valid token of this user.
         case valid(Identity)
-        /// There was a token, and this is wrong with it.
+        /// A token that is refused for this reason.
         case refused(WireError)
     }
 
-    /// By what it comes.
+    /// The transport in use.
     enum Transport: Equatable {
-        /// Requests; the number is that of the one that waits for something to say.
+        /// Polling requests. The number is that of the request that waits for packets.
         case polling(waiting: UInt64?)
         /// A WebSocket.
         case socket
     }
 
-    /// A WebSocket that is to take over from polling.
+    /// A WebSocket that is to replace polling.
     enum Candidate: Equatable {
         case none
-        /// It is open. Leads to `probed`, `none`.
+        /// The WebSocket is open. Leads to `probed`, `none`.
         case opened(at: Moment)
-        /// It has proved to work; requests that wait are freed. Leads to `none`, with the transport changed.
+        /// The WebSocket has been tested, and waiting polls are released. Leads to `none`, and to
+        /// the other transport if the upgrade completes.
         case probed(since: Moment)
     }
 
-    /// The session's name: whoever knows it may poll, so only its client does.
+    /// The secret Engine.IO session id. Any client that knows it may poll, so only the session's own client is sent it.
     public let sid: String
-    /// The name that the client is told on CONNECT; a secret of nothing.
+    /// The socket id that the client is sent on CONNECT. It is not a secret.
     let socketID: String
-    /// What its signals' ids begin with; other clients see it.
+    /// The prefix of the ids of the session's signals. Other clients see it.
     let tag: String
     let version: EngineVersion
     let credential: Credential
-    /// Whether a client without a token is believed in who it says it is.
+    /// Whether a client without a token may name its user itself.
     let trustsRegister: Bool
     let openedAt: Moment
 
-    /// How far it has come.
+    /// How far the client has been admitted.
     public internal(set) var standing = Standing.awaitingConnect
-    /// Whether it is over because its client read too slowly.
+    /// Whether the session ended because its client read too slowly.
     public internal(set) var wasTooSlow = false
     var transport: Transport
     var candidate = Candidate.none
-    /// What waits for a client that polls.
+    /// The packets that wait for a client that polls.
     var queue: [[UInt8]] = []
     var queuedBytes = 0
-    /// How many packets have been queued, and how many of them went out.
+    /// The number of packets ever queued, and below it the number of those that were sent.
     var queuedPackets: UInt64 = 0
     var sentPackets: UInt64 { queuedPackets - UInt64(queue.count) }
-    /// When anything last came from it.
+    /// When anything was last received from the client.
     var heardAt: Moment
-    /// What was sent that shows, when it is answered, that all before it has arrived; oldest first.
+    /// The unanswered pings, oldest first. The answer to one shows that all that was sent before it has arrived.
     var pings: [Ping] = []
     var lastPing: UInt64 = 0
-    /// How far each call's log was sent since the newest of them.
+    /// The position up to which each call's log was sent since the newest of these pings.
     var unconfirmed: [LogName: UInt64] = [:]
-    /// Events whose answer is awaited, by the id of their frame.
+    /// The events that await an answer, by the id of their frame.
     var pending: [String: [PendingEvent]] = [:]
     var peers = PeerCalls()
-    /// Whom it has just made an offer, and with whom it has just ended a call: that is not answered yet.
+    /// The users with an unanswered offer of this session, and below it those with an unanswered `call-end`.
     var offering: Set<UserID> = []
     var ending: Set<UserID> = []
     var lastSignal: UInt64 = 0
     /// The device that CONNECT named.
     var device: DeviceID?
-    /// Refused packets from a client that nobody knows.
+    /// The number of refused packets before the client joined.
     var strangersPackets = 0
-    /// What it was sent before it joined, in bytes.
+    /// The number of bytes sent to the client before it joined.
     var bytesBeforeJoining = 0
-    /// It was told that nothing more comes of it, and is over as soon as it has been sent that: the close code, and why.
+    /// The close code and reason of a session that has been sent its last packet and ends once the queue is empty.
     var leaving: Leaving?
 
     struct Leaving: Equatable {
@@ -118,15 +122,15 @@ public struct SocketSession: Sendable {
 
     var outputs: [Output] = []
 
-    /// A session that a client has just asked for; ``Input/began`` comes next.
+    /// Creates a session that a client has just asked for; ``Input/began`` must follow.
     ///
     /// - Parameters:
-    ///   - names: The session's secret name, its public one, and what its signals' ids begin with (8 characters or so).
-    ///   - version: The protocol that it speaks.
+    ///   - names: The secret session id, the public socket id, and the prefix of its signals' ids (about 8 characters).
+    ///   - version: The version of the protocol.
     ///   - isSocket: Whether it begins with a WebSocket.
-    ///   - credential: What the handshake said about who it is.
-    ///   - trustsRegister: Whether it is believed in who it says it is, if it has no token.
-    ///   - now: The moment.
+    ///   - credential: The credential in the handshake.
+    ///   - trustsRegister: Whether a client without a token may name its user itself.
+    ///   - now: The current moment.
     public init(
         names: (sid: String, socketID: String, tag: String),
         version: EngineVersion,
@@ -144,7 +148,7 @@ public struct SocketSession: Sendable {
         heardAt = now
     }
 
-    /// Takes one input; what is to be done about it, in order.
+    /// Handles one input. Returns the outputs, to be carried out in order.
     public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
         guard standing != .over else { return lateAnswer(to: input) }
         switch input {
@@ -203,7 +207,7 @@ public struct SocketSession: Sendable {
         if let deadline = self.deadline, now >= deadline { finish(code: 1001, "nothing was heard for too long") }
     }
 
-    /// It is over: whoever still asks is told so.
+    /// Answers an input of a session that is over: requests are refused as those of an unknown session.
     private func lateAnswer(to input: Input) -> [Output] {
         switch input {
         case .polled(let request), .posted(let request, _): [.refuse(request, .sessionUnknown)]

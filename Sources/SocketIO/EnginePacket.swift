@@ -10,7 +10,9 @@ public enum EngineVersion: Int, Sendable, CaseIterable {
     /// Used by Socket.IO 3 and 4: the server pings.
     case v4 = 4
 
-    /// Reads a handshake's `EIO` parameter. A missing parameter means version 3, as in Engine.IO's own server.
+    /// Reads a handshake's `EIO` parameter.
+    ///
+    /// A missing parameter means version 3, as in Engine.IO's own server.
     public init?(parameter: String?) {
         switch parameter {
         case nil, "3": self = .v3

@@ -50,7 +50,9 @@ public enum EnginePayload {
         return packets
     }
 
-    /// Splits version 3's text form. Returns `nil` when the lengths do not fit the body.
+    /// Splits version 3's text form.
+    ///
+    /// Returns `nil` when the lengths do not fit the body.
     private static func textParts(of body: [UInt8], unitsOfAstral: Int) -> [ArraySlice<UInt8>]? {
         var parts: [ArraySlice<UInt8>] = []
         var position = 0

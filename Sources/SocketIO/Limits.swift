@@ -20,15 +20,23 @@ public enum SocketIOLimits {
     public static let hurriedConnectMilliseconds = 10_000
     /// The number of a user's sessions with a good token that have not sent CONNECT: as many as may have joined.
     public static let unjoined = 16
-    /// The bytes that may be sent to a client that has not joined. An honest client is sent some 150 by then.
+    /// The bytes that may be sent to a client that has not joined.
+    ///
+    /// An honest client is sent some 150 by then.
     public static let bytesBeforeJoining = 4_096
     /// The bytes that may be queued for a client that polls: the same as for a slow reader on `/ws`.
     public static let queueBytes = 1 << 20
-    /// The packets in one response to a poll. The client of python-socketio refuses a larger payload as an attack.
+    /// The packets in one response to a poll.
+    ///
+    /// The client of python-socketio refuses a larger payload as an attack.
     public static let packetsInAPayload = 16
-    /// The packets in one POST. A client that polls sends all its packets in one, and a call has some 40 signals.
+    /// The packets in one POST.
+    ///
+    /// A client that polls sends all its packets in one, and a call has some 40 signals.
     public static let packetsPerPost = 512
-    /// The events that may await their ack. The store answers within milliseconds unless it stalls.
+    /// The events that may await their ack.
+    ///
+    /// The store answers within milliseconds unless it stalls.
     public static let awaitedAcks = 1_024
     /// The number of refused packets after which the session of an unidentified client is closed.
     public static let strangersPackets = 10

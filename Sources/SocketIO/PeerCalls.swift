@@ -16,7 +16,9 @@ struct PeerCalls {
         if live[peer]?.contains(name) != true { live[peer, default: []].append(name) }
     }
 
-    /// Removes a call that has ended. Returns whether another call with that user goes on.
+    /// Removes a call that has ended.
+    ///
+    /// Returns whether another call with that user goes on.
     mutating func ended(_ name: LogName, with peer: UserID) -> Bool {
         live[peer]?.removeAll { $0 == name }
         if live[peer]?.isEmpty == true { live[peer] = nil }

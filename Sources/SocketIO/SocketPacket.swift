@@ -36,7 +36,9 @@ public struct SocketPacket: Equatable, Sendable {
 
     /// The packet's type.
     public var kind: Kind
-    /// The namespace without the part after `?`. `/` is the default namespace.
+    /// The namespace without the part after `?`.
+    ///
+    /// `/` is the default namespace.
     public var namespace: String
     /// The number under which the sender wants an answer, or under which it gets one.
     public var number: UInt64?
@@ -76,7 +78,7 @@ public struct SocketPacket: Equatable, Sendable {
     /// Returns the Engine.IO packet that carries this packet: `4`, the type, the namespace and number if needed, the
     /// data.
     ///
-    /// - Parameter headroom: The number of bytes left free in front.
+    /// `headroom`: The number of bytes left free in front.
     public func text(headroom: Int = 0) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: headroom)
         bytes.reserveCapacity(headroom + data.count + 32)

@@ -21,7 +21,9 @@ extension SocketSession {
         }
     }
 
-    /// Passes a frame to the switchboard. Refuses the packet if the client has not joined.
+    /// Passes a frame to the switchboard.
+    ///
+    /// Refuses the packet if the client has not joined.
     private mutating func hand(_ frame: [UInt8]) {
         guard case .joined = standing else {
             refused(.stranger)

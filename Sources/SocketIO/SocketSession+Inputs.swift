@@ -40,7 +40,9 @@ extension SocketSession {
         case deadlineReached
     }
 
-    /// An effect for the gateway to carry out. Outputs must be carried out in order.
+    /// An effect for the gateway to carry out.
+    ///
+    /// Outputs must be carried out in order.
     public enum Output: Equatable, Sendable {
         /// Answer a GET with this payload.
         case respond(UInt64, [UInt8])
@@ -76,7 +78,9 @@ extension SocketSession {
         case over
     }
 
-    /// A ping, or its substitute. Its answer shows that all that was sent before it has arrived.
+    /// A ping, or its substitute.
+    ///
+    /// Its answer shows that all that was sent before it has arrived.
     struct Ping: Equatable {
         /// The kind of answer that it gets.
         enum Answer { case pong, nextPoll }
@@ -89,7 +93,9 @@ extension SocketSession {
         let sentAt: Moment
         /// The position up to which each call's log was sent before it.
         let seen: [LogName: UInt64]
-        /// The number of packets queued up to it. Used when the next poll is its answer.
+        /// The number of packets queued up to it.
+        ///
+        /// Used when the next poll is its answer.
         let behind: UInt64
         /// Whether the response that carries those packets has been sent.
         var isOut = false

@@ -116,7 +116,9 @@ extension SocketSession {
         outputs.append(.join(identity, device: device, isTrusted: isTrusted))
     }
 
-    /// Counts a refused packet. A client that has not joined is disconnected after a few of them.
+    /// Counts a refused packet.
+    ///
+    /// A client that has not joined is disconnected after a few of them.
     mutating func refused(_ reason: PacketRefusal) {
         outputs.append(.refusedPacket(reason))
         if case .joined = standing { return }
@@ -124,7 +126,9 @@ extension SocketSession {
         if strangersPackets >= SocketIOLimits.strangersPackets { finish(code: 4401, "nobody knows who this is") }
     }
 
-    /// Refuses a CONNECT. A version 4 client may try again with another token; a version 3 client cannot.
+    /// Refuses a CONNECT.
+    ///
+    /// A version 4 client may try again with another token; a version 3 client cannot.
     private mutating func refuseEntry(_ error: WireError) {
         var json = JSONWriter()
         switch version {

@@ -208,7 +208,7 @@ extension SocketSession {
     /// A version 3 server may not send Engine.IO pings. There a WebSocket ping frame is used, or an empty response,
     /// which makes a client poll again.
     ///
-    /// - Parameter asked: The switchboard's number for the ping; `nil` if it is the session's own.
+    /// `asked`: The switchboard's number for the ping; `nil` if it is the session's own.
     mutating func ping(asked: UInt64?, at now: Moment) {
         lastPing += 1
         let isPong: Bool

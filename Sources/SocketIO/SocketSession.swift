@@ -68,11 +68,17 @@ public struct SocketSession: Sendable {
         case probed(since: Moment)
     }
 
-    /// The secret Engine.IO session id. Any client that knows it may poll, so only the session's own client is sent it.
+    /// The secret Engine.IO session id.
+    ///
+    /// Any client that knows it may poll, so only the session's own client is sent it.
     public let sid: String
-    /// The socket id that the client is sent on CONNECT. It is not a secret.
+    /// The socket id that the client is sent on CONNECT.
+    ///
+    /// It is not a secret.
     let socketID: String
-    /// The prefix of the ids of the session's signals. Other clients see it.
+    /// The prefix of the ids of the session's signals.
+    ///
+    /// Other clients see it.
     let tag: String
     let version: EngineVersion
     let credential: Credential
@@ -94,7 +100,9 @@ public struct SocketSession: Sendable {
     var sentPackets: UInt64 { queuedPackets - UInt64(queue.count) }
     /// When anything was last received from the client.
     var heardAt: Moment
-    /// The unanswered pings, oldest first. The answer to one shows that all that was sent before it has arrived.
+    /// The unanswered pings, oldest first.
+    ///
+    /// The answer to one shows that all that was sent before it has arrived.
     var pings: [Ping] = []
     var lastPing: UInt64 = 0
     /// The position up to which each call's log was sent since the newest of these pings.
@@ -148,7 +156,9 @@ public struct SocketSession: Sendable {
         heardAt = now
     }
 
-    /// Handles one input. Returns the outputs, to be carried out in order.
+    /// Handles one input.
+    ///
+    /// Returns the outputs, to be carried out in order.
     public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
         guard standing != .over else { return lateAnswer(to: input) }
         switch input {

@@ -5,7 +5,7 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// What operators ask on the admin listener.
+/// Answers the operators' requests on the admin listener.
 extension Gateway {
     func administer(_ head: RequestHead) -> HTTPResponse {
         guard head.method == "GET" || head.method == "HEAD" else {
@@ -57,7 +57,7 @@ extension Gateway {
             + DroppedStrangers.allCases.map { ($0.rawValue, strangersDropped[$0] ?? 0) }
     }
 
-    /// Why it should get no traffic.
+    /// The reason why the server should get no traffic; `nil` if it is ready.
     private var obstacle: String? {
         if isDraining { return "draining" }
         guard let switchboard, !switchboard.metrics.isStalled else { return "store unavailable" }

@@ -3,7 +3,7 @@ import Switchboard
 import Threads
 
 extension Gateway {
-    /// Says what the wall clock did, and has no history deleted while it is in doubt.
+    /// Logs what the wall clock did, and suspends the deletion of history while that clock is in doubt.
     func note(_ event: ServerTime.Event) {
         switch event {
         case .leapt(let milliseconds):
@@ -23,7 +23,7 @@ extension Gateway {
         }
     }
 
-    /// Whole seconds are enough for a leap.
+    /// Returns a duration rounded to whole seconds, which is precise enough for a leap.
     static func seconds(_ milliseconds: Int64) -> String {
         "\((milliseconds + (milliseconds < 0 ? -500 : 500)) / 1_000) s"
     }

@@ -3,11 +3,12 @@ import LibWebSockets
 import SocketIO
 import Switchboard
 
-/// Pings, which show by their pongs what has arrived.
+/// Sends pings. Their pongs show what has arrived.
 extension Gateway {
-    /// Sends each session the last ping that was asked for in this turn, behind all that it was sent.
+    /// Sends each session the last ping that was requested in this turn, after everything else that it was sent.
     ///
-    /// It stands for the others. Some clients take few packets at once, and some answer the newest ping only.
+    /// The last ping replaces the others. Some clients take few packets in one response, and some answer the newest
+    /// ping only.
     func sendPings() {
         guard !pingsDue.isEmpty else { return }
         var due: [SessionID: UInt64] = [:]
@@ -31,11 +32,13 @@ extension Gateway {
     }
 }
 
-/// A ping's number as its payload, which the pong brings back (RFC 6455 §5.5.3): decimal digits.
+/// The payload of a ping: its number in decimal digits, which the pong returns (RFC 6455 §5.5.3).
 enum PingPayload {
     static func of(_ number: UInt64) -> [UInt8] { Array(String(number).utf8) }
 
-    /// `nil` if it is no answer to one of ours: anybody may send pongs that nobody asked for.
+    /// Returns the number in a pong's payload.
+    ///
+    /// Returns `nil` if the pong does not answer a ping of this server: any client may send unsolicited pongs.
     static func number(in payload: RawSpan) -> UInt64? {
         payload.withUnsafeBytes { bytes in
             guard (1...20).contains(bytes.count), bytes.allSatisfy({ (48...57).contains($0) }) else { return nil }

@@ -5,7 +5,7 @@ import SocketIO
 import Switchboard
 
 extension Gateway {
-    /// A whole request came.
+    /// Handles a complete request.
     public func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
         if head.listener == Self.adminListener {
             server?.respond(exchange, with: administer(head))
@@ -14,7 +14,7 @@ extension Gateway {
         take(door.look(at: head, body: body, now: now), exchange)
     }
 
-    /// Does what a request that was looked at is about.
+    /// Handles a request that was checked.
     func take(_ request: Doorkeeper.Request, _ exchange: ExchangeID) {
         switch request {
         case .answered(let response): respond(exchange, with: response)
@@ -28,7 +28,7 @@ extension Gateway {
         }
     }
 
-    /// Whoever asked is gone.
+    /// Handles the end of a request that its client gave up.
     public func abandoned(_ exchange: ExchangeID) {
         origins[exchange] = nil
         if let engine = engines.byRequest.removeValue(forKey: exchange) {
@@ -40,7 +40,7 @@ extension Gateway {
 
     func respond(_ reply: Reply, to exchange: ExchangeID) {
         var headers = Doorkeeper.commonHeaders(for: origins.removeValue(forKey: exchange))
-        // RFC 9110, section 15.5.2: a 401 names the scheme.
+        // RFC 9110, section 15.5.2: a 401 response must name the authentication scheme.
         if reply.status == 401 { headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#)) }
         if let seconds = reply.retryAfterSeconds { headers.append(.init("Retry-After", String(seconds))) }
         respond(

@@ -5,7 +5,7 @@ import SocketIO
 import Switchboard
 
 extension Gateway: ServerDelegate {
-    /// Lets a browser or an app in: its origin, its token, its device's name.
+    /// Checks the upgrade of a browser or an app: its origin, its token and its device's name.
     public func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
         guard upgrade.listener != Self.adminListener else { return .refuse(administer(upgrade)) }
         switch door.look(at: upgrade) {
@@ -17,20 +17,20 @@ extension Gateway: ServerDelegate {
         }
     }
 
-    /// A connection is open: from now on it is a session.
+    /// Handles a connection that is open: the switchboard has it as a session from now on.
     public func opened(_ connection: ConnectionID) {
         if openedSocketIO(connection) { return }
         guard let admission = admitted.removeValue(forKey: connection) else { return }
         feed(.opened(SessionID(rawValue: connection.rawValue), admission.who, device: admission.device))
     }
 
-    /// A whole text message came.
+    /// Handles a complete text message.
     public func received(_ message: RawSpan, on connection: ConnectionID) {
         if let engine = engines.byConnection[connection] {
             handle(.socketReceived(message.withUnsafeBytes { Array($0) }), engine)
             return
         }
-        // By the time this returns nobody has it any more, but for a message that has to wait its turn.
+        // The switchboard does not keep the array after this call, except for a message that waits in the inbox.
         var bytes: [UInt8] = []
         swap(&bytes, &received)
         message.withUnsafeBytes { bytes.append(contentsOf: $0) }
@@ -39,27 +39,27 @@ extension Gateway: ServerDelegate {
         swap(&bytes, &received)
     }
 
-    /// How large a message's memory may be to be kept for the next one.
+    /// The largest capacity, in bytes, that the buffer for messages keeps for the next one.
     private static let keptBytes = 16_384
 
-    /// A pong came.
+    /// Handles a pong.
     public func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {
         ponged(PingPayload.number(in: payload), on: connection)
     }
 
-    /// A ping came.
+    /// Handles a ping.
     public func receivedPing(on connection: ConnectionID) { ponged(nil, on: connection) }
 
-    /// A connection is gone.
+    /// Handles the end of a connection.
     public func closed(_ connection: ConnectionID, code: UInt16?) {
         if closedSocketIO(connection) { return }
         admitted[connection] = nil
         feed(.closed(SessionID(rawValue: connection.rawValue)))
     }
 
-    /// The timer that was set has run out.
+    /// Handles the expiry of the timer.
     public func timerFired() { timerDue() }
 
-    /// All that was ready has been handed in.
+    /// Handles the end of the loop's turn, when all events that were ready have been handled.
     public func loopTurned() { turn() }
 }

@@ -7,12 +7,13 @@ import SocketIO
 public import Switchboard
 package import Threads
 
-/// Between sockets and the switchboard: translates, decides nothing.
+/// The translation between sockets and the switchboard.
 ///
-/// Everything here happens on the server's loop thread, but for ``take(_:)``, ``take(_:_:)``, ``drain()``, which any
-/// thread may call.
+/// It makes no decisions. Everything here runs on the server's loop thread, except the methods that are documented with
+/// "from any thread".
 ///
-/// It is unchecked `Sendable`: the methods that any thread may call only post to the loop; all else is confined to it.
+/// It is unchecked `Sendable`: those methods post to the loop or use an object that is safe on any thread. All other
+/// state is confined to the loop thread.
 public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let door: Doorkeeper
@@ -23,40 +24,41 @@ public final class Gateway: @unchecked Sendable {
     private var store: (any CallStore)?
     private var push: (any PushSender)?
 
-    /// Who was let in and is not yet open.
+    /// The connections that were admitted and are not open yet.
     var admitted: [ConnectionID: Admission] = [:]
     /// The sessions to be pinged at the end of the turn, each with the number of its ping.
     var pingsDue: [SessionID: UInt64] = [:]
     /// The Socket.IO sessions.
     var engines = EngineTable()
-    /// The memory of the message at hand, reused.
+    /// The buffer for the current message, reused.
     var received: [UInt8] = []
-    /// The loops besides this one, in their order.
+    /// The loops besides this one, in order.
     var links: [LoopLink] = []
     private var inbox = Deque<Switchboard.Input>()
     private var outputs: [Switchboard.Output] = []
     private var isBusy = false
     private var timerAt: Moment?
-    /// When something was last handed to a store that takes its time.
+    /// When changes were last passed to a store that commits asynchronously.
     private var lastCommit: Moment?
-    /// When shutting down must be over.
+    /// The deadline of a shutdown.
     private var drainBy: Moment?
     var isDraining: Bool { drainBy != nil }
-    /// Sessions that were closed because they read too slowly; those that a further loop has noticed, it counts.
+    /// The number of sessions that were closed because they read too slowly, except those that further loops count
+    /// themselves.
     var queueDrops: UInt64 = 0
-    /// Sessions of which nobody knew who they were, and that had to go.
+    /// The number of unidentified Socket.IO sessions that were closed, by reason.
     var strangersDropped: [DroppedStrangers: UInt64] = [:]
-    /// Packets that Socket.IO sessions refused by themselves.
+    /// The number of packets that Socket.IO sessions refused themselves, by reason.
     var packetsRefused: [PacketRefusal: UInt64] = [:]
-    /// What the process was like at its start.
+    /// The process figures that are read once, at the start.
     private(set) var basis = ProcessFigures.Basis()
-    /// The origins that asked, for the replies that are still due.
+    /// The origins of the requests that are still to be answered.
     var origins: [ExchangeID: String] = [:]
-    /// The operator's orders under way, each with what is to follow it.
+    /// The operator's orders that are not durable yet, each with its completion handler.
     private var orders: [OrderID: @Sendable () -> Void] = [:]
     private var lastOrder: UInt64 = 0
 
-    /// A gateway that is not yet open.
+    /// Creates a gateway that is not open yet.
     public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: Logger) {
         self.configuration = configuration
         door = Doorkeeper(
@@ -66,16 +68,16 @@ public final class Gateway: @unchecked Sendable {
         self.log = log
     }
 
-    /// Opens the store, takes up what it holds, and listens; nothing is served before ``run()``.
+    /// Opens the store, loads its state, and listens; nothing is served before ``run()``.
     ///
-    /// - Throws: `StoreFailure` or `ServerError`, each one sentence.
+    /// - Throws: `StoreFailure` or `ServerError`, each with a message of one sentence.
     public func open(
         store: any CallStore,
         push: any PushSender,
         capabilities: any CapabilityIssuer,
         relay: (any RelayIssuer)? = nil
     ) throws {
-        // The port first: a second server on the same port should not touch the store of the first.
+        // The port comes first: a second server on the same port must not touch the first one's store.
         let server = try Server(configuration: configuration.server, delegate: self)
         if let admin = configuration.admin {
             _ = try server.addListener(host: admin.host, port: admin.port, id: Self.adminListener).asAdminPort(of: self)
@@ -101,12 +103,12 @@ public final class Gateway: @unchecked Sendable {
     }
 
     static let adminListener = 1
-    /// The admin listener's port, once open.
+    /// The admin listener's port; `nil` before it is open.
     public internal(set) var adminPort: Int?
-    /// The client listener's port, once open.
+    /// The client listener's port; 0 before it is open.
     public var port: Int { server?.port ?? 0 }
 
-    /// Serves on the calling thread until ``drain()`` has done its work; then the store is closed.
+    /// Serves on the calling thread until ``drain()`` has completed, and then closes the store.
     public func run() {
         guard let server else { return }
         server.post { [self] in turn() }
@@ -115,27 +117,27 @@ public final class Gateway: @unchecked Sendable {
         store?.close()
     }
 
-    /// Runs something on the loop thread, from any thread.
+    /// Runs a closure on the loop thread; from any thread.
     func post(_ body: @escaping @Sendable (Gateway) -> Void) {
         server?.post { [self] in body(self) }
     }
 
-    /// Takes a report of the store, from any thread.
+    /// Handles a report of the store; from any thread.
     public func take(_ report: StoreReport) {
         server?.post { [self] in feed(.stored(report)) }
     }
 
-    /// Takes note of what the wall clock did, from any thread.
+    /// Handles an event of the wall clock; from any thread.
     package func take(_ event: ServerTime.Event) {
         server?.post { [self] in note(event) }
     }
 
-    /// Takes the result of a push, from any thread.
+    /// Handles the result of a push; from any thread.
     public func take(_ id: PushID, _ result: PushResult) {
         server?.post { [self] in feed(.pushed(id, result)) }
     }
 
-    /// Carries an operator's order out, and calls `done` on the loop when it is durable; from any thread, once open.
+    /// Carries out an operator's order, and calls `done` on the loop when it is durable; from any thread, once open.
     public func carryOut(_ order: Switchboard.Order, done: @escaping @Sendable () -> Void) {
         server?.post { [self] in
             lastOrder += 1
@@ -145,7 +147,7 @@ public final class Gateway: @unchecked Sendable {
         }
     }
 
-    /// Stops accepting, closes every session with 1001, and lets ``run()`` return when they are gone; from any thread.
+    /// Stops accepting, closes every session with 1001, and lets ``run()`` return when all are gone; from any thread.
     public func drain() {
         server?.post { [self] in
             guard drainBy == nil else { return }
@@ -161,9 +163,9 @@ public final class Gateway: @unchecked Sendable {
 
     var now: Moment { Moment(milliseconds: configuration.clock.now()) }
 
-    /// Hands an input to the switchboard and does what follows.
+    /// Passes an input to the switchboard and performs its outputs.
     ///
-    /// What arrives meanwhile waits for its turn.
+    /// Inputs that arrive meanwhile wait in the inbox.
     func feed(_ input: Switchboard.Input) {
         guard !isBusy, inbox.isEmpty, let switchboard else {
             inbox.append(input)
@@ -174,7 +176,7 @@ public final class Gateway: @unchecked Sendable {
         switchboard.handle(input, at: now, into: &outputs)
         perform()
         isBusy = false
-        // What sending has led to.
+        // Handle the inputs that the outputs have caused.
         emptyInbox()
     }
 
@@ -188,13 +190,14 @@ public final class Gateway: @unchecked Sendable {
         isBusy = false
     }
 
-    /// At the end of each of the loop's turns: one commit for all that changed in it, and the timer for what is next.
+    /// Ends a turn of the loop: commits all changes of the turn at once, and sets the timer for the next deadline.
     ///
-    /// Not after each input: handing over wakes the store's thread, which costs more than what it is handed.
+    /// There is no commit after each input, because passing changes to the store wakes its thread, and waking it costs
+    /// more than the changes do.
     func turn() {
         guard !isBusy, let switchboard else { return }
         repeat {
-            // What handing over has led to is part of this turn.
+            // Inputs that the commit has caused are part of this turn.
             emptyInbox()
             sendPings()
             turnEngines()
@@ -210,10 +213,11 @@ public final class Gateway: @unchecked Sendable {
         setTimer()
     }
 
-    /// When to commit what has changed; `nil` = at once, or when something has.
+    /// When to commit the pending changes; `nil` to commit immediately, or when nothing has changed.
     ///
-    /// At once where it is quiet. Otherwise commits keep a distance, so that one `fsync`, and one waking of the store's
-    /// thread and of this one, pays for all that came in between; whoever waits for an ack waits as long.
+    /// The first commit after a quiet time is immediate. Later commits keep a distance, so that one `fsync`, and one
+    /// wake-up each of the store's thread and of this one, covers all changes in between. An ack waits as long as its
+    /// commit.
     private var commitDue: Moment? {
         guard let switchboard, let lastCommit, switchboard.hasChanges, !isDraining else { return nil }
         return lastCommit + .milliseconds(configuration.commitSpacingMilliseconds)
@@ -221,7 +225,7 @@ public final class Gateway: @unchecked Sendable {
 
     private func setTimer() {
         guard let switchboard, let server else { return }
-        // No array of them: this is done after every turn.
+        // This builds no array of deadlines, because it runs after every turn.
         var next = switchboard.deadline
         if let check = engines.nextCheck { next = next.map { min($0, check) } ?? check }
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
@@ -234,8 +238,8 @@ public final class Gateway: @unchecked Sendable {
         }
         guard next != timerAt || drainBy != nil else { return }
         timerAt = next
-        // Deadlines are met a little late rather than one by one: a tenth of a second is nothing to a ring.
-        // Whatever it is computed from, the timer looks again within a day.
+        // A deadline that has passed is met a millisecond later. The timer fires at least once a day, whatever the next
+        // deadline was computed from.
         server.setTimer(afterMilliseconds: next.map { UInt64(min(max(1, ($0 - now).milliseconds), 86_400_000)) })
     }
 
@@ -247,7 +251,8 @@ public final class Gateway: @unchecked Sendable {
     }
 
     private func perform() {
-        // Handed over as a whole: sending may call back into the gateway, which then waits its turn in the inbox.
+        // The outputs are moved out as a whole: sending may call back into the gateway, whose next input waits in the
+        // inbox.
         var batch: [Switchboard.Output] = []
         swap(&batch, &outputs)
         for output in batch { perform(output) }
@@ -297,7 +302,7 @@ public final class Gateway: @unchecked Sendable {
         }
     }
 
-    /// The Socket.IO session that the switchboard knows by this name.
+    /// Returns the Socket.IO session with the switchboard's id.
     func engine(_ session: SessionID) -> Engine? {
         EngineTable.mayHold(session) ? engines.byID[session] : nil
     }
@@ -352,7 +357,7 @@ extension Int {
     }
 }
 
-/// Text from outside as it may stand in a log: control characters escaped, so that no line can be forged.
+/// Text from outside, safe for a log: control characters are escaped, so that no log line can be forged.
 struct Escaped: CustomStringConvertible {
     let description: String
 

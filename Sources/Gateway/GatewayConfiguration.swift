@@ -3,55 +3,59 @@ public import LibWebSockets
 public import Switchboard
 package import Threads
 
-/// How a gateway listens and whom it lets in.
+/// The configuration of a gateway: how it listens, and which clients it admits.
 public struct GatewayConfiguration: Sendable {
     /// Host, port, TLS and limits of the listener for clients.
     public var server = ServerConfiguration()
-    /// Where operators ask: health, metrics.
+    /// The address of the operators' listener for health and metrics.
     ///
-    /// `nil` = nowhere.
+    /// `nil`: there is no such listener.
     public var admin: (host: String, port: Int)?
-    /// Origins, besides the server's own host, from which browsers may connect; `*` = any.
+    /// The origins, besides the server's own host, from which browsers may connect; `*` = any.
     public var allowedOrigins: Set<String> = []
-    /// Whether a Socket.IO client without a token is believed in who it says it is.
+    /// Whether a Socket.IO client without a token may name its user itself, unverified.
     ///
-    /// Default `false`: anybody could take anybody's calls.
+    /// Default `false`: with `true`, any client could take any user's calls.
     public var trustsRegister = false
-    /// What the switchboard goes by.
+    /// The switchboard's policy.
     public var policy = Policy()
-    /// For how long sessions may take to close when the server is shut down, in milliseconds.
+    /// How long sessions may take to close when the server shuts down, in milliseconds.
     public var drainMilliseconds: Int64 = 5_000
-    /// How far commits of a store on disk keep apart when there is much to commit, in milliseconds.
+    /// The shortest time between commits of a store on disk while there is much to commit, in milliseconds.
     public var commitSpacingMilliseconds: Int64 = 6
-    /// Until when the served certificate is good, in seconds since 1970; `nil` without TLS.
+    /// Returns when the served certificate expires, in seconds since 1970; `nil` without TLS.
     public var certificateExpiry: @Sendable () -> Int64? = { nil }
-    /// How many log lines could not be written.
+    /// Returns the number of log lines that could not be written.
     public var droppedLogLines: @Sendable () -> UInt64 = { 0 }
-    /// How the issuer's published keys stand: seconds since they came, fetches that failed, how many there are; `nil` without.
+    /// Returns the state of the issuer's published keys; `nil` where none are fetched.
+    ///
+    /// The state is: seconds since the keys arrived, the number of failed fetches, the number of keys.
     public var keySet: @Sendable () -> (ageSeconds: Int64, failures: UInt64, keys: Int)? = { nil }
-    /// Takes what is to be answered for later; from any thread.
+    /// Writes an event to the audit log; from any thread.
     public var audit: @Sendable (AuditEvent) -> Void = { _ in }
-    /// How many lines of the audit log could not be written.
+    /// Returns the number of audit log lines that could not be written.
     public var droppedAuditLines: @Sendable () -> UInt64 = { 0 }
-    /// How many tokens were refused, by cause.
+    /// Returns the number of refused tokens, by cause.
     public var refusedTokens: @Sendable () -> [(cause: String, count: UInt64)] = { [] }
-    /// What `/healthz` says of itself.
+    /// The version that `/healthz` reports.
     public var version = "dev"
 
-    /// The server's clock, one for all its threads.
+    /// The server's clock, shared by all its threads.
     package var clock = ServerClock()
 
-    /// The defaults.
+    /// Creates the default configuration.
     public init() {}
 }
 
-/// Finds out who a token's bearer is: the port to the keys.
+/// Verifies tokens and capabilities: the port to the keys.
 public protocol Bouncer: Sendable {
-    /// Who bears this token, at a moment in seconds since 1970.
+    /// Returns the bearer of a token, verified at a moment in seconds since 1970.
+    ///
     /// - Throws: `WireError` with `unauthenticated` or `token_expired`.
     func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who
 
-    /// What a push's capability stands for, at a moment in milliseconds since 1970.
+    /// Returns the device and call of a push's capability, verified at a moment in milliseconds since 1970.
+    ///
     /// - Throws: `WireError` with `unauthenticated`.
     func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who
 }

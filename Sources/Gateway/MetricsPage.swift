@@ -5,32 +5,32 @@ import Switchboard
 struct MetricsPage {
     private(set) var text = ""
 
-    /// What does not come from the switchboard.
+    /// The values that do not come from the switchboard.
     struct Surroundings {
         let version: String
         let connections: Int
-        /// Until when the served certificate is good, in seconds since 1970; `nil` without TLS.
+        /// When the served certificate expires, in seconds since 1970; `nil` without TLS.
         let certificateExpiry: Int64?
-        /// Sessions that read too slowly, and were closed for it.
+        /// The number of sessions that were closed because they read too slowly.
         let queueDrops: UInt64
-        /// Connects that were refused because their user connects too often.
+        /// The number of connects that were refused because their user connects too often.
         let connectsRefused: UInt64
-        /// Socket.IO sessions that were refused beside too many of their user's that had not joined.
+        /// The number of Socket.IO sessions that were refused because their user had too many that had not joined.
         let unjoinedRefused: UInt64
-        /// Connections and sessions that had to go before anybody knew who they were.
+        /// The number of unidentified connections and sessions that were closed, by reason.
         let strangersDropped: [(String, UInt64)]
-        /// Packets that Socket.IO sessions refused by themselves.
+        /// The number of packets that Socket.IO sessions refused themselves, by reason.
         let packetsRefused: [(String, UInt64)]
         let process: ProcessFigures
-        /// How many log lines could not be written.
+        /// The number of log lines that could not be written.
         let droppedLogLines: UInt64
-        /// How the issuer's published keys stand; `nil` where none are fetched.
+        /// The state of the issuer's published keys; `nil` where none are fetched.
         let keySet: (ageSeconds: Int64, failures: UInt64, keys: Int)?
-        /// How many lines of the audit log could not be written.
+        /// The number of audit log lines that could not be written.
         let droppedAuditLines: UInt64
-        /// How many tokens were refused, by cause.
+        /// The number of refused tokens, by cause.
         let refusedTokens: [(cause: String, count: UInt64)]
-        /// How many times the wall clock has leapt.
+        /// The number of leaps of the wall clock.
         let clockLeaps: UInt64
         /// How far the wall clock is ahead of the server's, in milliseconds.
         let clockDifference: Int64
@@ -84,7 +84,8 @@ struct MetricsPage {
     }
 
     private mutating func addSessions(_ metrics: Metrics, _ surroundings: Surroundings) {
-        // Those that an alert may ask for are there from the first scrape on, or it would miss the first of them.
+        // The codes that an alert may query exist from the first scrape on. Otherwise an alert would miss the first
+        // increment.
         var closes = metrics.closes
         for code in [1001, 4400, 4401, 4403, 4409, 4429] as [UInt16] { closes[code, default: 0] += 0 }
         closes[4408, default: 0] += surroundings.queueDrops
@@ -159,7 +160,7 @@ struct MetricsPage {
         counters("ringline_push_results_total", "Results of pushes.", "reason", results.map { ($0, $1) })
     }
 
-    /// By the names that Prometheus' own libraries give them.
+    /// Adds the process metrics, under the names that Prometheus' own libraries use.
     private mutating func addProcess(_ process: ProcessFigures) {
         begin("process_cpu_seconds_total", "counter", "Processor time, user and kernel, in seconds.")
         line("process_cpu_seconds_total", "", Self.seconds(process.cpuMilliseconds))
@@ -205,7 +206,7 @@ struct MetricsPage {
         line(name, "_count", "\(total)")
     }
 
-    /// Milliseconds as a decimal number of seconds.
+    /// Returns milliseconds as a decimal number of seconds.
     private static func seconds(_ milliseconds: Int64) -> String {
         let rest = String(milliseconds.magnitude % 1_000)
         let sign = milliseconds < 0 ? "-" : ""

@@ -1,27 +1,29 @@
 import Glibc
 import Threads
 
-/// What the process takes of the machine, for the metrics that every Prometheus client library has.
+/// The resources that the process uses, for the metrics that every Prometheus client library has.
 struct ProcessFigures {
-    /// Processor time since the start, in user and kernel, in milliseconds (`getrusage`).
+    /// The processor time since the start, user and kernel, in milliseconds (`getrusage`).
     let cpuMilliseconds: Int64
-    /// Memory in RAM, in bytes (`/proc/self/statm`); 0 where there is no `/proc`.
+    /// The memory in RAM, in bytes (`/proc/self/statm`); 0 where there is no `/proc`.
     let residentBytes: Int
-    /// Descriptors in use.
+    /// The number of descriptors in use.
     let openDescriptors: Int
-    /// How many there may be (`RLIMIT_NOFILE`).
+    /// The largest number of descriptors allowed (`RLIMIT_NOFILE`).
     let mostDescriptors: Int
     /// When the process began, in milliseconds since 1970.
     let startedAt: Int64
 
-    /// What holds from the start to the end.
+    /// The values that do not change while the process runs.
     struct Basis {
         let startedAt = SystemClock.wall()
-        /// Descriptors that are no connections: counted once, while they are few.
+        /// The number of descriptors that are not connections, counted once at the start, while there are few.
         var ownDescriptors = 0
     }
 
-    /// Reads them now; a few system calls, none of which grows with the sessions.
+    /// Reads the current values with a few system calls.
+    ///
+    /// The cost of none of them grows with the sessions.
     init(_ basis: Basis, connections: Int) {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -31,20 +33,21 @@ struct ProcessFigures {
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         mostDescriptors = Int(clamping: limit.rlim_cur)
         startedAt = basis.startedAt
-        // Linux says it since 6.2. Before, listing the folder would stop the loop for longer than a relayed message may
-        // take, so that there the connections stand for what has been opened since the start.
+        // Linux reports the number of descriptors as the directory's size since version 6.2. On an older kernel,
+        // listing the directory would stop the loop for longer than a relayed message may take. There the number is
+        // estimated: the descriptors at the start plus the connections.
         var folder = stat()
         let isKnown = stat("/proc/self/fd", &folder) == 0 && folder.st_size > 0
         openDescriptors = isKnown ? Int(folder.st_size) : basis.ownDescriptors + connections
     }
 
-    /// Counts the descriptors one by one: only while there are few.
+    /// Counts the descriptors one by one; to be used only while there are few.
     static func countDescriptors() -> Int {
         guard let folder = opendir("/proc/self/fd") else { return 0 }
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
-        // Without `.` and `..`, and the folder's own.
+        // Excludes `.`, `..` and the directory's own descriptor.
         return max(0, count - 3)
     }
 
@@ -52,7 +55,7 @@ struct ProcessFigures {
         Int64(time.tv_sec) * 1_000 + Int64(time.tv_usec) / 1_000
     }
 
-    /// The second number in `/proc/self/statm`.
+    /// Returns the second number in `/proc/self/statm`.
     private static func residentPages() -> Int {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return 0 }

@@ -19,9 +19,10 @@ extension Switchboard.Registration {
         if let bundle, !Self.isBundleID(bundle) {
             throw .invalid(.bundleId, "must be 1 to 155 of A–Z a–z 0–9 . -")
         }
-        // A push's topic begins with it; guessing one from a global setting is how pushes went astray.
+        // A push's topic begins with the bundle id. It is required, because guessing it from a global setting sent
+        // pushes astray.
         if voip != nil || alert != nil, bundle == nil { throw .invalid(.bundleId, "is missing") }
-        // An Android build in production sends its Firebase token and nothing else.
+        // An Android build in production sends its Firebase token and no other field.
         guard let platform = try object.text(.platform) ?? (voip == nil && alert == nil ? "android" : nil) else {
             throw .invalid(.platform, "is missing")
         }
@@ -44,7 +45,7 @@ extension Switchboard.Registration {
         )
     }
 
-    /// Whether a text can be an app's bundle id: 1 to 155 of `A–Z a–z 0–9 . -`.
+    /// Returns whether a text is a valid bundle id: 1 to 155 of `A–Z a–z 0–9 . -`.
     public static func isBundleID(_ text: String) -> Bool {
         (1...155).contains(text.utf8.count)
             && text.utf8.allSatisfy { byte in
@@ -57,7 +58,7 @@ extension Switchboard.Registration {
 }
 
 extension JSONObject {
-    /// A push token: hex of 32 bytes today; Apple says not to count on the length.
+    /// Returns a push token: today the hex of 32 bytes, but Apple says not to rely on the length.
     fileprivate func pushToken(_ field: Field) throws(WireError) -> String? {
         guard let text = try text(field) else { return nil }
         let isHex = text.utf8.allSatisfy { byte in

@@ -3,7 +3,7 @@ import CallWire
 import LibWebSockets
 import Switchboard
 
-/// Which of the paths of the protocol's section 5 a request names.
+/// The operation that a request's method and path name (the protocol's section 5).
 enum Route: Equatable {
     case postSignal(String?)
     case getSignal(String?)
@@ -27,7 +27,7 @@ enum Route: Equatable {
         guard parts != ["ws"] else { throw .upgradeRequired }
         let routes = Self.routes(parts)
         guard !routes.isEmpty else { throw .wire(WireError(.notFound, "there is nothing at this path")) }
-        // RFC 9110, section 9.3.2: HEAD is GET, of whose answer the server leaves out the body.
+        // RFC 9110, section 9.3.2: HEAD is handled as GET, and the server leaves out the body of its response.
         let meant = method == "HEAD" ? "GET" : method
         guard let route = routes.first(where: { $0.method == meant }) else {
             throw .methodNotAllowed(routes.flatMap { $0.method == "GET" ? ["GET", "HEAD"] : [$0.method] })
@@ -35,7 +35,7 @@ enum Route: Equatable {
         self = route.route
     }
 
-    /// What can be done at a path, by method.
+    /// Returns the operations at a path, by method.
     private static func routes(_ parts: [String]) -> [(method: String, route: Route)] {
         switch (parts.count, parts.dropFirst().first) {
         case (2, "calls") where parts[0] == "api": [("GET", .history), ("POST", .record)]
@@ -57,7 +57,7 @@ enum Route: Equatable {
         }
     }
 
-    /// What is asked, once path, address and body are understood.
+    /// Returns the switchboard's request, from the path, the address and the body.
     func request(_ head: RequestHead, body: [UInt8], ringFor: Moment.Span) throws(WireError) -> Switchboard.Request {
         switch self {
         case .postSignal(let id):
@@ -97,7 +97,7 @@ enum Route: Equatable {
             try head.checkJSON()
             return .doNotDisturb(until: try Self.until(in: body))
         case .logOutEverywhere:
-            // Most have nothing to say, and say it in no body at all.
+            // Most clients send no body at all.
             guard !body.isEmpty else { return .logOutEverywhere(nil) }
             try head.checkJSON()
             return .logOutEverywhere(try JSONObject.ofBody(body).user(.userId))
@@ -109,9 +109,9 @@ enum Route: Equatable {
         return id
     }
 
-    /// Whom a client says that it calls.
+    /// Returns the callee that a client names.
     ///
-    /// `call_type` is checked and not believed: the offer says what the call is.
+    /// `call_type` is validated and otherwise ignored: the offer decides whether the call has video.
     private static func callee(in body: [UInt8]) throws(WireError) -> UserID {
         let object = try JSONObject.ofBody(body)
         guard let callee = try object.user(.callee_id) else { throw .invalid(.callee_id, "is missing") }
@@ -140,7 +140,7 @@ enum Route: Equatable {
 }
 
 extension RequestHead {
-    /// A body that says it is something else than JSON is refused; one that says nothing is taken at its word.
+    /// Refuses a body with a content type other than JSON; a body without a content type is taken as JSON.
     fileprivate func checkJSON() throws(WireError) {
         guard let type = contentType?.split(separator: ";").first?.lowercased() else { return }
         let name = type.filter { $0 != " " }
@@ -162,7 +162,7 @@ extension RequestHead {
         return number
     }
 
-    /// With whom a call is.
+    /// Returns the peer that the address names.
     fileprivate func peer() throws(WireError) -> UserID? {
         guard let text = parameter("peer") else { return nil }
         guard let peer = UserID(text) else {

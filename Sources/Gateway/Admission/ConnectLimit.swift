@@ -3,9 +3,10 @@ import CallWire
 import Switchboard
 import Threads
 
-/// How often each user may connect: a connect costs a handshake, the check of a token and a replay.
+/// The limit on how often each user may connect.
 ///
-/// One for all loops, because a user's connections may come to any of them.
+/// A connect costs a handshake, the verification of a token and a replay. All loops share one limit, because a user's
+/// connections may arrive on any of them.
 final class ConnectLimit: Sendable {
     private struct State {
         var buckets: [UserID: TokenBucket] = [:]
@@ -14,7 +15,7 @@ final class ConnectLimit: Sendable {
         var unjoined: UInt64 = 0
     }
 
-    /// How often full buckets are forgotten.
+    /// How often full buckets are removed.
     private static let pruneEvery = Moment.Span.seconds(60)
 
     private let perMinute: Int
@@ -22,23 +23,23 @@ final class ConnectLimit: Sendable {
 
     init(perMinute: Int) { self.perMinute = perMinute }
 
-    /// How many connects were refused.
+    /// The number of refused connects.
     var refused: UInt64 { state.withLock { $0.refused } }
 
-    /// How many Socket.IO sessions were refused beside too many of their user's that had not joined.
+    /// The number of Socket.IO sessions that were refused because their user had too many that had not joined.
     var unjoined: UInt64 { state.withLock { $0.unjoined } }
 
-    /// Counts one of those.
+    /// Counts one such refused session.
     func noteUnjoined() { state.withLock { $0.unjoined += 1 } }
 
-    /// Counts a connect; why it is refused, or `nil`.
+    /// Counts a connect and returns why it is refused, or `nil` if it is allowed.
     ///
-    /// A service acts for everybody: its rate is its own affair.
+    /// A service acts for all users, so its connects are not limited.
     func refusal(of who: Who, at now: Moment) -> WireError? {
         who.isService ? nil : refusal(of: who.user, at: now)
     }
 
-    /// Counts a connect of a user; why it is refused, or `nil`.
+    /// Counts a connect of a user and returns why it is refused, or `nil` if it is allowed.
     func refusal(of user: UserID, at now: Moment) -> WireError? {
         let seconds: Int? = state.withLock { state in
             if now >= state.prunedAt + Self.pruneEvery {

@@ -5,15 +5,15 @@ import SocketIO
 import Switchboard
 
 extension Doorkeeper {
-    /// What becomes of a request, as far as it can be said without knowing the calls.
+    /// The result of a request, as far as it can be determined without the calls.
     enum Request: Sendable {
         case answered(HTTPResponse)
         case asks(Who, Switchboard.Request, origin: String?)
-        /// One of Engine.IO's: a poll, or a post with its body.
+        /// One of Engine.IO's requests: a poll, or a POST with its body.
         case engine(EngineKnock, posted: [UInt8]?, origin: String?)
     }
 
-    /// Looks at a request that came to one of the loops; `now` is what a push's capability is held against.
+    /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
     func look(at head: RequestHead, body: [UInt8], now: Moment) -> Request {
         guard isAllowed(origin: head.origin, host: head.host) else {
             return .answered(response(to: WireError(.forbidden, "this Origin may not ask"), for: nil))
@@ -44,7 +44,8 @@ extension Doorkeeper {
         }
     }
 
-    /// Whom a request's `Authorization` stands for: a token's bearer, or a phone that a push has just woken.
+    /// Returns the user of a request's `Authorization`: of a token, or of the capability in a push that woke the
+    /// device.
     private func admit(request authorization: String?, now: Moment) throws(WireError) -> Who {
         let words = authorization?.split(separator: " ", maxSplits: 1) ?? []
         guard words.count == 2, words[0].lowercased() == "ring" else { return try admit(authorization: authorization) }
@@ -52,7 +53,7 @@ extension Doorkeeper {
     }
 }
 
-/// Why a request came to nothing before anybody looked at it.
+/// The reason why a request is answered before it reaches the switchboard.
 enum RoutingFault: Error {
     case wire(WireError)
     case methodNotAllowed([String])

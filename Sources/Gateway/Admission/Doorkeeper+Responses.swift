@@ -21,7 +21,7 @@ extension Doorkeeper {
             }
         case .upgradeRequired:
             reply = Reply(WireError(.upgradeRequired, "this is a WebSocket's path: Upgrade: websocket is missing"))
-            // RFC 9110, section 7.8: whoever sends Upgrade says so in Connection.
+            // RFC 9110, section 7.8: a message with Upgrade must also name it in Connection.
             headers += [.init("Upgrade", "websocket"), .init("Connection", "Upgrade")]
         case .methodNotAllowed(let allowed):
             reply = Reply(WireError(.methodNotAllowed, "allowed here: \(allowed.joined(separator: ", "))"))
@@ -35,7 +35,7 @@ extension Doorkeeper {
         )
     }
 
-    /// A refusal in Engine.IO's words.
+    /// Returns a refusal in Engine.IO's own format.
     func response(to refusal: EngineRefusal, for origin: String?) -> HTTPResponse {
         HTTPResponse(
             status: refusal.status,
@@ -45,7 +45,9 @@ extension Doorkeeper {
         )
     }
 
-    /// Why there is no further Socket.IO session, if it has `unjoined` beside it; `nil` = it may begin.
+    /// Returns the refusal of a new Socket.IO session, or `nil` if it may begin.
+    ///
+    /// `unjoined`: The number of the user's other sessions that have not joined.
     func refusal(whenDraining isDraining: Bool, unjoined: Int, for origin: String?) -> HTTPResponse? {
         if isDraining { return response(to: WireError(.draining, "no further sessions just now"), for: origin) }
         guard unjoined >= SocketIOLimits.unjoined else { return nil }
@@ -56,12 +58,12 @@ extension Doorkeeper {
     }
 
     static func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {
-        // What is answered is one user's: no cache on the way may keep it.
+        // A response belongs to one user, so no cache on the way may keep it.
         var headers = [HTTPResponse.Header("Cache-Control", "no-store")]
         if let origin {
             headers.append(.init("Access-Control-Allow-Origin", origin))
             headers.append(.init("Vary", "Origin"))
-            // What a page may read besides the body: how long to wait, and what is wrong with its token.
+            // The headers that a page may read besides the body: how long to wait, and what is wrong with its token.
             headers.append(.init("Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate"))
         }
         return headers

@@ -6,18 +6,19 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// Whoever looks at who comes, before anybody's state does: origin, address, token.
+/// Checks the origin, the limits and the token of a connection or request before it reaches any call or session.
 ///
-/// It keeps nothing and is asked on every loop's thread: checking tokens is what a connect costs most.
+/// It has no state of its own except the revocations and the connect limit, which all loops share. It runs on the
+/// thread of every loop, because verifying tokens is the largest cost of a connect.
 struct Doorkeeper: Sendable {
     let bouncer: any Bouncer
     let revocations = Revocations()
     let connects: ConnectLimit
     private let allowedOrigins: Set<String>
-    /// What tokens and capabilities are checked by.
+    /// The clock against which tokens and capabilities are checked.
     let clock: ServerClock
     private let audit: @Sendable (AuditEvent) -> Void
-    /// For how long a callee is rung when a posted offer does not say.
+    /// How long a callee is rung when a posted offer contains no ring time.
     let ringFor: Moment.Span
 
     init(_ configuration: GatewayConfiguration, bouncer: any Bouncer) {
@@ -29,14 +30,14 @@ struct Doorkeeper: Sendable {
         audit = configuration.audit
     }
 
-    /// What becomes of an upgrade, as far as it can be said without knowing the sessions.
+    /// The result of an upgrade, as far as it can be determined without the sessions.
     enum Upgrade {
         case decided(UpgradeDecision)
         case session(Admission, subprotocol: String?)
         case engine(EngineKnock)
     }
 
-    /// Lets a browser or an app in: its origin, its token, its device's name.
+    /// Checks the upgrade of a browser or an app: its origin, its token and its device's name.
     func look(at upgrade: RequestHead) -> Upgrade {
         guard isAllowed(origin: upgrade.origin, host: upgrade.host) else {
             return .decided(.refuse(response(to: WireError(.forbidden, "this Origin may not connect"), for: nil)))
@@ -61,7 +62,8 @@ struct Doorkeeper: Sendable {
             if let refusal = connects.refusal(of: who, at: now) { throw refusal }
             return .session(Admission(who: who, device: device), subprotocol: subprotocol)
         } catch {
-            // A browser cannot see the status of a refused upgrade, so it is let in and told why.
+            // A browser's script cannot see the status of a refused upgrade. So the upgrade is accepted and then closed
+            // with the reason.
             if offered != nil, error.code == .unauthenticated || error.code == .tokenExpired {
                 return .decided(.acceptThenClose(code: 4401, reason: error.message, subprotocol: subprotocol))
             }
@@ -69,7 +71,7 @@ struct Doorkeeper: Sendable {
         }
     }
 
-    /// Why a new Socket.IO session is refused; `nil` = it may begin.
+    /// Returns why a new Socket.IO session is refused, or `nil` if it may begin.
     func connectRefusal(of knock: EngineKnock) -> WireError? {
         guard case .new(let beginning) = knock, let who = beginning.who else { return nil }
         return connects.refusal(of: who, at: now)
@@ -91,12 +93,13 @@ struct Doorkeeper: Sendable {
         return try admit(token)
     }
 
-    /// Who bears a token, now.
+    /// Returns the bearer of a token, verified at the current time.
     func admit(_ token: String) throws(WireError) -> Who {
         let (now, date) = clock.nowAndDate()
         var who = try bouncer.admit(token, atSeconds: date / 1_000)
         if now != date {
-            // A token has dates; what follows from them - the session's end, a log-out - is counted in the server's time.
+            // A token's dates follow the wall clock. The times derived from them - the end of the session, a log-out -
+            // are counted by the server's clock.
             who.expiresAt = who.expiresAt.map { $0 + .milliseconds(now - date) }
             who.issuedAt = who.issuedAt.map { $0 + .milliseconds(now - date) }
         }
@@ -107,7 +110,7 @@ struct Doorkeeper: Sendable {
         return who
     }
 
-    /// Whom an `Authorization` header stands for.
+    /// Returns the bearer of the token in an `Authorization` header.
     func admit(authorization: String?) throws(WireError) -> Who {
         guard let authorization else { throw WireError(.unauthenticated, "a token is needed: Authorization: Bearer") }
         let words = authorization.split(separator: " ", maxSplits: 1)
@@ -117,7 +120,9 @@ struct Doorkeeper: Sendable {
         return try admit(String(words[1]))
     }
 
-    /// Whether a page of this origin may talk to us: by default only one from the same host.
+    /// Returns whether a page of this origin may connect.
+    ///
+    /// By default only pages of the same host may.
     func isAllowed(origin: String?, host: String?) -> Bool {
         guard let origin else { return true }
         if allowedOrigins.contains("*") || allowedOrigins.contains(origin) { return true }
@@ -126,7 +131,7 @@ struct Doorkeeper: Sendable {
     }
 }
 
-/// What was found out about a connection before it was opened.
+/// The verified user and device of a connection, before it is opened.
 struct Admission: Sendable {
     let who: Who
     let device: DeviceID?
@@ -146,6 +151,6 @@ extension RequestHead {
         return device
     }
 
-    /// The header, or what stands for it in the address where a client cannot set headers.
+    /// The `Authorization` header, or the address parameter that replaces it where a client cannot set headers.
     var bearer: String? { authorization ?? parameter("token").map { "Bearer \($0)" } }
 }

@@ -4,20 +4,20 @@ import LibWebSockets
 import SocketIO
 import Switchboard
 
-/// What a request or upgrade of Engine.IO's says, understood and its token checked.
+/// A parsed Engine.IO request or upgrade, with its token verified.
 enum EngineKnock: Sendable {
-    /// It belongs to a session, it says.
+    /// It names a session, which may not exist.
     case known(sid: String)
-    /// It is to begin one.
+    /// It asks for a new session.
     case new(Beginning)
 
-    /// A session that is to begin.
+    /// The parameters of a new session.
     struct Beginning: Sendable {
         let version: EngineVersion
         let credential: SocketSession.Credential
         let who: Who?
         let device: DeviceID?
-        /// The address whose share it uses until its user is known.
+        /// The address whose share the session uses until its user is known.
         let share: AddressShare
     }
 }
@@ -31,7 +31,7 @@ extension Doorkeeper {
         default: throw .transportUnknown
         }
         if transport == "polling" {
-            // Answers as scripts are for browsers of another time.
+            // Responses as scripts (JSONP) were for browsers that are no longer in use.
             guard head.parameter("j") == nil, head.method == "GET" || head.method == "POST" else { throw .badRequest }
         }
         if let sid = head.parameter("sid") { return .known(sid: sid) }
@@ -42,7 +42,7 @@ extension Doorkeeper {
         )
     }
 
-    /// What a handshake says of who it is; `nil` when it names a device that cannot be.
+    /// Returns the credential in a handshake, or `nil` when it names an invalid device.
     private func credential(_ head: RequestHead) -> (SocketSession.Credential, Who?, DeviceID?)? {
         let device: DeviceID?
         do throws(WireError) { device = try head.device() } catch { return nil }

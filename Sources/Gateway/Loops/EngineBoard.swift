@@ -4,21 +4,22 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// What the other loops must know of the Socket.IO sessions, which are the owner's, to answer an upgrade with the right status.
+/// The state of the Socket.IO sessions that the other loops need to answer an upgrade with the right status.
 ///
-/// The owner writes, they read; what they let in is looked at again by the owner, for it may have changed meanwhile.
+/// The sessions belong to the owner's loop. The owner writes, and the other loops read. The owner checks again each
+/// upgrade that they accept, because the state may have changed meanwhile.
 final class EngineBoard: Sendable {
     private struct State {
-        /// Whether it has a WebSocket already, of each session.
+        /// The sessions by id, each with whether it already has a WebSocket.
         var sessions: [String: Bool] = [:]
-        /// How many of each user's have not joined.
+        /// The number of each user's sessions that have not joined.
         var unjoined: [UserID: Int] = [:]
         var isDraining = false
     }
 
     private let state = Locked(State())
 
-    /// Why an upgrade comes to nothing; `nil` when it may.
+    /// Returns the refusal of an upgrade, or `nil` if it may proceed.
     func refusal(of knock: EngineKnock, by door: Doorkeeper) -> HTTPResponse? {
         state.withLock { state in
             switch knock {

@@ -3,14 +3,15 @@ import LibWebSockets
 import Synchronization
 import Threads
 
-/// A loop besides the owner's: its sockets, their TLS and framing, and whoever comes in there.
+/// A loop besides the owner's: its sockets with their TLS and framing, and the admission of its clients.
 ///
-/// Calls and sessions are the owner's. What happens here goes there as one batch a turn, and what the owner decides comes back
-/// as one batch a turn of its own, so that order holds for each connection and a busy loop wakes the other once for much.
+/// Calls and sessions belong to the owner's loop. Events of this loop go to the owner in one batch per turn, and the
+/// owner's orders come back in one batch per turn of its own. So the order is kept for each connection, and a busy loop
+/// wakes the other once for many events.
 ///
-/// @unchecked: everything is confined to its thread but what the owner calls, which says so.
+/// @unchecked: everything is confined to this loop's thread, except the methods that the owner calls, which are marked.
 final class FurtherLoop: ServerDelegate, @unchecked Sendable {
-    /// Takes a batch of news to the owner's thread.
+    /// Passes a batch of events to the owner's thread.
     typealias Delivery = @Sendable (_ news: [LoopNews], _ loop: Int, _ taken: @escaping @Sendable () -> Void) -> Void
 
     private enum Admitted {
@@ -26,7 +27,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
     private var news: [LoopNews] = []
     private var newsBytes = 0
     private let valve = Valve(limit: LoopLimits.news)
-    /// Of orders that were handed over and not carried out yet.
+    /// The bytes of orders that were passed to this loop and not carried out yet.
     private let ordered = Atomic<Int>(0)
     private let drops = Atomic<UInt64>(0)
 
@@ -38,31 +39,31 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
 
     // MARK: The owner's
 
-    /// Makes the socket; before the loop runs.
+    /// Creates the socket; before the loop runs.
     func listen(beside first: Server, loop: Int) throws(ServerError) {
         server = try Server(beside: first, loop: loop, delegate: self)
     }
 
-    /// Serves on a thread of its own; `nil` if the system gives none.
+    /// Starts to serve on a thread of its own; returns it, or `nil` if the system provides no thread.
     func start() -> WorkThread? {
         guard let server else { return nil }
-        // That there is none says enough.
+        // The error is not needed: `nil` tells the caller that there is no thread.
         return try? WorkThread(named: "loop \(server.loop)") { server.run() }
     }
 
-    /// Ends it, whatever it waits for.
+    /// Stops the loop, also if it waits for the owner.
     func stop() {
         valve.openForGood()
         server?.stop()
     }
 
-    /// Bytes of orders that it has not carried out yet.
+    /// The bytes of orders that it has not carried out yet.
     var orderedBytes: Int { ordered.load(ordering: .relaxed) }
 
-    /// How many sessions it has closed because they read too slowly.
+    /// The number of sessions that it closed because they read too slowly.
     var queueDrops: UInt64 { drops.load(ordering: .relaxed) }
 
-    /// Has it carry out orders.
+    /// Passes orders to the loop, which carries them out on its own thread.
     func carryOut(_ orders: [LoopOrder], bytes: Int) {
         ordered.wrappingAdd(bytes, ordering: .relaxed)
         server?.post { [self] in
@@ -77,7 +78,8 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
         guard let server else { return }
         switch order {
         case .send(let frame, let connection):
-            // A copy, for the library writes a header into the array that another loop may be writing to the same moment.
+            // A copy is sent: the library writes a header into the array's headroom, and another loop may do so in the
+            // same array at the same time.
             if server.send(Self.ownCopy(of: frame), to: connection) == .overflow {
                 drops.wrappingAdd(1, ordering: .relaxed)
                 server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
@@ -97,7 +99,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
         var copy: [UInt8] = []
         copy.reserveCapacity(frame.count)
         copy.append(contentsOf: repeatElement(0, count: Server.headroom))
-        // The headroom is not even read.
+        // The headroom is skipped without even reading it, because another loop may be writing to it.
         copy.append(contentsOf: frame.dropFirst(Server.headroom))
         return copy
     }
@@ -157,7 +159,7 @@ final class FurtherLoop: ServerDelegate, @unchecked Sendable {
 
     func abandoned(_ exchange: ExchangeID) { tell(.abandoned(exchange)) }
 
-    /// Everything of this turn goes to the owner together.
+    /// Sends all events of this turn to the owner in one batch.
     func loopTurned() {
         guard !news.isEmpty, let server else { return }
         var batch: [LoopNews] = []

@@ -4,9 +4,9 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// Connections of further loops: what happens there comes here, and what is decided here goes there.
+/// The connections of further loops: their events arrive here, and orders for them are sent from here.
 extension Gateway {
-    /// Makes the loops besides this one, as the configuration has it.
+    /// Creates the loops besides this one, according to the configuration.
     func listen(beside server: Server) throws(ServerError) {
         guard configuration.server.loops > 1 else { return }
         let board = EngineBoard()
@@ -23,7 +23,7 @@ extension Gateway {
         }
     }
 
-    /// Has the further loops serve.
+    /// Starts the further loops.
     func startLoops() throws(ServerError) {
         for link in links {
             link.thread = link.loop.start()
@@ -34,7 +34,7 @@ extension Gateway {
         }
     }
 
-    /// Ends the further loops, and waits for that.
+    /// Stops the further loops, and waits until they have ended.
     func endLoops() {
         for link in links { link.loop.stop() }
         for link in links {
@@ -43,7 +43,7 @@ extension Gateway {
         }
     }
 
-    /// Takes what happened on a further loop.
+    /// Handles the events of a further loop.
     private func take(_ news: [LoopNews], from loop: Int) {
         for new in news {
             switch new {
@@ -65,7 +65,7 @@ extension Gateway {
         }
     }
 
-    /// A WebSocket for a Socket.IO session: what the board said may no longer hold.
+    /// Handles a WebSocket for a Socket.IO session, which the board accepted: its state may have changed since.
     private func opened(_ connection: ConnectionID, _ knock: EngineKnock) {
         switch admit(knock, as: connection) {
         case .accept: _ = openedSocketIO(connection)
@@ -108,7 +108,7 @@ extension Gateway {
         }
     }
 
-    /// It is known who asks.
+    /// Records that the user of a request is known, so that its connection no longer counts as unidentified.
     func vouch(for exchange: ExchangeID) {
         if exchange.loop == 0 {
             server?.vouch(for: exchange)
@@ -117,14 +117,14 @@ extension Gateway {
         }
     }
 
-    /// What this turn has for the further loops goes there.
+    /// Passes the orders of this turn to the further loops.
     func flushLinks() {
         for link in links { link.flush() }
     }
 
     // MARK: Certificates
 
-    /// Serves a renewed certificate to everybody who connects from now on, on every loop; from any thread.
+    /// Serves a renewed certificate to all connections that are made from now on, on every loop; from any thread.
     public func serve(_ certificate: ServerCertificate) {
         post { gateway in
             gateway.server?.serve(certificate)
@@ -132,15 +132,15 @@ extension Gateway {
         }
     }
 
-    /// Changes the keys of TLS session tickets when their time has come; from any thread, once in a while.
+    /// Replaces the keys of TLS session tickets when they are due; from any thread, to be called from time to time.
     public func renewTickets() { server?.renewTickets(at: configuration.clock.now()) }
 
     // MARK: The end
 
-    /// Whether nobody is connected any more, on any loop.
+    /// Whether there is no connection left on any loop.
     var isDeserted: Bool { server?.connectionCount == 0 && links.allSatisfy { $0.connections == 0 } }
 
-    /// Has the further loops take nobody in any more, and say who is left.
+    /// Makes the further loops accept no more connections, and report how many are left.
     func drainLinks() {
         engines.board?.drain()
         for link in links { link.order(.stopListening) }

@@ -1,13 +1,15 @@
-/// What may be on its way between the owner's loop and a further one, with the reason.
+/// The limits on the bytes in transit between the owner's loop and a further one, each with its reason.
 enum LoopLimits {
-    /// Bytes of what a loop has read and the owner has not taken yet: above it the loop reads no more, so that its peers'
-    /// sending slows down as it would if the owner read by itself.
-    static let news = 8 << 20
-    /// Bytes that the owner has for a loop that has not taken them yet.
+    /// The bytes that a further loop has read and the owner has not taken yet.
     ///
-    /// Above it a frame counts as one too many for its peer, which is closed as a slow reader is. The owner never waits for
-    /// a loop, which may be waiting for it.
+    /// Above this limit the loop stops reading. So its clients' sending slows down, as it would if the owner itself
+    /// read.
+    static let news = 8 << 20
+    /// The bytes of the owner's orders that a further loop has not carried out yet.
+    ///
+    /// Above this limit a frame overflows its connection, which is closed like that of a slow reader. The owner never
+    /// waits for a further loop, because that loop may be waiting for the owner.
     static let orders = 64 << 20
-    /// What a message counts besides its bytes.
+    /// The bytes that each message counts besides its payload.
     static let overhead = 64
 }

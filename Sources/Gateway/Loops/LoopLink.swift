@@ -1,11 +1,11 @@
 import LibWebSockets
 import Threads
 
-/// The owner's end of a further loop; on the owner's thread only.
+/// The owner's end of a further loop; used on the owner's thread only.
 final class LoopLink {
     let loop: FurtherLoop
     var thread: WorkThread?
-    /// Connections when it was last asked; `nil` before.
+    /// The number of connections that the loop last reported; `nil` before its first report.
     var connections: Int?
 
     private var orders: [LoopOrder] = []
@@ -13,9 +13,9 @@ final class LoopLink {
 
     init(_ loop: FurtherLoop) { self.loop = loop }
 
-    /// Has it sent at the end of the owner's turn.
+    /// Queues a frame, which is passed to the loop at the end of the owner's turn.
     ///
-    /// - Returns: `overflow` if the loop has too much to do already.
+    /// - Returns: `overflow` if too many bytes already wait for the loop.
     func send(_ frame: [UInt8], to connection: ConnectionID) -> SendOutcome {
         guard bytes + frame.count + loop.orderedBytes <= LoopLimits.orders else { return .overflow }
         order(.send(frame, connection), bytes: frame.count)
@@ -27,7 +27,7 @@ final class LoopLink {
         bytes += more + LoopLimits.overhead
     }
 
-    /// The owner's turn is over.
+    /// Passes the queued orders to the loop, at the end of the owner's turn.
     func flush() {
         guard !orders.isEmpty else { return }
         var batch: [LoopOrder] = []

@@ -1,22 +1,22 @@
 import LibWebSockets
 
-/// What a further loop tells the owner, in the order in which it happened there.
+/// An event of a further loop, sent to the owner in the order of occurrence.
 enum LoopNews: Sendable {
-    /// A session of somebody who was let in there.
+    /// A connection was opened by a user that was admitted on that loop.
     case opened(ConnectionID, Admission)
-    /// A WebSocket of Engine.IO's: whether its session takes it, the owner knows.
+    /// A WebSocket of Engine.IO was opened. The owner decides whether its session accepts it.
     case openedEngine(ConnectionID, EngineKnock)
     case received(ConnectionID, [UInt8])
     case ponged(ConnectionID, UInt64?)
     case closed(ConnectionID)
-    /// A request that was looked at there and not answered.
+    /// A request was checked on that loop and not answered.
     case requested(ExchangeID, Doorkeeper.Request)
     case abandoned(ExchangeID)
-    /// How many connections there are, asked for by ``LoopOrder/count``.
+    /// The number of connections, requested by ``LoopOrder/count``.
     case counted(Int)
 }
 
-/// What the owner has a further loop do, in the order in which it was decided.
+/// An order of the owner to a further loop, sent in the order of decision.
 enum LoopOrder: Sendable {
     case send([UInt8], ConnectionID)
     case ping(ConnectionID, UInt64)

@@ -1,8 +1,8 @@
 import Threads
 
-/// Lets through what the other side can take: whoever brings more waits.
+/// A bound on the bytes in transit from one thread to another: a producer above the limit waits.
 ///
-/// @unchecked: the state is touched under the lock only.
+/// @unchecked: the state is only accessed under the lock.
 final class Valve: @unchecked Sendable {
     private let changed = Condition()
     private let limit: Int
@@ -11,7 +11,7 @@ final class Valve: @unchecked Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Waits until less than the limit is under way, then counts these.
+    /// Waits until less than the limit is in transit, and then adds these bytes.
     func enter(_ bytes: Int) {
         changed.lock()
         while underWay >= limit, !isOpenForGood { changed.wait() }
@@ -19,7 +19,7 @@ final class Valve: @unchecked Sendable {
         changed.unlock()
     }
 
-    /// These have been taken.
+    /// Removes bytes that the other side has taken.
     func leave(_ bytes: Int) {
         changed.lock()
         underWay -= bytes
@@ -27,7 +27,7 @@ final class Valve: @unchecked Sendable {
         changed.unlock()
     }
 
-    /// Nobody waits any more, ever: the other side has stopped.
+    /// Releases all waiting producers for good, because the other side has stopped.
     func openForGood() {
         changed.lock()
         isOpenForGood = true

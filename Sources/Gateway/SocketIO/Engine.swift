@@ -5,28 +5,28 @@ import LibWebSockets
 import SocketIO
 import Switchboard
 
-/// One Engine.IO session: the machine, and what it is attached to.
+/// One Engine.IO session: its state machine, and the objects that it is attached to.
 final class Engine {
     var session: SocketSession
-    /// As the switchboard knows it.
+    /// The switchboard's id of the session.
     let id: SessionID
-    /// The device that the address names.
+    /// The device that the handshake's address names.
     let device: DeviceID?
-    /// Whose token was verified last.
+    /// The bearer of the token that was verified last.
     var who: Who?
-    /// Among whose sessions it counts until it joins; `nil` among the strangers of `share`.
+    /// The user among whose sessions it counts until it joins; `nil` if it counts as unidentified, in `share`.
     let guarantor: UserID?
-    /// Where it comes from.
+    /// The share of the client's address.
     let share: AddressShare
-    /// Its WebSocket, once it has one.
+    /// The session's WebSocket, once it has one.
     var connection: ConnectionID? {
         didSet { board?.note(session.sid, hasSocket: connection != nil) }
     }
-    /// Where other loops look it up, if there are any.
+    /// The table in which other loops look the session up, if there are other loops.
     fileprivate(set) var board: EngineBoard?
-    /// Whether the switchboard was told of it.
+    /// Whether the switchboard was notified of the session.
     var isJoined = false
-    /// Under which its place in logs is remembered.
+    /// The key under which its cursors are remembered.
     var place: Places.Key?
     var needsTurn = false
 
@@ -40,26 +40,26 @@ final class Engine {
     }
 }
 
-/// Why a session of which nobody knew who it was had to go.
+/// The reason why an unidentified session was closed.
 enum DroppedStrangers: String, CaseIterable {
-    /// There was no place for another one.
+    /// Another session needed its place.
     case crowded = "socketio"
-    /// Places were short, and it took too long.
+    /// Places were short, and it took too long to identify itself.
     case late = "socketio_slow"
 }
 
-/// Every Engine.IO session, by all that leads to it.
+/// All Engine.IO sessions, indexed by each of their ids.
 struct EngineTable {
-    /// What other loops know of these, if there are any.
+    /// The state that other loops need of these sessions, if there are other loops.
     var board: EngineBoard?
     private(set) var bySID: [String: Engine] = [:]
     private(set) var byID: [SessionID: Engine] = [:]
     var byConnection: [ConnectionID: Engine] = [:]
-    /// Requests that wait for their answer.
+    /// The sessions of the requests that wait for their answer.
     var byRequest: [ExchangeID: Engine] = [:]
-    /// WebSockets that were let in and are not open yet: to be a session's, or to begin one.
+    /// The WebSockets that were admitted and are not open yet, each for an existing session or a new one.
     var admitted: [ConnectionID: AdmittedSocket] = [:]
-    /// Those that have something to say once all that came together has been handed in.
+    /// The sessions that need `SocketSession.Input.turned` at the end of the turn.
     var unturned: [Engine] = []
     var places = Places()
     private var checks = Deque<(at: Moment, sid: String)>()
@@ -70,36 +70,36 @@ struct EngineTable {
         case new(EngineKnock.Beginning)
     }
 
-    /// How often a session's deadlines are looked at.
+    /// How often a session's deadlines are checked.
     private static let checkEvery = Moment.Span.seconds(5)
 
-    /// A number for the switchboard that no connection has: theirs end in a slot, which is below 2^31.
+    /// Returns a new session id that no connection has: a connection's id ends in a slot, which is below 2^31.
     mutating func makeID() -> SessionID {
         last += 1
         return SessionID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))
     }
 
-    /// Whether a session may be one of these.
+    /// Returns whether a session id can belong to an Engine.IO session.
     static func mayHold(_ id: SessionID) -> Bool { id.rawValue & 1 << 31 != 0 }
 
-    /// Those that have not said who they are.
+    /// The sessions that have not identified themselves.
     private var strangers = Newcomers<SessionID>()
-    /// How many of each user's have a good token and have not joined.
+    /// The number of each user's sessions with a good token that have not joined.
     private(set) var unjoined: [UserID: Int] = [:]
 
-    /// Who has to go when there is one too many.
+    /// The session to be closed when there are too many unidentified ones.
     var strangerTooMany: Engine? {
         strangers.count > SocketIOLimits.strangers ? strangers.first.flatMap { byID[$0] } : nil
     }
 
-    /// Who has taken too long to say who it is, when many have not.
+    /// Returns a session that has taken too long to identify itself, while many have not.
     func lateStranger(at now: Moment) -> Engine? {
         guard strangers.count > SocketIOLimits.strangers / 2 else { return nil }
         let since = now.milliseconds - Int64(SocketIOLimits.hurriedConnectMilliseconds)
         return strangers.oldest(since: UInt64(clamping: since)).flatMap { byID[$0] }
     }
 
-    /// It has not joined yet.
+    /// Counts a session that has not joined yet.
     private mutating func wait(_ engine: Engine, at now: Moment) {
         if let user = engine.guarantor {
             count(user, 1)
@@ -108,7 +108,7 @@ struct EngineTable {
         }
     }
 
-    /// It has joined, or is gone.
+    /// Stops counting a session that has joined or is gone.
     private mutating func waitNoMore(_ engine: Engine) {
         if let user = engine.guarantor { count(user, -1) } else { strangers.remove(engine.id) }
     }
@@ -146,10 +146,10 @@ struct EngineTable {
         }
     }
 
-    /// When the next one is to be looked at.
+    /// When the next session is to be checked.
     var nextCheck: Moment? { checks.first?.at }
 
-    /// Those whose deadlines are to be looked at.
+    /// Returns the sessions whose deadlines are to be checked, and plans their next check.
     mutating func due(at now: Moment) -> [Engine] {
         var due: [Engine] = []
         while let check = checks.first, check.at <= now {
@@ -157,7 +157,7 @@ struct EngineTable {
             guard let engine = bySID[check.sid] else { continue }
             due.append(engine)
             if let key = engine.place { places.keep(key, at: now) }
-            // All wait for the same time: whoever is appended last is due last.
+            // All checks are planned with the same delay, so the one appended last is due last.
             checks.append((now + Self.checkEvery, check.sid))
         }
         if !due.isEmpty { places.prune(at: now) }
@@ -165,16 +165,16 @@ struct EngineTable {
     }
 }
 
-/// How far the logs of calls have reached devices that keep no place themselves: for when they connect again.
+/// The cursors of devices that keep no cursors themselves, for when they connect again.
 ///
-/// In memory only: after a restart such a device gets its live calls once more.
+/// They are in memory only: after a restart such a device gets its live calls again.
 struct Places {
     struct Key: Hashable {
         let user: UserID
         let device: DeviceID
     }
 
-    /// For how long a device's place is remembered once it has no session.
+    /// How long a device's cursors are remembered after its last session.
     private static let keptFor = Moment.Span.seconds(600)
 
     private var all: [Key: (seen: [LogName: UInt64], at: Moment)] = [:]
@@ -189,7 +189,7 @@ struct Places {
         all[key] = (seen, now)
     }
 
-    /// A device's session is still open.
+    /// Keeps the cursors of a device whose session is still open.
     mutating func keep(_ key: Key, at now: Moment) { all[key]?.at = now }
 
     mutating func prune(at now: Moment) {

@@ -4,7 +4,7 @@ import LibWebSockets
 import SocketIO
 import Switchboard
 
-/// Engine.IO's requests and upgrades.
+/// Handles Engine.IO's requests and upgrades.
 extension Gateway {
     // MARK: Polling
 
@@ -74,7 +74,9 @@ extension Gateway {
         return .accept(subprotocol: nil)
     }
 
-    /// Whether a connection that has opened is a Socket.IO session's.
+    /// Attaches an open connection to its Socket.IO session.
+    ///
+    /// Returns `false` if it is for no such session.
     func openedSocketIO(_ connection: ConnectionID) -> Bool {
         guard let admitted = engines.admitted.removeValue(forKey: connection) else { return false }
         let engine: Engine

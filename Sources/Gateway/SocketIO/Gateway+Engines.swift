@@ -5,12 +5,12 @@ import LibWebSockets
 import SocketIO
 import Switchboard
 
-/// Socket.IO sessions between their transports and the switchboard.
+/// Connects Socket.IO sessions with their transports and with the switchboard.
 extension Gateway {
-    /// Where Socket.IO is served, besides what `ServerConfiguration.webSocketPaths` begins with.
+    /// The paths of Socket.IO, in addition to the default ones in `ServerConfiguration.webSocketPaths`.
     public static let socketIOPaths = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
 
-    /// Hands an input to a session and does what follows.
+    /// Passes an input to a session and performs its outputs.
     func handle(_ input: SocketSession.Input, _ engine: Engine) {
         for output in engine.session.handle(input, at: now) { perform(output, engine) }
     }
@@ -51,7 +51,7 @@ extension Gateway {
     private func verify(_ token: String, for engine: Engine) {
         do throws(WireError) {
             let who = try door.admit(token)
-            // The handshake has counted its own token's user, if it had one.
+            // The handshake already counted a connect for the user of its own token, if it had one.
             if who.user != engine.guarantor, let refusal = door.connects.refusal(of: who, at: now) { throw refusal }
             engine.who = who
             handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), engine)
@@ -74,7 +74,7 @@ extension Gateway {
             userIsInteger: identity.isInteger
         )
         guard let who = isTrusted ? trusted : engine.who else { return }
-        // A client with a token was counted when it began.
+        // The connect of a client with a token was counted when its token was verified.
         if isTrusted, let refusal = door.connects.refusal(of: who.user, at: now) {
             handle(.dismissed(code: 4429, reason: refusal.message), engine)
             return
@@ -87,7 +87,7 @@ extension Gateway {
         feed(.joined(engine.id, who, device: device, seen: engines.places.seen(by: place)))
     }
 
-    /// All that came together has been handed in.
+    /// Ends the turn of the sessions that asked for it, when all inputs that arrived together have been handled.
     func turnEngines() {
         while !engines.unturned.isEmpty {
             var batch: [Engine] = []
@@ -99,13 +99,13 @@ extension Gateway {
         }
     }
 
-    /// Looks at the deadlines that may have come.
+    /// Checks the deadlines that are due.
     func checkEngines() {
         while let engine = engines.lateStranger(at: now) { drop(engine, .late) }
         for engine in engines.due(at: now) { handle(.deadlineReached, engine) }
     }
 
-    /// Lets go of those that the switchboard does not know of, and so cannot.
+    /// Closes the sessions that have not joined, which the switchboard does not know and so cannot close.
     func drainEngines() {
         for engine in engines.bySID.values where !engine.isJoined {
             handle(.dismissed(code: 1001, reason: "the server is shutting down; reconnect"), engine)
@@ -114,7 +114,9 @@ extension Gateway {
 
     // MARK: New ones
 
-    /// Makes a session; of those that have not said who they are, one that is too many takes the place of another.
+    /// Creates a session.
+    ///
+    /// If there are then too many unidentified sessions, it closes one of them.
     func makeEngine(_ beginning: EngineKnock.Beginning, isSocket: Bool) -> Engine {
         let session = SocketSession(
             names: (Self.name(bytes: 15), Self.name(bytes: 15), "s" + Self.name(bytes: 6)),
@@ -135,12 +137,14 @@ extension Gateway {
         handle(.dismissed(code: 4401, reason: "nobody knows who this is"), stranger)
     }
 
-    /// A name that nobody guesses, in the letters that go into addresses.
+    /// Returns an unpredictable name in the alphabet that is safe in addresses.
     private static func name(bytes: Int) -> String { Base64URL.encode(SecureRandom.bytes(bytes)) }
 }
 
-/// Takes tokens as another does, but where anybody is believed in who they are, all that name no device are one phone of
-/// their user: a session without a token and a request with one could not be brought together otherwise.
+/// A token verifier that treats all tokens of a user without a device as one device of that user.
+///
+/// It is used where clients without a token may name their user themselves. Otherwise a session without a token and a
+/// request with one could not be matched.
 struct TrustingBouncer: Bouncer {
     let strict: any Bouncer
 

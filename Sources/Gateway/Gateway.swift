@@ -190,7 +190,7 @@ public final class Gateway: @unchecked Sendable {
         isBusy = false
     }
 
-    /// Ends a turn of the loop: commits all changes of the turn at once, and sets the timer for the next deadline.
+    /// Ends a turn of the loop: makes one commit of all its changes, and sets the timer for the next deadline.
     ///
     /// There is no commit after each input, because passing changes to the store wakes its thread, and waking it costs
     /// more than the changes do.

@@ -1,6 +1,8 @@
-/// What is going to happen, in the order of time; what is due at the same moment happens in the order it was planned.
+/// The planned events in order of time.
+///
+/// Events for the same moment happen in the order in which they were planned.
 struct Agenda<Event> {
-    /// A place in the heap: plain numbers, so that to move one moves no event.
+    /// An item of the heap: plain numbers, so that moving an item moves no event.
     private struct Item {
         let at: Int64
         let order: UInt64

@@ -2,7 +2,8 @@ import CallClient
 import CallCore
 import CallWire
 
-/// What the real client core asks for, as the world understands it; and what it hands on, matched with what came in.
+/// Converts the outputs of the real client core into the world's terms, and matches what it delivers with what it
+/// received.
 extension AppClient {
     func perform(_ output: CallClient.Output, at now: Moment, into outputs: inout [CoreOutput]) {
         switch output {
@@ -10,7 +11,7 @@ extension AppClient {
             if !reported.insert(uuid).inserted {
                 outputs.append(.report(.broken("I2", "\(device.text) reports \(uuid.text) twice")))
             }
-            // A report of a push that names no call is followed by its end.
+            // A push that names no call is reported too, and the end of that report follows. It has no call name.
             if let name = name(of: uuid) { outputs.append(.report(.rang(name))) }
         case .reportConnecting(let uuid):
             if let name = name(of: uuid) { outputs.append(.report(.answered(name))) }
@@ -79,7 +80,7 @@ extension AppClient {
 
     // MARK: In
 
-    /// A signal of the log has reached the phone, by whichever way.
+    /// Records that a signal of a call's log has reached the simulated device, by socket or fetch.
     func arrives(_ object: JSONObject, into outputs: inout [CoreOutput]) {
         guard let type = object.text(of: .type), let kind = SignalKind(rawValue: type),
             let id = object.text(of: .callId).flatMap({ CallID($0) }),
@@ -107,7 +108,7 @@ extension AppClient {
         }
     }
 
-    /// What tells one description, candidate or message from every other in the world.
+    /// Returns the content that distinguishes a description, candidate or message from all others in the world.
     private static func content(of kind: SignalKind, _ object: JSONObject) -> String? {
         switch kind {
         case .offer, .answer: object.text(of: .sdp)
@@ -125,7 +126,7 @@ extension AppClient {
     private func sets(_ sdp: String, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
         hasNews = true
         guard let one = contents[sdp] else {
-            // It came with the push; the log is still to come.
+            // The description came with the push, and the log has not arrived yet.
             early.insert(sdp)
             set[uuid] = nil
             return
@@ -143,17 +144,19 @@ extension AppClient {
         handsOn(one, uuid, into: &outputs)
     }
 
-    /// Every candidate that has arrived for the description in the engine is in the engine too (I4, I5).
+    /// Checks that the engine has every candidate that arrived for its current description (I4, I5).
     func checkCandidates(into outputs: inout [CoreOutput]) {
         guard hasNews else { return }
         hasNews = false
         for call in client.calls where call.isLive {
             guard let remote = set[call.uuid], let round = remote.round else { continue }
             let name = name(of: call)
-            // An app that starts anew counts anew: what came before the description is of an earlier one.
+            // An app that restarts numbers its rounds from the start again. So a candidate before the description is of
+            // an earlier description.
             for one in candidates[name] ?? []
             where one.round == round && one.device == remote.device && one.seq > remote.seq && !one.isAdded
-                // What stands in an answer that nobody waited for comes again.
+                // A response that the core no longer awaits does not advance its cursor: the candidates in it arrive
+                // again.
                 && one.seq <= call.seq
             {
                 outputs.append(.report(.broken("I4", "\(device.text) has lost a candidate of \(name): \(one.text)")))

@@ -2,46 +2,47 @@ import CallClient
 import CallCore
 import CallWire
 
-/// The real client core, with a media engine that takes its time and an app that does as it is told.
+/// The app of a simulated device: the real client core, a media engine with delays, and an app that carries out
+/// intents.
 ///
-/// What it hands to engine and app is matched with what had come in, so that the world can check it: every description,
-/// candidate and message in a world has a number of its own.
+/// What the core passes to the engine and the app is matched with what it received, so that the world can check it. For
+/// this, every description, candidate and message in a world has a unique number.
 final class AppClient: PhoneCore {
     var client: CallClient
     let user: UserID
     let device: DeviceID
     var chance: Chance
-    /// Draws numbers for descriptions, unique in the world.
+    /// Returns the next number for descriptions and candidates, unique in the world.
     let nextNumber: () -> Int
-    /// What the engine has under way, soonest first.
+    /// The pending results of the engine, soonest first.
     private var engine: [(at: Moment, input: CallClient.Input)] = []
     private var count = 0
     private let uuidPrefix: String
 
-    /// What came in, by what it holds.
+    /// The signals that arrived, by content.
     var contents: [String: Delivery] = [:]
-    /// Descriptions that came with a push, before the log was there.
+    /// The descriptions that arrived with a push, before the log.
     var early: Set<String> = []
-    /// Signals under way, by name, with what they are.
+    /// The unacknowledged signals by id, each with its kind and call.
     var underWay: [String: (kind: SignalKind, name: CallName)] = [:]
-    /// The newest description that the engine made for each call.
+    /// The round of the newest description that the engine made for each call.
     var rounds: [CallUUID: UInt32] = [:]
-    /// Fetches that were answered.
+    /// The fetches that were answered.
     private var fetched: Set<UInt64> = []
-    /// What is set in the engine, by call.
+    /// The remote description that is set in the engine, by call.
     var set: [CallUUID: Remote] = [:]
-    /// The names under which the system knows calls.
+    /// The UUIDs of the calls that the system knows.
     var reported: Set<CallUUID> = []
     var answeredBy: [CallUUID: String] = [:]
 
-    /// The numbers that senders gave to their descriptions, by what these hold.
+    /// The rounds that senders gave to their descriptions, by content.
     var descriptionRounds: [String: Int64?] = [:]
-    /// Candidates that have arrived, and whether the engine has them.
+    /// The candidates that arrived, each with whether the engine has it.
     var candidates: [CallName: [Candidate]] = [:]
-    /// Whether something came or was set since the candidates were looked at.
+    /// Whether anything arrived or was set since the candidates were last checked.
     var hasNews = false
 
-    /// The other side, as the engine has it.
+    /// The origin of the remote description in the engine.
     struct Remote {
         var device: String
         var round: Int64?
@@ -65,7 +66,7 @@ final class AppClient: PhoneCore {
         configuration.ringFor = .seconds(self.chance.percent(40) ? self.chance.within(5...30) : 45)
         configuration.maximumCallGroups = self.chance.percent(20) ? 1 : 2
         client = CallClient(configuration)
-        // Part of a UUID: unique by phone and by start of its app.
+        // A part of a UUID that is unique for each device and each start of its app.
         let digits = String(self.chance.next() | 1 << 63, radix: 16)
         uuidPrefix = "\(digits.prefix(8))-\(digits.dropFirst(8).prefix(4))-4000-8000-"
     }
@@ -123,7 +124,8 @@ final class AppClient: PhoneCore {
             if case .success(let acceptance) = result { acknowledged(id.text, acceptance, into: &outputs) }
             tell(.posted(id, result), at: now, into: &outputs)
         case .fetched(_, let number, let status, let body):
-            // The library's repeat of a request that was answered: nobody waits for it.
+            // This answers the HTTP library's repeat of a request that was already answered. The core no longer awaits
+            // it.
             guard fetched.insert(number).inserted else { return }
             if status == 200, let object = Reading.object(body) {
                 for element in object.elements(of: .signals).compactMap({ Reading.object($0) }) {
@@ -145,12 +147,12 @@ final class AppClient: PhoneCore {
         }
     }
 
-    /// Hands an input to the core and does what it says.
+    /// Passes an input to the core and performs its outputs.
     func tell(_ input: CallClient.Input, at now: Moment, into outputs: inout [CoreOutput]) {
         for output in client.handle(input, at: now) { perform(output, at: now, into: &outputs) }
     }
 
-    /// Every push leads to a report in its turn.
+    /// Passes a push to the core, which must report it to the system in the same turn (I6).
     private func pushed(_ payload: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
         var isReported = false
         for output in client.handle(.pushed(Reading.push(payload)), at: now) {
@@ -171,7 +173,7 @@ final class AppClient: PhoneCore {
             guard
                 let uuid = CallUUID(uuidPrefix + String(repeating: "0", count: 12 - digits.count) + digits)
             else { return }
-            // What the system asks for it knows.
+            // The system knows a call that it asked for.
             reported.insert(uuid)
             let start = CallClient.StartCall(uuid: uuid, callID: id, to: peer, hasVideo: chance.percent(50))
             tell(.startCall(start), at: now, into: &outputs)
@@ -181,7 +183,7 @@ final class AppClient: PhoneCore {
             guard let uuid = find(name) else { return }
             let before = client.calls.last { $0.uuid == uuid }
             tell(.end(uuid, reason), at: now, into: &outputs)
-            // The system is not told what it asked for.
+            // The system is not notified of an end that it asked for itself.
             if let before { outputs.append(.report(.ended(self.name(of: before), reason, .user, replacedBy: nil))) }
         case .say(let name, let kind, let fields):
             guard let uuid = find(name) else { return }
@@ -210,7 +212,7 @@ final class AppClient: PhoneCore {
             }
         case .dtmf: tell(.playDTMF(uuid, "1#"), at: now, into: &outputs)
         case .info: tell(.sendInfo(uuid, String(fields.dropFirst("\"data\":".count))), at: now, into: &outputs)
-        // The engine answers of itself, and the core says when it rings.
+        // The engine makes answers by itself, and the core sends `ringing` by itself.
         case .answer, .ringing: break
         case .end: tell(.end(uuid), at: now, into: &outputs)
         }
@@ -222,14 +224,14 @@ final class AppClient: PhoneCore {
 
     // MARK: The engine
 
-    /// The engine will have made a description, and then some candidates.
+    /// Plans the results of the engine: a description, and some candidates.
     func make(_ kind: CallClient.DescriptionKind, _ uuid: CallUUID, round: UInt32, at now: Moment) {
         rounds[uuid] = round
         let delay = chance.percent(95) ? chance.within(5...300) : chance.within(300...4_000)
         let sdp = "v=0\r\no=- \(nextNumber()) 1 IN IP4 0.0.0.0\r\n"
         later(delay, .localDescription(uuid, round: round, kind, sdp: sdp), at: now)
         for _ in 0..<chance.below(3) {
-            // Some are there before their description is handed over.
+            // Some candidates are ready before their description.
             let text = "{\"candidate\":\"candidate:\(nextNumber()) 1 udp 1 0.0.0.0 9 typ host\"}"
             later(delay + chance.within(-3...900), .localCandidate(uuid, round: round, text), at: now)
         }

@@ -1,10 +1,10 @@
-/// All the chance there is in a simulated world: SplitMix64 (Steele, Lea, Flood 2014), from one seed.
+/// The only source of randomness in a simulated world: SplitMix64 (Steele, Lea, Flood 2014), from one seed.
 struct Chance: RandomNumberGenerator {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }
 
-    /// A stream of its own, so that what one part of the world draws does not move what another part draws.
+    /// Creates a separate stream, so that the draws of one part of the world do not change those of another part.
     init(seed: UInt64, stream: UInt64) {
         var mixer = Chance(seed: seed &+ stream &* 0xD1B5_4A32_D192_ED03)
         state = mixer.next()
@@ -18,17 +18,17 @@ struct Chance: RandomNumberGenerator {
         return z ^ (z >> 31)
     }
 
-    /// A number from 0 up to, not including, `count`.
+    /// Returns a number from 0 to `count`, exclusive.
     mutating func below(_ count: Int) -> Int { Int(next() >> 33) % max(1, count) }
 
-    /// A number of a closed range.
+    /// Returns a number from a closed range.
     mutating func within(_ range: ClosedRange<Int64>) -> Int64 {
         range.lowerBound + Int64(next() >> 33) % (range.upperBound - range.lowerBound + 1)
     }
 
-    /// True so many times in a hundred.
+    /// Returns `true` with a probability of `share` percent.
     mutating func percent(_ share: Int) -> Bool { below(100) < share }
 
-    /// One of several, or `nil` of none.
+    /// Returns one of several items, or `nil` if there are none.
     mutating func pick<T>(_ items: [T]) -> T? { items.isEmpty ? nil : items[below(items.count)] }
 }

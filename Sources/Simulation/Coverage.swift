@@ -1,37 +1,37 @@
-/// How often each event met a call in each state: the table of what the simulation has been through.
+/// The number of times that each event met a call in each state: the coverage table of the simulation.
 public struct Coverage: Equatable, Sendable {
-    /// Where a call stands.
+    /// The state of a call.
     public enum State: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
         case none, ringing, answered, active, ended
     }
 
-    /// Who causes an event, by the part in the call.
+    /// The part in a call that causes an event.
     public enum Part: String, CaseIterable, Sendable {
         // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
         case anybody, caller, callersOther = "caller's other device", callee, winner, loser, server
     }
 
-    /// A pair of state and event, with whose event it is.
+    /// A pair of state and event, with the part that causes the event.
     public struct Pair: Hashable, Sendable {
         /// The state that the event met.
         public var state: State
-        /// The event: a signal's type, or a few words.
+        /// The event: the type of a signal, or a few words.
         public var event: String
-        /// Who caused it.
+        /// The part that caused the event.
         public var part: Part
     }
 
     private var counts: [Pair: Int] = [:]
 
-    /// None.
+    /// Creates an empty table.
     public init() {}
 
     mutating func visit(_ state: State, _ event: String, _ part: Part) {
         counts[Pair(state: state, event: event, part: part), default: 0] += 1
     }
 
-    /// How often a pair was visited.
+    /// Returns how often a pair was visited.
     public func count(_ pair: Pair) -> Int { counts[pair] ?? 0 }
 
     mutating func add(_ other: Coverage) { counts.merge(other.counts) { $0 + $1 } }
@@ -42,7 +42,7 @@ public struct Coverage: Equatable, Sendable {
         "offer", "ringing", "answer", "ice", "connected", "update", "dtmf", "info", "end", "DELETE", "fetch",
     ]
     private static let sockets = ["socket opens", "socket closes"]
-    /// What the server does of itself, and in which states it can.
+    /// The events that the server causes by itself, each with the states in which it can occur.
     private static let own: [(event: String, states: [State])] = [
         ("restarted", [.ringing, .answered, .active, .ended]),
         ("ends unanswered", [.ringing]),
@@ -56,7 +56,7 @@ public struct Coverage: Equatable, Sendable {
         ("ends replaced", [.ringing, .answered, .active]),
     ]
 
-    /// The parts that there are in a state.
+    /// Returns the parts that exist in a state.
     private static func parts(in state: State) -> [Part] {
         switch state {
         case .none: [.anybody]
@@ -66,7 +66,7 @@ public struct Coverage: Equatable, Sendable {
         }
     }
 
-    /// Every pair that there is.
+    /// All pairs that can occur.
     public static let listed: [Pair] = {
         var pairs: [Pair] = []
         for event in signals {
@@ -85,10 +85,10 @@ public struct Coverage: Equatable, Sendable {
         return pairs
     }()
 
-    /// The pairs that were not visited.
+    /// The listed pairs that were not visited.
     public var missing: [Pair] { Self.listed.filter { count($0) == 0 } }
 
-    /// The table as Markdown, with how often each pair was visited.
+    /// Returns the table as Markdown, with the number of visits of each pair.
     public func markdown(calls: Int, seed: UInt64) -> String {
         var text = """
             # State and event pairs visited by the simulation

@@ -1,47 +1,50 @@
-/// What may go wrong in a simulated world.
+/// The faults that a simulated world injects.
 public struct Faults: OptionSet, Hashable, Sendable {
-    /// One bit a fault.
+    /// The bits of the set, one for each fault.
     public let rawValue: UInt32
 
-    /// The faults of these bits.
+    /// Creates a set from its bits.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Sockets break; what was under way is lost.
+    /// Sockets break, and what is in transit is lost.
     public static let disconnects = Faults(rawValue: 1 << 0)
-    /// Sockets die without a word: writes vanish, reads stop.
+    /// Sockets die silently: writes vanish, reads stop.
     public static let halfOpen = Faults(rawValue: 1 << 1)
-    /// Phones lose their network for a while.
+    /// Devices lose their network for a while.
     public static let offline = Faults(rawValue: 1 << 2)
-    /// Apps are suspended and killed, and forget.
+    /// Apps are suspended and killed.
+    ///
+    /// A killed app loses its state.
     public static let power = Faults(rawValue: 1 << 3)
     /// Requests and their responses are lost or repeated.
     public static let requests = Faults(rawValue: 1 << 4)
-    /// APNs refuses, repeats, delays and loses.
+    /// APNs refuses, repeats, delays and loses pushes.
     public static let pushes = Faults(rawValue: 1 << 5)
-    /// The server crashes; what was not committed is gone.
+    /// The server crashes and loses what was not committed.
     public static let crashes = Faults(rawValue: 1 << 6)
     /// The store is slow, or cannot write for a while.
     public static let store = Faults(rawValue: 1 << 7)
     /// Latency jumps.
     public static let delays = Faults(rawValue: 1 << 8)
-    /// Clients that mean harm, or are broken.
+    /// Some clients are malicious or broken.
     public static let hostile = Faults(rawValue: 1 << 9)
-    /// Phones' clocks are wrong.
+    /// The devices' clocks are wrong.
     public static let skew = Faults(rawValue: 1 << 10)
-    /// Tokens change, blocks and do-not-disturb come and go.
+    /// Push tokens change, bearer tokens expire, and users set and remove blocks and set do-not-disturb.
     public static let settings = Faults(rawValue: 1 << 11)
-    /// The server is stopped in good order and started again.
+    /// The server is shut down cleanly and started again.
     public static let restarts = Faults(rawValue: 1 << 12)
-    /// Strangers call under the callIds of others' calls, ends come again when their name is in use again.
+    /// Users call under the callId of a call that they are not in, and ends arrive again when their callId is in use
+    /// again.
     public static let strangers = Faults(rawValue: 1 << 13)
-    /// Several calls have one callId, and other peers.
+    /// Several calls with different peers have the same callId.
     public static let sharedNames = Faults(rawValue: 1 << 14)
-    /// Phones say very much at once, and connections take it slowly.
+    /// Devices send very much at once, and connections are slow.
     public static let bursts = Faults(rawValue: 1 << 15)
-    /// The server's clock is another one after a restart.
+    /// The server's clock may differ after a restart.
     public static let leaps = Faults(rawValue: 1 << 16)
 
-    /// All of them, each with its name.
+    /// All faults, each with its name.
     public static let named: [(fault: Faults, name: String)] = [
         (.disconnects, "disconnects"), (.halfOpen, "half-open"), (.offline, "offline"), (.power, "power"),
         (.requests, "requests"), (.pushes, "pushes"), (.crashes, "crashes"), (.store, "store"), (.delays, "delays"),
@@ -52,6 +55,6 @@ public struct Faults: OptionSet, Hashable, Sendable {
     /// Every fault.
     public static let all = Faults(rawValue: (1 << 17) - 1)
 
-    /// The faults' names, comma between them.
+    /// The names of the faults, separated by commas.
     public var names: String { Self.named.filter { contains($0.fault) }.map(\.name).joined(separator: ", ") }
 }

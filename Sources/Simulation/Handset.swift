@@ -1,7 +1,7 @@
 import CallCore
 import Switchboard
 
-/// One phone of a user: power, network, token, and the app on it.
+/// A simulated device of a user: its power, network, token, and app.
 final class Handset {
     enum Power { case foreground, suspended, killed }
 
@@ -9,41 +9,41 @@ final class Handset {
     let user: UserID
     let device: DeviceID
     let mark: TokenMark
-    /// How far its clock is off, in milliseconds.
+    /// The error of its clock, in milliseconds.
     let skew: Int64
-    /// Whether it has no socket and asks by requests alone.
+    /// Whether it has no socket and only makes requests.
     let isPoller: Bool
     let environment: APNsEnvironment
 
-    /// Whether its app is built on the real client core, not on the model.
+    /// Whether its app uses the real client core instead of the model client.
     let isRealApp: Bool
 
     var power = Power.killed
     var core: (any PhoneCore)?
-    /// Counts the starts of its app.
+    /// A number that changes with each start and each kill of its app.
     var instance = 0
-    /// The socket that it believes to have.
+    /// The socket that the device considers its own.
     var link: Int?
     var isConnecting = false
     var offlineUntil: Int64 = 0
-    /// The token it has now, and those it had, each with the moment of its end.
+    /// Its current push token, and below it the earlier ones, each with the moment at which it was replaced.
     var token: String
     var oldTokens: [(token: String, until: Int64)] = []
     var tokenCount = 0
-    /// Whether the server takes its bearer token no longer.
+    /// Whether the server refuses its bearer token.
     var hasExpiredToken = false
-    /// When it was last sure to have heard the server.
+    /// When it last received anything from the server.
     var heardAt: Int64 = 0
-    /// For when the world has planned to wake its core.
+    /// The moment for which the world has planned to wake its core.
     var wakesAt: Int64?
     var backoff: Int64 = 200
-    /// Until when a server that shut down wants it to stay away.
+    /// The moment before which it must not reconnect, because a server that shut down asked for it.
     var returnsAt: Int64 = 0
-    /// The turn of the poll that goes on for each call.
+    /// The number of the newest planned poll for each call.
     var pollTurns: [CallKey: Int] = [:]
-    /// The entry of each call that it was shown last, and when.
+    /// The last entry of each call that it received, with the time.
     var lastShown: [CallName: (seq: UInt64, at: Int64)] = [:]
-    /// What its app was handed, by call, since the app started.
+    /// The signals that its app received since it started, by call.
     var delivered: [CallName: Deliveries] = [:]
 
     init(
@@ -70,16 +70,16 @@ final class Handset {
     var who: Who { Who(user: user, mark: mark) }
 }
 
-/// What one app was handed of one call.
+/// The signals of one call that one app received.
 struct Deliveries {
     var lastSeq: UInt64 = 0
     var names: Set<String> = []
     var seqs: Set<UInt64> = []
-    /// Those that have reached the phone, handed on or not.
+    /// The signals that have reached the device, whether or not the app has them.
     var arrived: Set<String> = []
     var arrivedSeqs: Set<UInt64> = []
     var described: Set<String> = []
-    /// The callee.
+    /// The callee of the call.
     ///
     /// After a crash another call can have the same callId and epoch, in the other direction.
     var callee: UserID?
@@ -91,31 +91,33 @@ struct Deliveries {
     }
 }
 
-/// One connection, seen from both ends.
+/// One connection, as seen from both ends.
 struct Link {
     let handset: Int
     let instance: Int
-    /// In which life of the server it was opened.
+    /// The run of the server in which it was opened.
     let run: Int
     var isOpenAtServer = false
     var isOpenAtPhone = true
-    /// Nothing gets through any more, and nobody was told.
+    /// Whether nothing gets through any more, while neither end was notified.
     var isHalfOpen = false
     var openedAt: Int64
-    /// When the server last sent it a ping.
+    /// When the server last sent a ping on it.
     var pingedAt: Int64 = 0
-    /// When the server last heard from it.
+    /// When the server last received anything on it.
     var heardAt: Int64 = 0
-    /// No message overtakes another on one socket.
+    /// The earliest time at which the next message may arrive, by direction: messages on one socket keep their order.
     var upUntil: Int64 = 0
     var downUntil: Int64 = 0
-    /// Until when it takes little, and how many bytes a second.
+    /// Until when the connection is slow, and its rate in that time.
     var slow: (until: Int64, bytesPerSecond: Int64)?
-    /// When the server closed it; what is on its way still arrives.
+    /// Whether the server has closed it.
+    ///
+    /// What is in transit still arrives.
     var isClosing = false
 }
 
-/// What happens in a world.
+/// An event in a world.
 enum Event {
     case serverTimer(run: Int)
     case flush(run: Int)

@@ -1,14 +1,15 @@
-/// A world that broke an invariant once, as a line of the table that `ringline simulate --replay` reads:
-/// `SEED CALLS FAULTS`, and behind a `#` the defect that it showed.
+/// A world that once broke an invariant, as a line of the table that `ringline simulate --replay` reads.
+///
+/// The line is `SEED CALLS FAULTS`, followed by a `#` and the defect that the world showed.
 public struct KnownWorld: Equatable, Sendable {
-    /// The world's seed.
+    /// The seed of the world.
     public let seed: UInt64
-    /// How many calls its users set out to make.
+    /// The number of calls that its users plan to make.
     public let calls: Int
-    /// The faults in it.
+    /// The faults that it injects.
     public let faults: Faults
 
-    /// Reads one line; `nil` when it names no world.
+    /// Reads one line; `nil` when the line does not describe a world.
     public init?(line: some StringProtocol) {
         let words = line.prefix { $0 != "#" }.split(whereSeparator: \.isWhitespace)
         guard words.count == 3, let seed = UInt64(words[0]), let calls = Int(words[1]), calls > 0,
@@ -19,7 +20,7 @@ public struct KnownWorld: Equatable, Sendable {
         faults = Faults(rawValue: bits)
     }
 
-    /// The worlds of a whole table; comments and empty lines name none.
+    /// Reads a whole table; comments and empty lines are skipped.
     ///
     /// - Throws: ``Unreadable`` at the first line that is neither a world, nor a comment, nor empty.
     public static func table(_ text: String) throws(Unreadable) -> [KnownWorld] {
@@ -32,9 +33,9 @@ public struct KnownWorld: Equatable, Sendable {
         return worlds
     }
 
-    /// A line of a table that names no world.
+    /// The error for a line of a table that does not describe a world.
     public struct Unreadable: Error, Equatable {
-        /// Its number, from 1.
+        /// The number of the line, from 1.
         public let number: Int
     }
 }

@@ -1,6 +1,6 @@
 import CallWire
 
-/// A message in a few words, for the ladder: what it is, of which call, with which numbers.
+/// The short text of a message in the ladder: its type, its call and its numbers.
 enum Ladder {
     private static let shown = [
         Key("type"), Key("action"), Key("callId"), Key("to"), Key("epoch"), Key("seq"), Key("from"), Key("fromDevice"),

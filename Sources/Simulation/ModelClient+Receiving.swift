@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// What a model client hears: by socket, by push, and by asking.
+/// Handles what a model client receives: by socket, by push, and by fetch.
 extension ModelClient {
     func take(_ object: JSONObject, _ frame: [UInt8], at now: Moment, into outputs: inout [CoreOutput]) {
         guard let type = object.text(of: .type) else { return }
@@ -14,7 +14,7 @@ extension ModelClient {
         }
     }
 
-    /// One entry of a call's log, by socket or fetch.
+    /// Handles one entry of a call's log, from the socket or from a fetch.
     func entry(
         _ kind: SignalKind?,
         _ object: JSONObject,
@@ -30,7 +30,7 @@ extension ModelClient {
         var index = table.lastIndex { $0.view.name.key == key }
         if let known = index {
             if table[known].view.name.epoch == 0 {
-                // One that was refused never gets an epoch: this is another use of its name.
+                // A refused call never gets an epoch, so this entry belongs to another call under the same callId.
                 let isRefused = table[known].view.phase == .ended && table[known].outbox.isEmpty
                 guard isRefused else {
                     guard table[known].held.count < 2 * Limits.logSignals else { return }
@@ -61,7 +61,9 @@ extension ModelClient {
         }
     }
 
-    /// An earlier call of the same name, which is over for this phone, lives on the server: a crash took what ended it.
+    /// Ends an earlier call under the same callId, which is over for this device and live on the server.
+    ///
+    /// A crash has lost the end of that call.
     func takeOlder(
         _ epoch: UInt32,
         _ index: Int,
@@ -86,7 +88,7 @@ extension ModelClient {
         )
     }
 
-    /// A call that this phone hears of for the first time, or of which it has forgotten.
+    /// Begins a call that is new to this device, or that its app has forgotten.
     func begin(
         _ kind: SignalKind?,
         _ key: CallKey,
@@ -102,7 +104,7 @@ extension ModelClient {
             return table.count - 1
         }
         if kind == nil, object.text(of: .state) == "ended" { return nil }
-        // A call that lives on the server and that this app knows nothing of any more: its media is gone.
+        // The call is live on the server, but this app has forgotten it, so its media is gone.
         var call = Call(view: CoreCall(name: name, isCaller: kind == nil, phase: .talking), peer: peer)
         call.offerIsKnown = true
         table.append(call)
@@ -164,7 +166,7 @@ extension ModelClient {
             if table[index].view.phase == .ended { return endAgain(index, object, at: now, into: &outputs) }
             if !table[index].view.isCaller, winner != device.text { return }
             if !table[index].view.isCaller, table[index].view.phase == .ringing {
-                // It was this app before it forgot: its media is gone.
+                // This app answered the call before it lost its state, so its media is gone.
                 finish(index, .failed, .late, at: now, into: &outputs)
                 say(.end, "\"reason\":\"failed\"", in: index, at: now, into: &outputs)
                 return
@@ -173,16 +175,16 @@ extension ModelClient {
         case "ended":
             let reason = object.text(of: .reason).flatMap { EndReason(rawValue: $0) }
             let replacedBy = object.text(of: .replacedBy).flatMap { CallID($0) }
-            // An end of our own goes on until it is acknowledged: what is relayed need not be durable yet.
+            // This device's own end is sent until it is acknowledged: an end that is relayed may not be durable yet.
             finish(index, reason, .told, replacedBy: replacedBy, at: now, into: &outputs)
         default: endAgain(index, object, at: now, into: &outputs)
         }
     }
 
-    /// A call that ended here goes on for the server with this device in it: a crash took the end, which was relayed
-    /// before it was durable.
+    /// Ends a call again that ended here and is live on the server with this device in it.
     ///
-    /// The state that says so may have a number that was seen before.
+    /// A crash has lost the end, which was relayed before it was durable. The event with the live state may have a
+    /// `seq` that was received before.
     private func endAgain(_ index: Int, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
         guard table[index].view.phase == .ended, table[index].outbox.isEmpty, object.text(of: .state) != "ended" else {
             return
@@ -199,8 +201,8 @@ extension ModelClient {
         else { return }
         let name = CallName(id: id, pair: Pair(user, peer), epoch: epoch)
         if let index = table.lastIndex(where: { $0.view.name.key == name.key }) {
-            // Known already: the same call, or an older one. The epoch of a call of our own under that name is not
-            // known yet.
+            // The push is for the known call, or for an older one. Epoch 0: the epoch of this device's own call under
+            // that callId is not known yet.
             if table[index].view.name.epoch == 0 || table[index].view.name.epoch >= epoch { return }
             finish(index, .replaced, .told, at: now, into: &outputs)
         }
@@ -223,11 +225,11 @@ extension ModelClient {
         guard let object = Reading.object(body) else { return }
         guard status == 200 else {
             guard status == 404 else { return }
-            // The server does not know it, or not any more.
+            // The server does not know the call, or no longer knows it.
             for index in table.indices where table[index].view.name.id == id && table[index].offerIsKnown {
                 let isOver = table[index].view.phase == .ended
                 finish(index, nil, .refused, at: now, into: &outputs)
-                // The request may have overtaken the offer.
+                // The fetch may have overtaken the offer.
                 if !isOver { say(.end, "", in: index, at: now, into: &outputs) }
             }
             return

@@ -1,17 +1,18 @@
 import CallCore
 import CallWire
 
-/// What a model client says, how often it says it, and what becomes of it.
+/// Handles what a model client sends: its signals, their resends, and the results.
 extension ModelClient {
     func wish(_ intent: Intent, at now: Moment, into outputs: inout [CoreOutput]) {
         switch intent {
         case .call(let id, let peer, let ringSeconds, let sdp):
             let name = CallName(id: id, pair: Pair(user, peer), epoch: 0)
-            // A name whose end has not arrived yet is still in use: the new offer would be taken for a renegotiation.
+            // While the end of an earlier call has not arrived, its callId is in use: the new offer would count as a
+            // renegotiation.
             if table.contains(where: { $0.view.name.key == name.key && !$0.outbox.isEmpty }) { return }
             var call = Call(view: CoreCall(name: name, isCaller: true, phase: .calling), peer: peer)
             call.until = now + .seconds((ringSeconds ?? 45) + 5)
-            // An earlier use of the name is over for this phone.
+            // An earlier call under the callId is over for this device.
             forgetUses(of: name.key)
             table.append(call)
             let ring = ringSeconds.map { ",\"ringTimeout\":\($0)" } ?? ""
@@ -28,13 +29,13 @@ extension ModelClient {
             say(.end, field, in: index, at: now, into: &outputs)
         case .say(let name, let kind, let fields):
             guard let index = find(name), table[index].view.phase != .ended else { return }
-            // Until the epoch is known a new description could begin another call.
+            // Until the epoch is known, a new description could begin another call.
             if kind == .offer, !table[index].offerIsKnown { return }
             say(kind, fields, in: index, at: now, into: &outputs)
         }
     }
 
-    /// What was called by a name before is over; only its epoch is remembered.
+    /// Forgets the earlier calls under a callId, and remembers only their newest epoch.
     func forgetUses(of key: CallKey) {
         for call in table where call.view.name.key == key { past[key] = max(past[key] ?? 0, call.view.name.epoch) }
         table.removeAll { $0.view.name.key == key }
@@ -62,7 +63,7 @@ extension ModelClient {
         one.sentAt = now
         one.tries = 1
         table[index].outbox.append(one)
-        // What follows an offer has no call to go to before it is there.
+        // A signal that follows an offer has no call to go to until the offer has arrived.
         let waits = call.view.isCaller && !call.offerIsKnown && kind != .offer && kind != .end && kind != .ice
         if !waits { outputs.append(.transmit(one)) }
     }
@@ -82,16 +83,17 @@ extension ModelClient {
 
     func acknowledged(_ id: String, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
         guard let (index, place) = outgoing(id) else {
-            // The offer of a call that was given up has arrived after all.
+            // The offer of a call that this device gave up has arrived after all.
             sayEndAgain(object, at: now, into: &outputs)
             return
         }
         let one = table[index].outbox.remove(at: place)
         let epoch = UInt32(truncatingIfNeeded: object.number(of: .epoch) ?? 0)
         let seq = UInt64(object.number(of: .seq) ?? 0)
-        // Only the offer knows: anything else may have gone into a call of the peer's under the same name.
+        // Only the offer's ack has this call's epoch: any other signal may have gone into a call of the peer under the
+        // same callId.
         if one.kind == .offer, table[index].view.name.epoch == 0, epoch > 0 { adopt(epoch, in: index) }
-        // What named no epoch may have gone into another one than this phone believed.
+        // A signal without an epoch may have gone into another epoch than this device assumed.
         var name = table[index].view.name
         if epoch > 0 { name.epoch = epoch }
         outputs.append(.report(.acknowledged(name, seq: seq, id: id, kind: one.kind)))
@@ -115,7 +117,7 @@ extension ModelClient {
         takeHeld(index, at: now, into: &outputs)
     }
 
-    /// It is known now whether what has come under a call's name was about it.
+    /// Handles the held frames of a call, because it is now known whether they belong to it.
     private func takeHeld(_ index: Int, at now: Moment, into outputs: inout [CoreOutput]) {
         let held = table[index].held
         table[index].held = []
@@ -128,7 +130,7 @@ extension ModelClient {
 
     func adopt(_ epoch: UInt32, in index: Int) {
         table[index].view.name.epoch = epoch
-        // What was said before the epoch was known is said in it from now on.
+        // Signals that were queued before the epoch was known name it from now on.
         for place in table[index].outbox.indices where table[index].outbox[place].kind != .offer {
             table[index].outbox[place].epoch = epoch
         }
@@ -140,7 +142,7 @@ extension ModelClient {
         switch code {
         case "rate_limited", "store_unavailable", "draining", "internal_error": return
         case _ where table[index].view.isCaller && !table[index].offerIsKnown && one.kind != .end && one.kind != .offer:
-            // It overtook the offer, and met no call or an earlier one of the name.
+            // The signal overtook the offer, and met no call or an earlier one under the callId.
             return
         default: break
         }
@@ -173,7 +175,7 @@ extension ModelClient {
             table[index].outbox.isEmpty, let epoch = object.number(of: .epoch)
         else { return }
         if table[index].view.name.epoch == 0 {
-            // A candidate that named no epoch has gone into the earlier call of the name.
+            // A candidate without an epoch may have gone into the earlier call under the callId.
             guard epoch > past[table[index].view.name.key] ?? 0 else { return }
             adopt(UInt32(truncatingIfNeeded: epoch), in: index)
         }

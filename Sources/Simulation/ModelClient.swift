@@ -1,20 +1,20 @@
 import CallCore
 import CallWire
 
-/// A small correct client: what the protocol asks of an app, and no more.
+/// A small correct client: it does what the protocol requires of an app, and no more.
 final class ModelClient: PhoneCore {
     struct Call {
         var view: CoreCall
         var peer: UserID
         var lastSeq: UInt64 = 0
         var seen: Set<String> = []
-        /// Rings or calls until then, whatever is heard.
+        /// The moment at which ringing or calling ends, whatever the server sends.
         var until: Moment?
-        /// Devices whose description the app has.
+        /// The devices whose description the app has.
         var described: Set<String> = []
-        /// Candidates that came before it.
+        /// The candidates that arrived before their device's description.
         var early: [Delivery] = []
-        /// Frames that came before the epoch was known.
+        /// The frames that arrived before the epoch was known.
         var held: [[UInt8]] = []
         var outbox: [Outgoing] = []
         var offerIsKnown = false
@@ -25,7 +25,7 @@ final class ModelClient: PhoneCore {
     let prefix: String
     var count = 0
     var table: [Call] = []
-    /// The newest epoch of names that were used before.
+    /// The newest epoch of the earlier calls under each callId.
     var past: [CallKey: UInt32] = [:]
     var isConnected = false
     static let resendAfter = Moment.Span.milliseconds(2_000)
@@ -83,7 +83,7 @@ final class ModelClient: PhoneCore {
                 finish(index, wasAnswering ? .failed : .unanswered, .timer, at: now, into: &outputs)
                 if wasAnswering || wasCalling { say(.end, "", in: index, at: now, into: &outputs) }
             }
-            // An ended call is given up after a while: the server has timers of its own.
+            // The end of a call is no longer resent after a while, because the server has its own timers.
             if table[index].view.phase == .ended {
                 table[index].outbox.removeAll { $0.tries > 30 }
             }
@@ -107,7 +107,7 @@ final class ModelClient: PhoneCore {
         table[index].view.reason = reason
         table[index].view.cause = cause
         table[index].until = nil
-        // Only the offer may still be wanted, if it is not known to be there; then an end follows it.
+        // Only an end is still sent. If the offer arrives nevertheless, its ack leads to an end.
         table[index].outbox.removeAll { $0.kind != .end }
         outputs.append(.report(.ended(table[index].view.name, reason, cause, replacedBy: replacedBy)))
     }

@@ -1,9 +1,11 @@
 import CallCore
 import Switchboard
 
-/// A store that keeps exactly what was committed, and commits when the world says so.
+/// A store that keeps exactly what was committed, and commits when the world decides.
 struct ModelStore {
-    /// What is durable.
+    /// The durable calls.
+    ///
+    /// The properties below are durable too, up to the queue.
     private var calls: [CallNumber: StoredCall] = [:]
     private var forgotten: Set<CallNumber> = []
     private var order: [CallNumber] = []
@@ -16,12 +18,12 @@ struct ModelStore {
     private var unclean = 0
     private var wasClosed = true
 
-    /// What waits to be written.
+    /// The batches that wait to be written.
     private(set) var queue: [(changes: [Change], ticket: Ticket)] = []
-    /// How many of those are being written.
+    /// How many of these batches are being written.
     private(set) var writing = 0
 
-    /// Opens what was kept, as ``CallStore/open(at:)`` does.
+    /// Opens the durable state, as ``CallStore/open(at:)`` does.
     mutating func open() -> StoredState {
         if !wasClosed { unclean += 1 }
         wasClosed = false
@@ -37,7 +39,7 @@ struct ModelStore {
         return state
     }
 
-    /// A call with its log, as it is with all that waits to be written.
+    /// Returns a call with its log, with the queued changes applied.
     func log(of number: CallNumber) -> StoredCall? {
         var all = self
         for batch in queue { for change in batch.changes { all.keep(change) } }
@@ -46,13 +48,13 @@ struct ModelStore {
 
     mutating func commit(_ changes: [Change], as ticket: Ticket) { queue.append((changes, ticket)) }
 
-    /// Begins to write all that waits; how many changes that are.
+    /// Begins to write all queued batches, and returns the number of their changes.
     mutating func beginWriting() -> Int {
         writing = queue.count
         return queue.reduce(0) { $0 + $1.changes.count }
     }
 
-    /// What was being written is durable.
+    /// Makes the batches that are being written durable, and returns the ticket of the last one.
     mutating func finishWriting() -> Ticket? {
         guard writing > 0 else { return nil }
         let ticket = queue[writing - 1].ticket
@@ -62,14 +64,16 @@ struct ModelStore {
         return ticket
     }
 
-    /// The server is gone, and with it what was not durable; of what was being written, all or nothing.
+    /// Loses everything that is not durable.
+    ///
+    /// The batches that are being written are all kept or all lost.
     mutating func crash(keepingWrites: Bool) {
         if keepingWrites { _ = finishWriting() }
         queue = []
         writing = 0
     }
 
-    /// Writes everything and closes in good order.
+    /// Writes everything and closes the store cleanly.
     mutating func close() {
         while !queue.isEmpty {
             _ = beginWriting()

@@ -1,36 +1,36 @@
-/// What a run of the simulator found.
+/// The result of a run of the simulator.
 public enum Outcome: Sendable {
     /// Every invariant held.
     case clean(Statistics)
-    /// One was broken.
+    /// An invariant was broken.
     case broken(Violation, Statistics)
 }
 
-/// What was simulated.
+/// The statistics of a run.
 public struct Statistics: Sendable {
-    /// Calls begun at a server.
+    /// The number of calls that began at a server.
     public var calls = 0
-    /// Calls that users wanted to make.
+    /// The number of calls that users tried to make.
     public var attempts = 0
-    /// Worlds.
+    /// The number of worlds.
     public var worlds = 0
-    /// Events.
+    /// The number of events.
     public var steps = 0
     /// Simulated time in milliseconds, over all worlds.
     public var milliseconds: Int64 = 0
-    /// Server crashes.
+    /// The number of server crashes.
     public var crashes = 0
-    /// Frames relayed to phones.
+    /// The number of frames that the server sent to devices.
     public var frames = 0
-    /// Pushes ordered.
+    /// The number of pushes that the server ordered.
     public var pushes = 0
-    /// Signals acknowledged.
+    /// The number of acknowledged signals.
     public var acknowledged = 0
-    /// How calls ended, by reason.
+    /// The number of calls that ended, by reason.
     public var endings: [String: Int] = [:]
-    /// A number that is different as soon as anything in the course of events is.
+    /// A hash of the course of events, which changes with any change in it.
     public var trace: UInt64 = 0xcbf2_9ce4_8422_2325
-    /// Which pairs of state and event were visited.
+    /// The pairs of state and event that were visited.
     public var coverage = Coverage()
 
     mutating func add(_ other: Statistics) {
@@ -49,24 +49,24 @@ public struct Statistics: Sendable {
     }
 }
 
-/// A broken invariant, and how to see it again.
+/// A broken invariant, and how to reproduce it.
 public struct Violation: Error, Sendable, CustomStringConvertible {
-    /// Which one: `I1` … `I11`.
+    /// The name of the invariant: `I1` … `I11`.
     public var invariant: String
     /// What is wrong, in one sentence.
     public var message: String
     /// The world's seed.
     public var seed: UInt64
-    /// How many calls that world was asked for.
+    /// The number of calls that the world was asked for.
     public var calls: Int
-    /// What went wrong in it besides.
+    /// The faults that were injected into the world.
     public var faults: Faults
-    /// How many calls of the run had begun when it was found.
+    /// The number of calls of the run that had begun when it was found.
     public var foundAfterCalls = 0
-    /// What happened, line by line.
+    /// The ladder of the world: what happened, line by line.
     public var ladder: [String] = []
 
-    /// All of it as text.
+    /// The whole violation as text.
     public var description: String {
         var text = "\(invariant) broken: \(message)\n"
         text += "seed \(seed), \(calls) calls, faults: \(faults.names)\n"

@@ -1,8 +1,8 @@
 import CallCore
 
-/// A call as a phone and the world name it.
+/// The name of a call for a simulated device and for the world.
 ///
-/// Epoch 0: the phone does not know it yet.
+/// Epoch 0: the device does not know the epoch yet.
 struct CallName: Hashable, Comparable, CustomStringConvertible {
     var id: CallID
     var pair: Pair
@@ -18,21 +18,21 @@ struct CallName: Hashable, Comparable, CustomStringConvertible {
     }
 }
 
-/// A signal on its way out of a phone, under the name that every resend carries.
+/// A signal that a device sends, with the id that every resend repeats.
 struct Outgoing {
     var kind: SignalKind
     var id: String
     var callID: CallID
     var peer: UserID
-    /// The epoch it is said in; 0 = left open.
+    /// The epoch that the signal names; 0 = none.
     var epoch: UInt32
-    /// The members that belong to the kind, comma between them, no braces.
+    /// The members of the signal's kind, separated by commas, without braces.
     var fields: String
     var sentAt: Moment?
     var tries = 0
 }
 
-/// What a phone's user wants.
+/// An intent of a device's user.
 enum Intent {
     case call(CallID, peer: UserID, ringSeconds: Int64?, sdp: Int)
     case answer(CallName, sdp: Int)
@@ -40,63 +40,63 @@ enum Intent {
     case say(CallName, SignalKind, fields: String)
 }
 
-/// What an app's call core is told.
+/// An input of an app's call core.
 enum CoreInput {
     case connected
     case disconnected
     case frame(ReadFrame)
     case push([UInt8])
-    /// The answer to a signal sent as a request: status and body; status 0 when nothing came.
+    /// The response to a signal that was sent as a request; status 0 when there was no response.
     case response(id: String, status: Int, body: [UInt8])
-    /// The answer to the fetch of that number; status 0 when nothing came.
+    /// The response to the fetch with this number; status 0 when there was no response.
     case fetched(CallID, number: UInt64, status: Int, body: [UInt8])
-    /// The server has closed the socket because the token has expired.
+    /// The server closed the socket because the token has expired.
     case tokenExpired
-    /// There is a fresh token.
+    /// The token was renewed.
     case tokenRenewed
     case intent(Intent)
     case deadlineReached
 }
 
-/// What it asks for.
+/// An output of an app's call core.
 enum CoreOutput {
-    /// Bring a signal to the server, by whichever way is there.
+    /// Send a signal to the server, by any available transport.
     case transmit(Outgoing)
     /// Write a frame to the socket.
     case send([UInt8])
-    /// Make a request of a signal; `capability`: the push's word instead of the token.
+    /// Send a signal as a request. `capability`: the push's capability, used instead of the token.
     case post(id: String, CallID, [UInt8], capability: String?)
-    /// Ask for a call's log; epoch 0 = all of it.
+    /// Fetch a call's log; epoch 0 = all of it.
     case fetch(CallID, peer: UserID?, since: UInt64, epoch: UInt32, number: UInt64, capability: String?)
     /// Open a socket.
     case connect
-    /// Get a fresh token.
+    /// Get a new token.
     case renewToken
     case report(Report)
 }
 
-/// What it tells the app, the system and the user.
+/// A report of a call core to the app, the system and the user.
 enum Report {
-    /// The phone rings (CallKit: reportNewIncomingCall).
+    /// The device rings (CallKit: reportNewIncomingCall).
     case rang(CallName)
-    /// A signal has reached the phone; the app or the engine may get it later.
+    /// A signal has reached the device; the app or the engine may get it later.
     case arrived(CallName, Delivery)
-    /// A signal is handed to the app, in order, once.
+    /// A signal is passed to the app, in order and once.
     case delivered(CallName, Delivery)
-    /// The server has a signal for good.
+    /// The server has acknowledged a signal, which is durable from then on.
     case acknowledged(CallName, seq: UInt64, id: String, kind: SignalKind)
     case refused(CallName, kind: SignalKind, code: String)
-    /// The call is between this device and that one.
+    /// The call was answered, and this device is in it.
     case answered(CallName)
     case ended(CallName, EndReason?, Cause, replacedBy: CallID?)
-    /// The phone itself has seen an invariant break.
+    /// The device itself has found a broken invariant.
     case broken(String, String)
 }
 
-/// How a phone learnt that a call was over.
+/// How a device learned that a call was over.
 enum Cause { case told, user, timer, refused, late }
 
-/// A signal as it is handed to an app.
+/// A signal as it is passed to an app.
 struct Delivery: Hashable {
     var seq: UInt64
     var kind: SignalKind
@@ -104,11 +104,11 @@ struct Delivery: Hashable {
     var id: String?
 }
 
-/// How a call stands for a phone.
+/// A call as a device sees it.
 struct CoreCall {
     enum Phase {
         case calling, ringing, answering, talking, ended
-        /// It crosses a call of this phone, and nothing of it is shown.
+        /// The call crosses a call of this device, which shows nothing of it.
         case hushed
     }
     var name: CallName
@@ -116,14 +116,14 @@ struct CoreCall {
     var phase: Phase
     var reason: EndReason?
     var cause: Cause?
-    /// The device that the phone takes for the callee's.
+    /// The callee's device in the call, as far as this device knows.
     var answeredBy: String?
 }
 
-/// The call logic of one app, alive until it is killed.
+/// The call logic of one app, which exists until the app is killed.
 protocol PhoneCore: AnyObject {
     func handle(_ input: CoreInput, at now: Moment, into outputs: inout [CoreOutput])
     var deadline: Moment? { get }
-    /// Every call it knows, ended ones included.
+    /// All calls that it knows, including ended ones.
     var calls: [CoreCall] { get }
 }

@@ -2,24 +2,25 @@ import CallClient
 import CallCore
 import CallWire
 
-/// A frame of the server's, read once for everybody who looks at it: one array goes to several devices, and the checks
-/// read it before it leaves and when it arrives.
+/// A frame of the server, parsed once for all its readers.
+///
+/// One array goes to several devices, and the checks read it before it is sent and when it arrives.
 final class ReadFrame {
-    /// The frame, with the room in front for a transport's header.
+    /// The frame, with its headroom for a transport's header.
     let bytes: [UInt8]
-    /// `nil` when the frame is no object.
+    /// The frame as an object; `nil` when it is not an object.
     let object: JSONObject?
     let type: String?
-    /// Whose words the frame relays.
+    /// The user whose signal the frame relays.
     let from: String?
     let seq: UInt64?
 
-    /// The call that the frame belongs to, as its receiver names it.
+    /// The call that the frame belongs to, by the name that its receiver uses.
     enum Place {
-        /// It belongs to no call.
+        /// The frame belongs to no call.
         case nowhere
         case call(CallName)
-        /// It is of a room that is not the receiver's.
+        /// The frame belongs to a room that is not the receiver's.
         case foreign(CallID, room: String)
     }
 
@@ -45,7 +46,7 @@ final class ReadFrame {
 
     var isOffer: Bool { type == "offer" }
 
-    /// The frame as the client core reads it.
+    /// The frame as the client core parses it.
     var incoming: Incoming {
         if let knownIncoming { return knownIncoming }
         let read = Incoming(Array(bytes[WireLimits.headroom...]))
@@ -53,7 +54,7 @@ final class ReadFrame {
         return read
     }
 
-    /// A number that is another one for any other entry.
+    /// A hash of the frame's entry, which differs between different entries.
     var fingerprint: UInt64 {
         if let known { return known }
         let new = object.map { Self.fingerprint(of: $0) } ?? 0

@@ -2,7 +2,7 @@ import CallClient
 import CallCore
 import CallWire
 
-/// The members that phones read of what the server sends.
+/// The name of a member that devices read in the server's messages.
 struct Key {
     let name: String
     let bytes: [UInt8]
@@ -40,36 +40,38 @@ struct Key {
     static let reconnectAfterMs = Key("reconnectAfterMs")
 }
 
-/// Bytes as phones read them.
+/// Functions that read bytes as devices do.
 enum Reading {
-    /// An object; `nil` when it is none.
+    /// Returns the object in these bytes; `nil` when they are not an object.
     static func object(_ bytes: [UInt8]) -> JSONObject? {
         object(bytes, from: 0)
     }
 
-    /// The object that begins at `start`; `nil` when it is none.
+    /// Returns the object that begins at `start`; `nil` when there is no object.
     static func object(_ bytes: [UInt8], from start: Int) -> JSONObject? {
         guard start < bytes.count else { return nil }
-        // How it breaks the grammar makes no difference to a phone.
+        // For a device it makes no difference how the bytes break the grammar.
         return try? JSONObject(bytes, in: start..<bytes.count)
     }
 
-    /// The object in a frame, behind the room that is kept for a transport's header.
+    /// Returns the object in a frame, after the headroom for a transport's header.
     static func object(inFrame frame: [UInt8]) -> JSONObject? { object(frame, from: WireLimits.headroom) }
 
-    /// For how long a server that shuts down wants to be left alone; `nil` when a frame does not say that.
+    /// Returns how long a server that shuts down asks its clients to stay away, in milliseconds.
+    ///
+    /// Returns `nil` for any other frame.
     static func pause(in frame: ReadFrame) -> Int64? {
         frame.type == "draining" ? frame.object?.number(of: .reconnectAfterMs) : nil
     }
 
-    /// Who else is in a room of `user`; `nil` when it is no room of two, or not this user's.
+    /// Returns the peer of `user` in a room; `nil` when it is not a room of two users, or not this user's.
     static func peer(inRoom room: String, of user: UserID) -> UserID? {
-        // Why it is not the user's room makes no difference.
+        // It makes no difference why it is not the user's room.
         guard case .pair(let peer)? = try? Room(room, for: user) else { return nil }
         return peer
     }
 
-    /// A push's payload as the system hands it to the app.
+    /// Returns a push's payload as the system passes it to the app.
     static func push(_ payload: [UInt8]) -> [String: PushValue] {
         var push: [String: PushValue] = [:]
         guard let object = object(payload) else { return push }
@@ -98,14 +100,14 @@ extension JSONObject {
 
     func number(of member: Key) -> Int64? { find(member).flatMap { integer($0) } }
 
-    /// The value's own text.
+    /// Returns the raw text of the value.
     func raw(of member: Key) -> String? {
         find(member).flatMap { $0.kind == .null ? nil : String(decoding: bytes[$0.value], as: UTF8.self) }
     }
 
     func inner(of member: Key) -> JSONObject? { find(member).flatMap { inner($0) } }
 
-    /// The elements of an array of objects.
+    /// Returns the elements of an array of objects.
     func elements(of member: Key) -> [[UInt8]] {
         guard let found = find(member), found.kind == .array else { return [] }
         var result: [[UInt8]] = []

@@ -1,14 +1,14 @@
-/// Whole worlds in simulated time: the real server logic, clients, networks, phones, pushes, crashes and chance.
+/// Whole worlds in simulated time: the real server logic with simulated clients, networks, devices, pushes and crashes.
 ///
-/// One seed is one course of events, whatever the machine.
+/// One seed determines one course of events, on every machine.
 public enum Simulation {
-    /// How many calls one world is asked for, at most.
+    /// The largest number of calls that one world is asked for.
     static let callsPerWorld = 12
 
-    /// Lives worlds until so many calls have begun, or an invariant is broken.
+    /// Runs worlds until the given number of calls has begun, or an invariant is broken.
     ///
-    /// `calls`: How many calls to simulate; the last world may make it a few more.
-    /// `progress`: Told the statistics so far, every few thousand calls.
+    /// `calls`: The number of calls to simulate; the last world may add a few more.
+    /// `progress`: Called with the statistics so far, after every 10,000 calls.
     public static func run(
         seed: UInt64,
         calls: Int,
@@ -39,7 +39,7 @@ public enum Simulation {
         return .clean(total)
     }
 
-    /// Lives one world again, and writes down what happens.
+    /// Runs one world again, and records its ladder.
     public static func world(seed: UInt64, calls: Int, faults: Faults) -> (Statistics, Violation?, [String]) {
         let world = World(seed: seed, calls: calls, faults: faults, isRecording: true)
         world.live()
@@ -48,7 +48,7 @@ public enum Simulation {
         return (statistics, world.violation, world.ladder)
     }
 
-    /// Some worlds know all faults, some few, some none.
+    /// Returns the faults of a world: some worlds have all faults, most have a random selection, some have none.
     static func faults(for seed: UInt64) -> Faults {
         var chance = Chance(seed: seed, stream: 20)
         switch chance.below(10) {
@@ -58,7 +58,7 @@ public enum Simulation {
         }
     }
 
-    /// Looks for a smaller world that breaks the same invariant: fewer faults, fewer calls.
+    /// Searches for a smaller world that breaks the same invariant: with fewer faults and fewer calls.
     static func shrink(_ violation: Violation) -> Violation {
         var best = violation
         func attempt(_ calls: Int, _ faults: Faults) -> Bool {

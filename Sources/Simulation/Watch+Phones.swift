@@ -2,11 +2,11 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// What goes between the server and phones.
+/// Checks what is sent between the server and the simulated devices.
 extension Watch {
-    /// The server wrote a frame to a phone's socket.
+    /// Checks a frame that the server writes to a device's socket.
     mutating func sent(_ frame: ReadFrame, to handset: Handset, on link: Int, at now: Int64) {
-        // Frames with a number are of a call's log.
+        // A frame with a callId, an epoch and a room belongs to a call.
         guard let name = name(frame.place(for: handset.user), for: handset) else { return }
         if let from = frame.from, from != handset.user.text, let number = newest[name.key],
             let call = calls[number], call.name == name, call.isLive, call.wasAnswered,
@@ -17,7 +17,7 @@ extension Watch {
         if frame.isOffer { offers[link, default: []].append(name) }
     }
 
-    /// The server heard from a socket: what was written to it before has arrived.
+    /// Records that the server received something on a socket: what it wrote to that socket before has arrived.
     mutating func confirm(_ link: Int, by handset: Handset) {
         guard let names = offers.removeValue(forKey: link) else { return }
         for name in names { confirmed.insert(mark(name, handset.device)) }
@@ -25,7 +25,9 @@ extension Watch {
 
     func mark(_ name: CallName, _ device: DeviceID) -> Mark { Mark(name: name, device: device) }
 
-    /// Which call a relayed object is of; `nil` when it is none, or of a room that is not the device's.
+    /// Returns the call of a relayed object.
+    ///
+    /// Returns `nil` when it belongs to no call, or when its room is not the device's, which breaks I10.
     private mutating func name(_ place: ReadFrame.Place, for handset: Handset) -> CallName? {
         switch place {
         case .nowhere: return nil
@@ -36,7 +38,7 @@ extension Watch {
         }
     }
 
-    /// A phone was shown a frame.
+    /// Checks a frame that a device received.
     mutating func shown(_ frame: ReadFrame, to handset: Handset) {
         guard let name = name(frame.place(for: handset.user), for: handset), let seq = frame.seq, frame.type != "ack"
         else { return }
@@ -54,7 +56,7 @@ extension Watch {
         }
     }
 
-    /// A phone's fetch was answered.
+    /// Checks the response to a device's fetch.
     mutating func fetched(_ reply: Reply, _ id: CallID, by handset: Handset) {
         guard reply.status == 200, let object = Reading.object(reply.body), let room = object.text(of: .room),
             let id = object.text(of: .callId).flatMap({ CallID($0) }), let epoch = object.number(of: .epoch),
@@ -70,7 +72,7 @@ extension Watch {
         }
     }
 
-    /// An outsider asked: the answer must be the one for a call that does not exist.
+    /// Checks the response to an outsider: it must be the one for a call that does not exist.
     mutating func probed(_ reply: Reply, _ id: CallID) {
         let isUnknown = id.text.hasPrefix("nobody")
         guard reply.status == 404 else {
@@ -87,7 +89,7 @@ extension Watch {
 
     // MARK: What phones do
 
-    /// A call's newest epoch under a name that a phone uses.
+    /// Returns the call of the newest epoch under a callId that a device uses.
     func find(_ id: CallID, _ user: UserID, _ peer: UserID?) -> Mirror? {
         if let peer { return newest[CallKey(id: id, pair: Pair(user, peer))].flatMap { calls[$0] } }
         for number in live.reversed() {
@@ -96,7 +98,7 @@ extension Watch {
                 return call
             }
         }
-        // Else the last one of that name that is over.
+        // Otherwise it is the last ended call under that callId.
         return recent.reversed().lazy.compactMap { calls[$0] }.first {
             $0.record.id == id && ($0.record.caller == user || $0.record.callee == user)
         }
@@ -111,7 +113,7 @@ extension Watch {
         return winners[call.record.number] == handset.device ? .winner : .loser
     }
 
-    /// A frame reaches the server; whether it may come twice and must change nothing then.
+    /// Records a frame that reaches the server, and returns whether it may arrive twice and must change nothing then.
     mutating func expectation(of frame: [UInt8], from handset: Handset) -> Bool {
         guard let object = Reading.object(frame),
             let kind = object.text(of: .type).flatMap({ SignalKind(rawValue: $0) }),
@@ -140,7 +142,7 @@ extension Watch {
 
     mutating func visit(_ event: String, _ id: CallID, by handset: Handset) { visit(event, id, nil, by: handset) }
 
-    /// Something happens to a phone that concerns all its calls.
+    /// Counts an event on a device that concerns all its calls.
     mutating func visit(_ event: String, by handset: Handset, at now: Int64) {
         for number in live {
             guard let call = calls[number] else { continue }
@@ -173,9 +175,9 @@ extension Watch {
         }
     }
 
-    /// An app was handed a signal: once, in order, a candidate after its description.
+    /// Checks a signal that an app received: it must come once, in order, and a candidate after its description.
     mutating func delivered(_ one: Delivery, of name: CallName, to handset: Handset) {
-        // Taken out while it changes, so that it is not copied.
+        // The value is removed while it changes, so that it is not copied.
         var log = handset.delivered.removeValue(forKey: name) ?? Deliveries()
         if let call = newest[name.key].flatMap({ calls[$0] }), call.name == name { log.begin(for: call.record.callee) }
         if let id = one.id, !log.names.insert("\(one.device) \(id)").inserted {
@@ -189,7 +191,8 @@ extension Watch {
                 fail("I5", "\(handset.device.text) was handed a candidate of \(name) before its description")
             }
         } else {
-            // An offer waits for the user, or has come with the push, while the other side's words do not.
+            // In the real app an offer may come later, because it waits for the user, or earlier, with the push. The
+            // peer's other signals keep their order.
             let keepsOrder = !(one.kind == .offer && handset.isRealApp)
             if keepsOrder, one.seq <= log.lastSeq {
                 fail("I4", "\(handset.device.text) was handed \(one.seq) of \(name) after \(log.lastSeq)")
@@ -231,7 +234,7 @@ extension Watch {
 
     func isCancelled(_ id: PushID) -> Bool { cancelledPushes.contains(id) }
 
-    /// Whether a push to a device is on its way to Apple.
+    /// Returns whether a push to a device was ordered and not cancelled.
     func isOrdered(_ mark: Mark) -> Bool {
         orders.contains { $0.value.device == mark && !cancelledPushes.contains($0.key) }
     }

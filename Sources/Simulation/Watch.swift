@@ -2,37 +2,38 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// Looks on from outside: what the server keeps, sends and orders, and what phones are handed.
+/// Observes a world from outside: what the server stores, sends and orders, and what the simulated devices receive.
 ///
-/// What it knows of the server is what the server commits, so that no check shares code with what is checked.
+/// It knows of the server only what the server commits, so that no check shares code with what it checks.
 struct Watch {
-    /// A call as the server has it.
+    /// A call as the server has committed it.
     final class Mirror {
         var record: CallRecord
         let name: CallName
         var lastSeq: UInt64
         var signals = 0
         var bytes = 0
-        /// Signals that its log took before an answer, besides the first offer, `ringing` and ends.
+        /// The number of signals that its log took before an answer, besides the first offer, `ringing` and ends.
         var early = 0
         var hasAnswer = false
-        /// Whether it had ended before the batch that is being looked at.
+        /// Whether it had ended before the current batch.
         var wasEnded = false
-        /// And whether it had been answered.
+        /// Whether it had been answered before the current batch.
         var wasAnswered = false
-        /// Names of signals that were taken, with their devices.
+        /// The ids of the signals that were taken, each with its device.
         var taken: Set<String> = []
-        /// The signal's name that the log holds under each number: a device may say the same again under another name.
+        /// The signal's id that the log holds under each `seq`: a device may send the same signal again under another
+        /// id.
         var held: [UInt64: String] = [:]
         var changedAt: Int64
-        /// The callee's devices that could be pushed when it began.
+        /// The callee's devices that could be pushed when the call began.
         var targets: [(device: DeviceID, token: String)] = []
 
         init(record: CallRecord, lastSeq: UInt64 = 0, changedAt: Int64) {
             self.record = record
             self.lastSeq = lastSeq
             self.changedAt = changedAt
-            // A call keeps its name.
+            // The name of a call never changes.
             name = CallName(id: record.id, pair: Pair(record.caller, record.callee), epoch: record.epoch)
         }
 
@@ -65,46 +66,49 @@ struct Watch {
 
     var calls: [CallNumber: Mirror] = [:]
     var newest: [CallKey: CallNumber] = [:]
-    /// Live calls, oldest first.
+    /// The live calls, oldest first.
     var live: [CallNumber] = []
-    /// The last calls, ended ones too.
+    /// The last 16 calls, including ended ones.
     var recent: [CallNumber] = []
     var devices: [UserID: [DeviceRecord]] = [:]
     var serverSince: Int64 = 0
-    /// And what its own clock said then.
+    /// The time of the server's own clock at `serverSince`.
     private var serverStart = Moment(milliseconds: 0)
     var lifetimes = 0
     private var changed: [CallNumber] = []
 
     var acknowledgements: [CallName: [Acknowledged]] = [:]
     var forgotten: Set<CallName> = []
-    /// The callees of calls that a crash took: a push for one may still come when the callee has used its name for a
-    /// call of their own.
+    /// The callees of calls that a crash lost.
+    ///
+    /// A push for such a call may still arrive after the callee has used its callId for a call of their own.
     var lostCallees: [CallName: UserID] = [:]
-    /// What each number was shown as, over crashes.
+    /// The fingerprint of the entry that was shown under each `seq`, kept over crashes.
     var shownAs: [CallName: [UInt64: UInt64]] = [:]
 
-    /// The last number before the caller went on with another device; what came before was for the other one.
+    /// The last `seq` before the caller went on with another device; earlier entries were for the other device.
     var callerSince: [CallName: UInt64] = [:]
 
-    // Rings.
+    // The state of rings and pushes.
     var offers: [Int: [CallName]] = [:]
     var confirmed: Set<Mark> = []
     var attempted: Set<Mark> = []
     var accepted: [Mark: Int] = [:]
     var orders: [PushID: (name: CallName, device: Mark)] = [:]
     var cancelledPushes: Set<PushID> = []
-    /// For which peer a signal was meant, by its device and name.
+    /// The peer for which a signal was meant, by its device and id.
     var meant: [String: UserID] = [:]
-    /// For which call a signal was meant that does not say for whom, by its device and name: it goes there while that lives.
+    /// The call for which a signal without a peer was meant, by its device and id.
+    ///
+    /// The signal belongs to that call while the call is live.
     var meantTersely: [String: CallKey] = [:]
     var unknownBody: [String: [UInt8]] = [:]
-    /// When each user last asked not to be disturbed.
+    /// When each user last set do-not-disturb.
     var silencedAt: [UserID: Int64] = [:]
-    /// Which call each end has ended, by device and name; and those of them that were acknowledged.
+    /// The call that each end has ended, by device and id; below it those of the ends that were acknowledged.
     var ends: [String: CallName] = [:]
     var settledEnds: Set<String> = []
-    /// The winners that each call had, over all the server's lives.
+    /// The callee's device in each answered call; reset to that of the stored calls at each start of the server.
     var winners: [CallNumber: DeviceID] = [:]
 
     mutating func fail(_ invariant: String, _ message: String) {
@@ -198,7 +202,7 @@ struct Watch {
         if let reason = record.reason { coverage.visit(state, "ends \(reason.rawValue)", .server) }
     }
 
-    /// What holds of every call at every step.
+    /// Checks what must hold for every call at every step.
     private mutating func check(_ record: CallRecord) {
         let name = "\(record.id.text)/\(record.epoch)"
         var winner: DeviceID?
@@ -244,14 +248,14 @@ struct Watch {
             if !mirror.taken.insert(name).inserted {
                 fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
             }
-            // A device that calls somebody else under a name that is in use must say whom it means. What it sent before
-            // that call did not say so.
+            // A device that calls another user under a callId that is in use must name the peer. What it sent before
+            // that call did not name it.
             let isOwn = mirror.record.legs.first?.phone.id == sender.id
             let key = meantTersely[name]
             if key == nil, let peer = meant[name], !mirror.name.pair.holds(peer), !isOwn {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
             }
-            // One that left out the peer means a call that the device makes or has answered before any other.
+            // A signal without a peer means a call that the device made or answered, before any other call.
             let isPreferred = isOwn || winners[number] == sender.id
             if let key, key != mirror.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), for another call of that callId")
@@ -273,21 +277,21 @@ struct Watch {
                 fail("I11", "\(mirror.name) took \(mirror.early) signals before an answer")
             }
             if mirror.signals > Limits.logSignals + 1 { fail("I11", "\(mirror.name) holds \(mirror.signals) signals") }
-            // The envelope that the server writes is not counted by its limit.
+            // The server's limit does not count the members that the server itself writes.
             if mirror.bytes > Limits.logBytes + mirror.signals * 512 {
                 fail("I11", "\(mirror.name) holds \(mirror.bytes) bytes")
             }
         }
     }
 
-    /// Whether a moment of a record is what it was.
+    /// Returns whether a moment of a record is unchanged.
     ///
-    /// A moment of the future, which a clock that was set back has left, is read as the present at each start.
+    /// A moment in the future, left by a clock that was set back, is read as the present at each start.
     private func isSame(_ moment: Moment?, _ before: Moment?) -> Bool {
         moment == before || moment != nil && before == serverStart
     }
 
-    /// The batch is complete: what holds between calls.
+    /// Checks what must hold between calls, once a batch is complete.
     mutating func flushed() {
         guard !changed.isEmpty else { return }
         for number in changed {
@@ -316,7 +320,7 @@ struct Watch {
 
     mutating func durable(upTo ticket: Ticket) {}
 
-    /// The server comes back with what was kept: all that was acknowledged must be in it.
+    /// Checks the state with which the server starts: everything that was acknowledged must be in it.
     mutating func restarted(with stored: StoredState, at now: Int64, saying moment: Moment) {
         serverSince = now
         serverStart = moment
@@ -331,7 +335,7 @@ struct Watch {
         for device in stored.devices { devices[device.user, default: []].append(device) }
         var kept: Set<CallName> = []
         for call in stored.calls {
-            // The server reads a moment of its future, which a leap has left, as the present.
+            // The server reads a moment in its future, left by a leap, as the present.
             var record = call.record
             record.answeredAt = record.answeredAt.map { min($0, moment) }
             record.endedAt = record.endedAt.map { min($0, moment) }

@@ -1,7 +1,7 @@
 import CallCore
 import Switchboard
 
-/// Apple's push service: what it answers, and what reaches a phone, are two things.
+/// Simulates Apple's push service: its response to a push is independent of the push's delivery to a device.
 extension World {
     func ordered(_ order: PushOrder) {
         statistics.pushes += 1
@@ -12,7 +12,7 @@ extension World {
         after(apple.within(5...60), .pushArrives(run: run, order))
     }
 
-    /// The phone that has, or had, a token.
+    /// Returns the device that has, or had, a push token.
     private func owner(of token: String) -> Handset? {
         // An alert token is the VoIP token with an `a` in front.
         let token = token.hasPrefix("a") ? String(token.dropFirst()) : token
@@ -20,7 +20,7 @@ extension World {
     }
 
     func pushArrives(_ order: PushOrder, _ run: Int) {
-        // Not yet on the wire: it can still be taken back, and dies with the server.
+        // The push is not on the wire yet: it can still be cancelled, and it is lost if the server goes down.
         guard run == self.run, switchboard != nil else { return }
         if watch.isCancelled(order.id) {
             report(.cancelled, order, run)
@@ -59,7 +59,7 @@ extension World {
         case 3: report(.answered(status: 400, reason: "TopicDisallowed", timestamp: nil), order, run)
         case 4: report(.unreachable("the connection was lost"), order, run)
         case 5:
-            // Taken, but the answer is lost.
+            // The push is taken, but the response is lost.
             report(.unreachable("no answer"), order, run)
             deliver(order, to: handset)
         case 6:
@@ -71,7 +71,7 @@ extension World {
             let late = max(0, order.giveUpAt.milliseconds - moment.milliseconds) + apple.within(1_000...60_000)
             after(late, .pushDelivered(handset: handset.index, payload: order.payload))
         default:
-            // Taken, and never delivered.
+            // The push is taken, and never delivered.
             report(.answered(status: 200, reason: nil, timestamp: nil), order, run)
         }
     }
@@ -94,7 +94,7 @@ extension World {
     }
 
     func pushDelivered(_ payload: [UInt8], to handset: Handset) {
-        // APNs keeps nothing that expires at once.
+        // APNs does not store a push that expires immediately.
         guard now >= handset.offlineUntil else { return }
         log("APNs ~ \(handset.device.text): push \(Ladder.text(payload, from: 0))")
         mix(payload)

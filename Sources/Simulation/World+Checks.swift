@@ -1,10 +1,11 @@
 import CallCore
 import Switchboard
 
-/// Checks that need both sides of the world.
+/// Checks the invariants that concern both the server and the simulated devices.
 extension World {
-    /// Every device that the callee registered has confirmed the call or was pushed (I6), unless the callee has asked
-    /// not to be disturbed while it rang.
+    /// Checks that every device that the callee registered has confirmed the call or was pushed (I6).
+    ///
+    /// There is no such check if the callee set do-not-disturb while the call rang.
     func checkDelivery(_ key: CallKey, _ epoch: UInt32, _ number: CallNumber) {
         guard switchboard != nil, now >= watch.serverSince + 2_600, let call = watch.calls[number],
             call.record.epoch == epoch, call.name.key == key, call.isRinging, call.record.hidden == nil, !isHealed,
@@ -18,7 +19,7 @@ extension World {
             else { continue }
             let mark = watch.mark(call.name, device)
             if watch.confirmed.contains(mark) || watch.attempted.contains(mark) || watch.isOrdered(mark) { continue }
-            // The probe of a socket is still under way if the socket was just opened, or if a long replay goes on.
+            // A socket is still being probed if it was just opened, or if a long replay is in progress.
             let isProbed = links.contains {
                 $0.handset == handset.index && $0.isOpenAtServer && now < max($0.openedAt, $0.pingedAt) + 2_600
             }
@@ -34,10 +35,10 @@ extension World {
         return (call.record.ringUntil - call.record.startedAt).milliseconds + 6_500 + longestLeap
     }
 
-    /// By how much a clock that was set back may make a ring, or a time without disturbance, longer.
+    /// The longest time by which a clock that was set back may extend a ring or do-not-disturb, in milliseconds.
     private var longestLeap: Int64 { faults.contains(.leaps) ? 40_000 : 0 }
 
-    /// A ring ends by itself, whatever is heard (I2).
+    /// Checks that a ring ends by itself, whatever the device receives (I2).
     func checkRing(_ handset: Handset, _ instance: Int, _ name: CallName) {
         guard handset.instance == instance, handset.power == .foreground, let core = handset.core,
             core.calls.contains(where: { $0.name == name && $0.phase == .ringing })
@@ -45,7 +46,8 @@ extension World {
         fail("I2", "\(handset.device.text) still rings for \(name)")
     }
 
-    /// What was acknowledged has reached whoever has a sound socket (I4).
+    /// Checks that no ring lasts too long (I2), and that acknowledged signals have reached all devices with a sound
+    /// socket (I4).
     func audit() {
         guard switchboard != nil else { return }
         for number in watch.live {
@@ -81,15 +83,16 @@ extension World {
             if part == .caller, one.kind == .ice, call.isRinging { continue }
             if part == .caller, one.seq <= watch.callerSince[call.name] ?? 0 { continue }
             if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
-            // What waits for its user, or for its description, is checked where it waits.
+            // A signal that waits for the user, or for its description, has arrived. The client that holds it checks
+            // it.
             if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
-            // A long log is replayed as the connection takes it: an entry is checked once the replay has come to it, or
-            // has stopped.
+            // A long log is replayed only as fast as the connection takes it. An entry is checked once the replay has
+            // reached it, or has stopped.
             if let last = handset.lastShown[call.name], last.seq < one.seq, now < last.at + 4_000 { continue }
             // The logs of a device's calls are replayed one after the other.
             if isReplayed(to: handset) { continue }
-            // The same description, or ring, under another name is the same signal. It is known by its number, or,
-            // where a crash has given it another number, by the name under which the log holds it.
+            // The same description, or the same `ringing`, under another id is the same signal. It is recognised by its
+            // `seq`, or, if a crash has given it another `seq`, by the id under which the log holds it.
             if let first = call.held[one.seq], log?.names.contains(first) == true { continue }
             if log?.seqs.contains(one.seq) == true || log?.arrivedSeqs.contains(one.seq) == true { continue }
             fail(
@@ -100,7 +103,7 @@ extension World {
         }
     }
 
-    /// Whether a device is being shown what it missed of any of its calls.
+    /// Returns whether a replay of any call to a device is in progress.
     private func isReplayed(to handset: Handset) -> Bool {
         handset.lastShown.contains { name, last in
             guard now < last.at + 4_000, let number = watch.newest[name.key], let call = watch.calls[number] else {
@@ -112,7 +115,7 @@ extension World {
 
     // MARK: The end
 
-    /// All is made whole.
+    /// Ends all faults: the network, the server, the store and the apps work from now on.
     func settle() {
         log("—— the network is whole ——")
         isHealed = true
@@ -128,7 +131,9 @@ extension World {
         after(30_000, .hangUpAll)
     }
 
-    /// Both ends and the server agree (I3): what does not agree now and still not a while later.
+    /// Checks that both ends and the server agree (I3), then hangs up all calls and checks that none is left.
+    ///
+    /// A disagreement breaks the invariant only if it still exists a while later.
     func hangUpAll() {
         let differences = disagreements()
         if suspects.isEmpty, !differences.isEmpty, !hasHungUp {
@@ -171,8 +176,8 @@ extension World {
                 if handset.isPoller, isAmbiguous(call.name, for: handset) { continue }
                 switch watch.part(of: handset, in: call) {
                 case .caller, .winner:
-                    // A phone that only polls asks for the calls that it knows. It does not hear of one that was begun
-                    // or answered in its name without its core.
+                    // A device that only polls asks for the calls that it knows. It receives nothing of a call that was
+                    // begun or answered in its name without its core.
                     if handset.isPoller, known == nil || known?.phase == .ended { continue }
                     if known == nil || known?.phase == .ended {
                         found.append("\(call.name) lives and \(handset.device.text) is not in it")
@@ -208,7 +213,7 @@ extension World {
         return found
     }
 
-    /// Whether a name is in use with two people: a phone that only polls may see the other call.
+    /// Returns whether a callId is in use with two peers: a device that only polls may then see the other call.
     private func isAmbiguous(_ name: CallName, for handset: Handset) -> Bool {
         watch.newest.keys.contains { $0.id == name.id && $0.pair != name.pair && $0.pair.holds(handset.user) }
     }

@@ -2,7 +2,7 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// Clients that mean harm, or are broken.
+/// Injects malicious and broken clients.
 extension World {
     func harm(_ kind: Int) {
         let names = watch.recent
@@ -19,7 +19,7 @@ extension World {
         }
     }
 
-    /// The app of the device that calls ends the call by a request, as an extension of it may: its core is not told.
+    /// Ends a call by a request of the calling device, without its core, as an extension of its app may do.
     private func hangUpByRequest(_ call: Watch.Mirror) {
         guard call.isLive, let caller = handsets.first(where: { $0.device == call.record.legs.first?.phone.id }),
             caller.isRealApp
@@ -28,18 +28,18 @@ extension World {
         requests(.end(id: "f\(foreignCount)", call.name.id), from: caller)
     }
 
-    /// Any device says anything in any state.
+    /// Makes any device send any signal in any state.
     private func wild(_ call: Watch.Mirror) {
         let near = handsets.filter { $0.user == call.record.caller || $0.user == call.record.callee }
         guard let handset = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
         var name = call.name
-        // A phone hears of an end that was sent in its own name only if it asks, as real apps do.
+        // A device receives an end that was sent in its own name only if it fetches, as real apps do.
         if kind == .end, !handset.isRealApp,
             handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) == true
         {
             return
         }
-        // Now and then about a call that never was.
+        // Sometimes the signal names a call that never existed.
         if kind != .offer, users.percent(5), let id = CallID("none\(foreignCount)") { name.id = id }
         foreign(handset, kind, name, fields: fields(of: kind))
     }
@@ -56,7 +56,7 @@ extension World {
         }
     }
 
-    /// A signal that the phone's own core knows nothing of.
+    /// Sends a signal from a device without the knowledge of its core.
     func foreign(
         _ handset: Handset,
         _ kind: SignalKind,
@@ -87,7 +87,7 @@ extension World {
         foreign(handset, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 70_000, prefix: "w")
     }
 
-    /// One side talks without end; the log must not grow with it.
+    /// Makes the calling device send a flood of signals, with which the log must not grow.
     private func flood(_ call: Watch.Mirror) {
         guard call.isLive, let handset = handsets.first(where: { $0.device == call.record.legs.first?.phone.id }) else {
             return
@@ -110,7 +110,7 @@ extension World {
         writes(Array((users.pick(texts) ?? "").utf8), on: link)
     }
 
-    /// An outsider asks about a call between others, and about one that is not there.
+    /// Makes an outsider ask about a call of other users, and about a call that does not exist.
     private func probe(_ name: CallName) {
         guard let outsider = handsets.last, outsider.user.text == "99", !outsidersNames.contains(name.id),
             let unknown = CallID("nobody\(foreignCount)")
@@ -123,7 +123,7 @@ extension World {
             case 1: asked = .end(id, device: outsider.device)
             default:
                 let body = Array("{\"action\":\"info\",\"data\":{\"data\":1}}".utf8)
-                // It is of the form: what is refused is who sends it.
+                // The body is well-formed: the request is refused because of its sender.
                 guard let message = try? SignalMessage(body: body, callIDInPath: id, ringFor: .seconds(45)) else {
                     return
                 }

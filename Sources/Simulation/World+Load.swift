@@ -1,8 +1,8 @@
 import CallCore
 
-/// Calls that get into each other's way: one name for several, and more than a connection takes.
+/// Calls that interfere with each other: several under one callId, and more data than a connection takes.
 extension World {
-    /// Somebody calls somebody else under a name that is in use.
+    /// Plans a call between two users under a callId that is in use.
     func planNamesake(of id: CallID, at moment: Int64, among phones: [Handset], _ chance: inout Chance) {
         guard chance.percent(40), let caller = chance.pick(phones),
             let callee = chance.pick(phones.filter { $0.user != caller.user })
@@ -11,7 +11,7 @@ extension World {
         after(moment + chance.within(-2_000...12_000), .script(plan(step)))
     }
 
-    /// A device says as much at once as its rate allows, in the call that it has under a name.
+    /// Makes a device send many messages at once, in its call under a callId.
     func burst(_ handset: Handset, _ id: CallID) {
         guard let call = handset.core?.calls.last(where: { $0.name.id == id && $0.phase != .ended }) else { return }
         let bulk = String(repeating: "x", count: users.pick([10, 500, 2_000]) ?? 10)
@@ -25,7 +25,7 @@ extension World {
         }
     }
 
-    /// A connection takes little for a while.
+    /// Makes a connection slow for a while.
     func getsSlow(_ index: Int) {
         let bytesPerSecond = chaos.within(20_000...80_000)
         links[index].slow = (now + chaos.within(1_000...8_000), bytesPerSecond)

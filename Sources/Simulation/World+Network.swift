@@ -2,7 +2,10 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// Sockets: delay, loss at the break, silence when half open; order is kept within one.
+/// Simulates sockets.
+///
+/// Messages are delayed. They are lost when a socket breaks, and lost silently when it is half open. They keep their
+/// order within one socket.
 extension World {
     func latency() -> Int64 {
         if now < latencyUntil { return network.within(300...1_500) }
@@ -25,7 +28,7 @@ extension World {
         after(latency(), .opens(link: links.count - 1))
     }
 
-    /// The upgrade reaches the server.
+    /// Handles an upgrade that reaches the server.
     func opens(_ index: Int) {
         let link = links[index]
         guard link.isOpenAtPhone, !link.isHalfOpen else { return }
@@ -46,7 +49,7 @@ extension World {
         serve(.opened(SessionID(rawValue: UInt64(index)), handset.who, device: handset.device))
     }
 
-    /// The server writes to a socket.
+    /// Handles a frame that the server writes to a socket.
     func sends(_ frame: [UInt8], on index: Int) {
         guard links[index].isOpenAtServer else { return }
         statistics.frames += 1
@@ -57,7 +60,7 @@ extension World {
         var at = max(links[index].downUntil, now + latency())
         if let slow = links[index].slow, now < slow.until, !isHealed {
             at += Int64(frame.bytes.count) * 1_000 / slow.bytesPerSecond
-            // What one user sends must not close another's connection (I11).
+            // What one user sends must not close another user's connection (I11).
             if (at - now) * slow.bytesPerSecond / 1_000 > 1 << 20 {
                 fail("I11", "socket \(index) has too much to send")
             }
@@ -85,7 +88,7 @@ extension World {
         agenda.plan(.closeDown(link: index, code: code), at: max(links[index].downUntil, now + latency()))
     }
 
-    /// A phone writes to its socket.
+    /// Handles a frame that a device writes to its socket.
     func writes(_ frame: [UInt8], on index: Int) {
         guard links[index].isOpenAtPhone, !links[index].isHalfOpen else { return }
         let at = max(links[index].upUntil, now + latency())
@@ -105,7 +108,7 @@ extension World {
         log("\(handset.device.text) → server: \(Ladder.text(frame, from: 0))")
         mix(frame)
         let expected = watch.expectation(of: frame, from: handset)
-        // A frame with an id may come any number of times.
+        // A frame with an id may arrive any number of times.
         serve(.received(SessionID(rawValue: UInt64(index)), frame), repeatable: expected && network.percent(4))
     }
 
@@ -141,7 +144,8 @@ extension World {
         log("\(handset.device.text) loses its socket, \(code)")
         if code == 4401 { tell(handset, .tokenExpired) }
         tell(handset, .disconnected)
-        // Replaced by itself: the newer one is the one to keep, and there is none newer only if it broke as well.
+        // If a newer socket of the same device had replaced this one, it would be the current one. There is none, so
+        // the device connects again.
         let pause = max(handset.backoff + network.within(0...200), handset.returnsAt - now)
         after(pause, .connect(handset: handset.index))
     }
@@ -160,7 +164,7 @@ extension World {
             handset.lastShown[name] = (seq, now)
         }
         if handset.isConnecting {
-            // The first word is the welcome.
+            // The first frame is `welcome`.
             handset.isConnecting = false
             handset.backoff = 200
             tell(handset, .connected)
@@ -168,7 +172,7 @@ extension World {
         tell(handset, .frame(frame))
     }
 
-    /// Breaks a socket: what is under way is lost, and each end learns of it in its own time.
+    /// Breaks a socket: what is in transit is lost, and each end notices it at its own time.
     func breaks(_ index: Int) {
         guard links[index].isOpenAtPhone, !links[index].isHalfOpen else { return }
         links[index].isHalfOpen = true
@@ -177,7 +181,9 @@ extension World {
         after(chaos.within(0...1_500), .closeDown(link: index, code: 1006))
     }
 
-    /// A socket dies without a word; the phone notices after a while that nothing comes any more.
+    /// Makes a socket die silently.
+    ///
+    /// The device notices after a while that nothing arrives any more.
     func goesHalfOpen(_ index: Int, phoneNoticesAfter: ClosedRange<Int64>) {
         guard links[index].isOpenAtPhone, !links[index].isHalfOpen else { return }
         links[index].isHalfOpen = true

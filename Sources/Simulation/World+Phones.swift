@@ -2,12 +2,12 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// Phones: power, apps that start and are killed, and what their call cores ask for.
+/// Simulates devices: their power, the start and kill of their apps, and the outputs of their call cores.
 extension World {
-    /// Hands one input to a phone's call core and does what it says.
+    /// Passes one input to a device's call core and performs its outputs.
     func tell(_ handset: Handset, _ input: CoreInput) {
         guard let core = handset.core else { return }
-        // The memory is kept for the next turn; a turn within this one has its own.
+        // The buffer is kept for the next turn. A turn within this one uses a buffer of its own.
         var batch: [CoreOutput] = []
         swap(&batch, &coreOutputs)
         core.handle(input, at: Moment(milliseconds: now + handset.skew), into: &batch)
@@ -58,7 +58,8 @@ extension World {
 
     private func transmit(_ signal: Outgoing, from handset: Handset) {
         let isOnSocket = handset.link != nil && !handset.isConnecting
-        // The first try goes by socket when there is one; a repeat may try the other way. No order between the two.
+        // The first try mostly uses the socket if there is one. A resend uses a request more often. The two keep no
+        // order.
         let bySocket = isOnSocket && (signal.tries <= 1 ? network.percent(92) : network.percent(70))
         let isTerse = leavesOutPeer(signal, of: handset)
         if isTerse {
@@ -123,7 +124,7 @@ extension World {
         if handset.link == nil { after(network.within(20...400), .connect(handset: handset.index)) }
     }
 
-    /// A phone in a call is not suspended, and one that rings neither.
+    /// Returns whether a device rings or is in a call, in which case it is not suspended.
     func isBusy(_ handset: Handset) -> Bool { handset.core?.calls.contains { $0.phase != .ended } ?? false }
 
     func suspend(_ handset: Handset) {
@@ -134,7 +135,7 @@ extension World {
         handset.link = nil
         handset.isConnecting = false
         if chaos.percent(60) {
-            // The system keeps the connection; nobody answers on it.
+            // The system keeps the connection, but the app does not answer on it.
             links[link].isHalfOpen = true
             links[link].isOpenAtPhone = false
         } else {
@@ -182,19 +183,20 @@ extension World {
         requests(.other(.register(registration)), from: handset)
     }
 
-    /// A phone without a socket asks again and again for its live calls.
+    /// Sends the repeated poll of a device without a socket for one of its live calls.
     func poll(_ handset: Handset, _ name: CallName, since: UInt64) {
         guard handset.power == .foreground, handset.isPoller,
             handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) ?? false
         else { return }
         let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
-        // Who does not say with whom is shown another call of that name once its own is over, or before.
+        // A poll without a peer may get another call under that callId, after the end of the device's own call or even
+        // before.
         let peer = !faults.isDisjoint(with: [.strangers, .sharedNames]) ? name.pair.other(than: handset.user) : nil
         requests(
             .fetch(name.id, .init(peer: peer, since: cursor, wait: .seconds(8), device: handset.device), number: 0),
             from: handset
         )
-        // In case the request or its response is lost.
+        // This poll is sent if the request or its response is lost.
         planPoll(handset, name, since: since, after: 11_000)
     }
 
@@ -209,13 +211,13 @@ extension World {
             let call = core.calls.last(where: { $0.name.id == id && $0.phase != .ended })
         else { return }
         let object = Reading.object(body)
-        // A place in the log of an earlier use of the name says nothing about this one's.
+        // A cursor in the log of an earlier call under the callId does not apply to this call.
         let isOfIt = object?.number(of: .epoch).map { UInt32(truncatingIfNeeded: $0) == call.name.epoch } ?? false
         let next = isOfIt ? object?.number(of: Key.next).map { UInt64($0) } ?? 0 : 0
         planPoll(handset, call.name, since: next, after: fetch.wait.milliseconds > 0 && status == 200 ? 100 : 1_500)
     }
 
-    /// Plans the next poll of a call; an earlier plan is void.
+    /// Plans the next poll of a call; an earlier plan becomes void.
     func planPoll(_ handset: Handset, _ name: CallName, since: UInt64, after delay: Int64) {
         let turn = (handset.pollTurns[name.key] ?? 0) + 1
         handset.pollTurns[name.key] = turn

@@ -2,14 +2,14 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// A request over HTTP, from the phone's wish to its response.
+/// An HTTP request of a simulated device.
 struct Request {
     enum What {
         case signal(id: String, [UInt8], CallID)
         case end(id: String, CallID)
         case fetch(CallID, Switchboard.Fetch, number: UInt64)
         case other(Switchboard.Request)
-        /// An outsider's, whose answer must not tell that there is such a call.
+        /// A request of an outsider, whose response must not reveal that the call exists.
         case probe(Switchboard.Request, CallID)
     }
 
@@ -18,11 +18,11 @@ struct Request {
     let what: What
     var isAtServer = false
     var run = 0
-    /// The response is lost on its way.
+    /// Whether the response is lost in transit.
     var losesResponse = false
-    /// The push's capability that it shows instead of the token.
+    /// The push's capability that the request carries instead of the token.
     var capability: String?
-    /// Whether the phone was told what became of it.
+    /// Whether the device was notified of the result.
     var isOver = false
 }
 
@@ -43,12 +43,12 @@ extension World {
         if handset.isRealApp { after(10_000, .timeout(index)) }
         if !(isLossy && network.percent(8)) { after(latency() + requestDelay(), .request(index)) }
         guard isLossy, network.percent(6) else { return }
-        // The client's library sends it again because the first response did not come.
+        // The client's HTTP library sends the request again, as it does when the first response does not come.
         requests.append(request)
         after(latency() + requestDelay(), .request(requests.count - 1))
     }
 
-    /// Requests and sockets overtake each other.
+    /// Returns an extra delay, with which requests and socket messages overtake each other.
     private func requestDelay() -> Int64 {
         faults.contains(.delays) && !isHealed && network.percent(10)
             ? network.within(200...2_500) : network.within(0...40)
@@ -81,7 +81,7 @@ extension World {
         serve(.requested(RequestID(rawValue: UInt64(index)), who, asked), repeatable: isRepeatable)
     }
 
-    /// Whom a request stands for, by its token or by a push's capability.
+    /// Returns the bearer of a request's token or of its push capability.
     private func bearer(of request: Request, from handset: Handset) -> Who? {
         if let capability = request.capability { return Capabilities().who(capability, at: moment.milliseconds) }
         return handset.hasExpiredToken ? nil : handset.who
@@ -145,7 +145,7 @@ extension World {
         }
     }
 
-    /// Nothing has come; an app that sleeps is told when it wakes.
+    /// Handles a request without a response; an app that is suspended is notified when it runs again.
     func timesOut(_ index: Int) {
         let request = requests[index]
         let handset = handsets[request.handset]
@@ -162,7 +162,7 @@ extension World {
         }
     }
 
-    /// The server takes a phone's token no longer, until it gets another one.
+    /// Expires a device's bearer token: the server refuses it until the device gets another one.
     func tokenExpires(_ handset: Handset) {
         guard handset.isRealApp, handset.power == .foreground, !isHealed else { return }
         log("the token of \(handset.device.text) expires")

@@ -2,7 +2,7 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// The capabilities that pushes carry: all they say, in plain text.
+/// The capabilities that pushes carry: all their fields, in plain text.
 struct Capabilities: CapabilityIssuer {
     func capability(
         call: CallID,
@@ -15,7 +15,7 @@ struct Capabilities: CapabilityIssuer {
         [call.text, String(epoch), user.text, peer.text, device.text, String(until.milliseconds)].joined(separator: "|")
     }
 
-    /// Whom a capability stands for; `nil` when it is none, or no more.
+    /// Returns the bearer of a capability; `nil` when it is invalid or has expired.
     func who(_ capability: String, at now: Int64) -> Who? {
         let words = capability.split(separator: "|").map(String.init)
         guard words.count == 6, let call = CallID(words[0]), let epoch = UInt32(words[1]), let user = UserID(words[2]),
@@ -25,7 +25,7 @@ struct Capabilities: CapabilityIssuer {
     }
 }
 
-/// The server: the real switchboard, and around it what a gateway does.
+/// Simulates the server: the real switchboard, with the work of a gateway around it.
 extension World {
     func start() {
         guard switchboard == nil else { return }
@@ -50,13 +50,13 @@ extension World {
     private var policy: Policy {
         var policy = Policy()
         policy.callsPerMinute = 60
-        // A refused ring is no state of a call: unit tests cover the limits.
+        // A refused ring is not a state of a call. Unit tests cover these limits.
         policy.ringsPerPair = 0
         policy.ringsPerCallee = 0
-        // The calls of the simulator are small: this makes replays of several slices of them.
+        // The simulator's calls are small: with this value their replays take several slices.
         if serverSeed % 3 == 0 { policy.replaySlice = 500 }
         if serverSeed % 4 == 0 { policy.whenBusy = .busy }
-        // A burst makes its senders wait, and a replay of it takes several slices.
+        // With these values a burst makes its senders wait, and its replay takes several slices.
         if faults.contains(.bursts) {
             policy.backlogBytes = serverSeed % 2 == 0 ? 24 * 1_024 : 96 * 1_024
             policy.replaySlice = 8 * 1_024
@@ -64,9 +64,9 @@ extension World {
         return policy
     }
 
-    /// Hands one input to the switchboard and does what it says.
+    /// Passes one input to the switchboard and performs its outputs.
     ///
-    /// Sometimes hands it in once more, when that must change nothing (I7).
+    /// If `repeatable`, passes the input again, which must change nothing (I7).
     func serve(_ input: Switchboard.Input, repeatable: Bool = false) {
         guard let switchboard else { return }
         switchboard.handle(input, at: moment, into: &outputs)
@@ -79,7 +79,7 @@ extension World {
             outputs.removeAll(keepingCapacity: true)
             checkRepeat(again)
         }
-        // The gateway commits once a turn; several inputs may come in one.
+        // The gateway commits once per turn, and a turn may have several inputs.
         if network.percent(70) {
             flush()
         } else if !flushIsPlanned {
@@ -89,7 +89,7 @@ extension World {
         planTimer()
     }
 
-    /// What may follow from a repeated input: an answer to whoever sent it, and nothing else.
+    /// Checks the outputs of a repeated input: an answer to its sender may follow, and nothing else.
     private func checkRepeat(_ batch: [Switchboard.Output]) {
         for output in batch {
             switch output {
@@ -126,11 +126,11 @@ extension World {
         guard let deadline = (switchboard?.deadline?.milliseconds).map({ $0 - serverAhead }) else { return }
         if let timerAt, timerAt <= deadline { return }
         timerAt = deadline
-        // A timer may be late, never early.
+        // A timer may be late, but never early.
         agenda.plan(.serverTimer(run: run), at: max(now, deadline) + network.within(0...5))
     }
 
-    /// Does what the switchboard has said, and keeps the memory for what it says next.
+    /// Performs the switchboard's outputs, and keeps their buffer for the next ones.
     private func performAll() {
         guard !outputs.isEmpty else { return }
         var batch: [Switchboard.Output] = []
@@ -155,7 +155,7 @@ extension World {
                 for change in changes { taken(change) }
                 if store.writing == 0 { beginWriting() }
             case .ask(.log(let number), let id):
-                // Its queue is applied to what is kept.
+                // The queued changes are applied before the answer.
                 let answer: Answer =
                     faults.contains(.store) && network.percent(3)
                     ? .failed(StoreFailure("cannot be read")) : .log(store.log(of: number))
@@ -224,7 +224,7 @@ extension World {
 
     // MARK: The end of the server
 
-    /// The process is gone: everything in memory, and everything not durable.
+    /// Crashes the server: everything in memory is lost, and everything that is not durable.
     func crash() {
         guard switchboard != nil else { return }
         statistics.crashes += 1
@@ -238,7 +238,7 @@ extension World {
         after(chaos.within(50...4_000), .restart)
     }
 
-    /// The server is stopped in good order.
+    /// Shuts the server down cleanly.
     func stopInOrder() {
         guard switchboard != nil else { return }
         log("server drains")

@@ -1,17 +1,17 @@
 import CallCore
 import Switchboard
 
-/// Strangers who know the callId of somebody else's call, and ends that come again when their name is in use again.
+/// Injects offers under the callId of a call of other users, and ends that arrive again when their callId is in use.
 extension World {
-    /// What strangers and old ends do besides the calls of the plan.
+    /// Plans offers under the callIds of others' calls and repeated ends, in addition to the planned calls.
     ///
-    /// They are drawn apart, so that worlds without them stay as they are.
+    /// They are drawn from a separate stream, so that worlds without this fault stay unchanged.
     func planStrangers(at: Int64, _ chance: inout Chance) {
         if chance.percent(40) { after(at + chance.within(50...15_000), .script(plan(.stranger))) }
         if chance.percent(40) { after(at + chance.within(500...25_000), .script(plan(.oldEnd))) }
     }
 
-    /// Somebody who is not in a call offers to one of its two users under its callId.
+    /// Makes a user that is not in a call send an offer to one of its two users under its callId.
     func stranger() {
         let known = watch.recent.suffix(6).compactMap { watch.calls[$0] }.filter { $0.record.hidden == nil }
         guard let call = strangers.pick(known),
@@ -29,9 +29,9 @@ extension World {
         )
     }
 
-    /// An end that was acknowledged comes again, as if it had crossed its ack.
+    /// Sends an acknowledged end again, as if it had crossed its ack.
     func oldEnd() {
-        // Ends whose callId is in use again come first: only they can do harm.
+        // Ends with a callId that is in use again are preferred, because only they can do harm.
         let again = oldEnds.filter { old in
             watch.newest[old.name.key].flatMap { watch.calls[$0] }.map { $0.isLive } ?? false
         }
@@ -51,7 +51,7 @@ extension World {
         }
     }
 
-    /// An end of a phone that was acknowledged.
+    /// An acknowledged end of a device.
     struct OldEnd {
         let handset: Int
         let name: CallName
@@ -65,9 +65,9 @@ extension World {
         if oldEnds.count > 8 { oldEnds.removeFirst() }
     }
 
-    /// Whether a phone leaves out `to`: an older app does, until it must send the signal again.
+    /// Returns whether a device leaves out `to`, as an older app does in the first try of a signal.
     ///
-    /// Only a callee does. A user who calls somebody under the same name, from any device, must say whom they mean.
+    /// Only a callee does. A user that calls another user under the same callId, from any device, must name the peer.
     func leavesOutPeer(_ signal: Outgoing, of handset: Handset) -> Bool {
         guard faults.contains(.strangers), !handset.isRealApp, signal.tries <= 1, signal.kind != .offer,
             signal.kind != .end, UUIDv5.isUUID(signal.callID.text),
@@ -84,7 +84,7 @@ extension World {
 }
 
 extension Watch {
-    /// A call begins: it must not be shown to a callee who is in a call of its name with somebody else.
+    /// Checks that a new call is not shown to a callee that is in a call of the same callId with another user.
     mutating func checkName(_ record: CallRecord) {
         guard record.hidden == nil, record.endedAt == nil else { return }
         let own = ["\(record.caller.text)-\(record.callee.text)", "\(record.callee.text)-\(record.caller.text)"]
@@ -98,7 +98,7 @@ extension Watch {
         }
     }
 
-    /// An end was acknowledged: it means the call that it ended, and never another one.
+    /// Records an acknowledged end: it refers to the call that it ended, and never to another one.
     mutating func acknowledgedEnd(_ id: String, by handset: Handset) {
         settledEnds.insert("\(handset.device.text) \(id)")
     }

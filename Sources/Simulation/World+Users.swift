@@ -1,7 +1,7 @@
 import CallCore
 import Switchboard
 
-/// What a user sets out to do.
+/// A planned action of a user.
 enum Step {
     case call(handset: Int, peer: UserID, CallID, ring: Int64?)
     case hostile(Int)
@@ -14,7 +14,7 @@ enum Step {
     case oldEnd
 }
 
-/// Users: who they are, whom they call, and what they do when it rings.
+/// Simulates users: who they are, which users they call, and how they react to a ring.
 extension World {
     func furnish() {
         var chance = Chance(seed: seed, stream: 10)
@@ -31,7 +31,8 @@ extension World {
             if chance.percent(faults.contains(.power) ? 70 : 100) {
                 after(chance.within(0...300), .script(plan(.launch(handset: index))))
             }
-            // A registration is made when there is a server, whether the app goes on to run or not.
+            // Every device registers, whether its app is launched or not. The request arrives when the server has
+            // started.
             register(handset)
         }
     }
@@ -59,7 +60,7 @@ extension World {
         return script.count - 1
     }
 
-    /// Lays out the calls and the faults; then all is made whole, looked at, and ended.
+    /// Plans the calls and the faults, and after them the end of the faults and the final checks.
     func plan() {
         var chance = Chance(seed: seed, stream: 11)
         let span = Int64(callCount) * 5_000 + 10_000
@@ -86,7 +87,7 @@ extension World {
             let ring: Int64? = chance.percent(40) ? chance.within(5...30) : nil
             after(at, .script(plan(.call(handset: caller.index, peer: callee.user, id, ring: ring))))
             if chance.percent(15), let back = chance.pick(phones.filter { $0.user == callee.user }) {
-                // Both call at once.
+                // Both users call at the same time.
                 let other = chance.percent(30) ? id : CallID("g\(number)-\(seed % 97)") ?? id
                 after(
                     at + chance.within(-150...150),
@@ -128,7 +129,7 @@ extension World {
 
     private func planChaos(_ span: Int64) {
         for (fault, _) in Faults.named where faults.contains(fault) {
-            // Drawn apart for each, so that one less does not move the others.
+            // Each fault draws from a separate stream, so that leaving one out does not change the others.
             var chance = Chance(seed: seed, stream: 100 + UInt64(fault.rawValue))
             let every: Int64
             switch fault {
@@ -219,7 +220,7 @@ extension World {
         }
     }
 
-    /// Plans something a user does, and says by which call it is known then.
+    /// Plans an intent of a device's user after a random delay.
     func later(_ delay: ClosedRange<Int64>, _ handset: Handset, _ intent: Intent) {
         after(users.within(delay), .intent(handset: handset.index, instance: handset.instance, intent))
     }
@@ -231,7 +232,7 @@ extension World {
 
     func description(_ number: Int) -> String { "\"sdp\":\"v=0\\r\\no=- \(number) 1 IN IP4 0.0.0.0\\r\\n\"" }
 
-    /// A user does what was planned, if the call is still there; the epoch may have become known since.
+    /// Carries out a planned intent if its call still exists; the call's epoch may have become known since.
     func wish(_ intent: Intent, _ handset: Handset, _ instance: Int) {
         guard handset.instance == instance, let core = handset.core, handset.power == .foreground else { return }
         func current(_ name: CallName) -> CallName? {
@@ -240,7 +241,7 @@ extension World {
         }
         switch intent {
         case .call(let id, let peer, _, _):
-            // A model client forgets the earlier uses of a name; one that a crash brought back begins again for it.
+            // A model client forgets the earlier calls under a callId. A call that a crash brought back is new to it.
             if !handset.isRealApp {
                 let key = CallKey(id: id, pair: Pair(handset.user, peer))
                 for name in handset.delivered.keys where name.key == key { handset.delivered[name] = nil }
@@ -290,7 +291,7 @@ extension World {
         case .ended(let name, let reason, let cause, let replacedBy):
             log("\(handset.device.text): \(name) over, \(reason?.rawValue ?? "?") (\(cause))")
             if reason == .answeredElsewhere, users.percent(30) {
-                // A decline that comes too late.
+                // This is a decline that comes too late.
                 foreign(handset, .end, name, fields: "")
             }
             if let replacedBy, let core = handset.core,
@@ -308,7 +309,7 @@ extension World {
         switch users.below(100) {
         case 0..<30: later(200...12_000, handset, answer)
         case 30..<48:
-            // Several devices in the same instant.
+            // Several devices answer in the same instant.
             let at = (now / 3_000 + 1) * 3_000
             agenda.plan(.intent(handset: handset.index, instance: handset.instance, answer), at: at)
         case 48..<58: later(200...12_000, handset, .end(name, reason: users.percent(30) ? .busy : nil))
@@ -338,7 +339,7 @@ extension World {
         if users.percent(45) { later(1_000...50_000, handset, .end(name, reason: users.percent(10) ? .failed : nil)) }
     }
 
-    /// The other side's new description is answered.
+    /// Plans the answer to a new description of the peer.
     private func renegotiate(_ name: CallName, _ handset: Handset) {
         guard let call = handset.core?.calls.last(where: { $0.name == name }), call.phase == .talking else { return }
         sdpCount += 1

@@ -2,9 +2,9 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// A server, its store, Apple's push service, phones and their users, in simulated time.
+/// A server, its store, Apple's push service, simulated devices and their users, in simulated time.
 ///
-/// Everything that happens is an ``Event`` on one agenda. All chance comes from one seed, so that a world can be run
+/// Every occurrence is an ``Event`` on one agenda. All randomness comes from one seed, so that a world can be run
 /// again.
 final class World {
     let seed: UInt64
@@ -14,7 +14,7 @@ final class World {
 
     var now: Int64
     var agenda = Agenda<Event>()
-    /// One stream of chance a subject, so that leaving a fault out changes little else.
+    /// One random stream per subject, so that leaving a fault out changes little else.
     var network: Chance
     var users: Chance
     var chaos: Chance
@@ -22,9 +22,9 @@ final class World {
     var strangers: Chance
     let serverSeed: UInt64
 
-    // The server.
+    // The server's state.
     var switchboard: Switchboard?
-    /// Counts the server's lives.
+    /// A number that changes with each start and each stop of the server.
     var run = 0
     var store = ModelStore()
     var storeIsStalled = false
@@ -35,11 +35,13 @@ final class World {
     /// How far the server's clock is ahead, in milliseconds.
     var serverAhead: Int64 = 0
 
-    // The phones.
+    // The state of the simulated devices.
     var handsets: [Handset] = []
     var links: [Link] = []
     var requests: [Request] = []
-    /// The frame that was sent last; the next one is often the same, to another device.
+    /// The frame that was sent last.
+    ///
+    /// The next frame is often the same one, for another device.
     var lastFrame: ReadFrame?
     var script: [Step] = []
     var sdpCount = 0
@@ -48,9 +50,9 @@ final class World {
     var isHealed = false
     var hasHungUp = false
     var suspects: [String] = []
-    /// The names under which the outsider has called: it knows of calls of that name.
+    /// The callIds of calls to or from the outsider, which therefore knows calls with these callIds.
     var outsidersNames: Set<CallID> = []
-    /// The last ends that were acknowledged.
+    /// The most recent ends that were acknowledged.
     var oldEnds: [OldEnd] = []
 
     var watch: Watch
@@ -75,7 +77,7 @@ final class World {
         watch = Watch()
     }
 
-    /// Lives the world to its end, or to the first broken invariant.
+    /// Runs the world to its end, or to the first broken invariant.
     func live() {
         furnish()
         start()
@@ -124,7 +126,7 @@ final class World {
 
     func after(_ milliseconds: Int64, _ event: Event) { agenda.plan(event, at: now + milliseconds) }
 
-    /// What the server's clock says.
+    /// The time of the server's clock.
     var moment: Moment { Moment(milliseconds: now + serverAhead) }
 
     private func happen(_ event: Event) {

@@ -7,7 +7,7 @@ extension SocketSession {
         /// The session was created. The server sends first.
         case began
 
-        // From the client.
+        // Inputs from the client.
         /// A GET with this request number arrived.
         case polled(UInt64)
         /// The client of this GET is gone.
@@ -23,7 +23,7 @@ extension SocketSession {
         /// The session's WebSocket is gone.
         case socketClosed
 
-        // From the gateway.
+        // Inputs from the gateway.
         /// The result of ``Output/verify(token:)``.
         case verified(Result<Identity, WireError>)
         /// A frame of the switchboard, with its headroom in front.
@@ -35,7 +35,7 @@ extension SocketSession {
         /// All inputs that arrived together have been handled.
         case turned
 
-        // From time.
+        // The input from the clock.
         /// The moment that ``SocketSession/deadline`` names has come.
         case deadlineReached
     }

@@ -156,9 +156,7 @@ public struct SocketSession: Sendable {
         heardAt = now
     }
 
-    /// Handles one input.
-    ///
-    /// Returns the outputs, to be carried out in order.
+    /// Handles one input and returns the outputs, to be carried out in order.
     public mutating func handle(_ input: Input, at now: Moment) -> [Output] {
         guard standing != .over else { return lateAnswer(to: input) }
         switch input {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// The one binary: the server, and what its operators and developers need beside it.
+/// The `ringline` executable: the server, and the commands for its operators and for app developers.
 @main
 struct RinglineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -23,7 +23,7 @@ struct RinglineCommand: ParsableCommand {
         subcommands: Self.commands
     )
 
-    /// Runs a command; what is wrong with its options is one line on stderr.
+    /// Runs a command; an invalid option is reported in one line on stderr.
     static func main() {
         do {
             var command = try parseAsRoot()
@@ -31,16 +31,16 @@ struct RinglineCommand: ParsableCommand {
             try checkOutput()
         } catch {
             guard exitCode(for: error) == .validationFailure else { exit(withError: error) }
-            // A key that was given in the place of its file would be quoted.
+            // If the user passed a PEM key where its file's path belongs, the error message would quote the key.
             let text = message(for: error)
             Complaint(text.firstRange(of: "-----BEGIN").map { "\(text[..<$0.lowerBound])******" } ?? text).show()
             exit(withError: ExitCode.validationFailure)
         }
     }
 
-    /// A token or a table that could not be written is a failure.
+    /// Fails if stdout could not be written, because a token or a table is then lost.
     ///
-    /// Whoever closed stdout, or reads no further, did not want it.
+    /// A closed stdout, and a reader that has stopped reading (`EPIPE`), count as deliberate and are no failure.
     private static func checkOutput() throws {
         guard fflush(nil) != 0, errno != EBADF, errno != EPIPE else { return }
         throw Complaint("the output cannot be written: \(String(cString: strerror(errno)))").shown()
@@ -55,9 +55,9 @@ struct RinglineCommand: ParsableCommand {
     ]
 }
 
-/// Which release this is.
+/// The release of this source.
 enum Version {
-    /// Semantic version of this source.
+    /// The release as a semantic version.
     static let text = "0.1.0"
 }
 

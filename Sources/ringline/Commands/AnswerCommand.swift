@@ -1,7 +1,7 @@
 import ArgumentParser
 import CallWire
 
-/// Waits for calls in the terminal and answers them, with a sample description and no media.
+/// Waits for calls in the terminal and answers them, with a sample session description and no media.
 struct AnswerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "answer",
@@ -26,7 +26,7 @@ struct AnswerCommand: ParsableCommand {
     }
 }
 
-/// The callee's side: alerts, answers, sends its candidates.
+/// The callee's side: sends `ringing`, the answer and its candidates.
 private final class AnsweringPart: Terminal.Part, Sendable {
     private let command: AnswerCommand
 

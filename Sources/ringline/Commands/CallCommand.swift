@@ -3,7 +3,7 @@ import CallCore
 import CallWire
 import Threads
 
-/// Calls somebody from the terminal, with a sample description and no media.
+/// Calls a user from the terminal, with a sample session description and no media.
 struct CallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "call",
@@ -34,12 +34,12 @@ struct CallCommand: ParsableCommand {
     }
 }
 
-/// The caller's side: offers, sends its candidates, talks for a while, hangs up.
+/// The caller's side: sends the offer and its candidates, stays in the call for a while, and hangs up.
 private final class CallingPart: Terminal.Part, Sendable {
     private let command: CallCommand
     private let known = Locked(Known())
 
-    /// What was learnt from the server; Ctrl-C and the clock ask for it from other threads.
+    /// State from the server's messages; Ctrl-C and the timer read it on other threads.
     private struct Known {
         var callID: String?
         var wasAnswered = false

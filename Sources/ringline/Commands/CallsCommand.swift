@@ -4,7 +4,7 @@ import SQLiteStore
 import Switchboard
 import Threads
 
-/// Lists the calls that ring or are talked in at the moment.
+/// Lists the calls that are ringing or answered at the moment.
 struct CallsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "calls",
@@ -46,7 +46,7 @@ struct CallsCommand: ParsableCommand {
     static func table(_ calls: some Sequence<CallRecord>, at now: Moment) -> String {
         let rows = calls.map { call in
             let (state, since) = standing(of: call)
-            // The caller's own is in the call from the start: "answered" would be misread.
+            // The caller's leg has the phase `answered` from the start, which would be misread.
             let devices = call.legs.map {
                 "\($0.phone.id.text) (\($0.isCaller && $0.phase == "answered" ? "caller" : $0.phase))"
             }
@@ -65,7 +65,7 @@ struct CallsCommand: ParsableCommand {
         return (call.hidden == nil ? "ringing" : "ringing (\(call.hidden?.rawValue ?? ""))", call.startedAt)
     }
 
-    /// A time in the two largest of its units: `12s`, `3m 05s`, `2h 10m`, `4d 1h`.
+    /// Returns a duration in its two largest units: `12s`, `3m 05s`, `2h 10m`, `4d 1h`.
     static func span(from start: Moment, to end: Moment) -> String {
         let seconds = max(0, (end - start).milliseconds / 1_000)
         switch seconds {
@@ -78,7 +78,7 @@ struct CallsCommand: ParsableCommand {
 }
 
 extension UserID {
-    /// The user that an option names.
+    /// Parses the value of `--user`.
     init(orComplaint text: String) throws(Complaint) {
         guard let id = UserID(text) else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
         self = id

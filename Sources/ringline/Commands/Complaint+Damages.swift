@@ -1,7 +1,7 @@
 import Switchboard
 
 extension Complaint {
-    /// Says on stderr which values of a database cannot be, a line each.
+    /// Reports invalid values of a database on stderr, one line each.
     static func show(_ damages: [DamagedValue]) {
         for damage in damages {
             let what =

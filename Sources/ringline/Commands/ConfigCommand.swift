@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Shows what the server's configuration comes to, and where each part of it comes from.
+/// Prints the effective configuration of the server, and the source of each value.
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",

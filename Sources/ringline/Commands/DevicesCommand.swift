@@ -4,7 +4,7 @@ import SQLiteStore
 import Switchboard
 import Threads
 
-/// Lists a user's registered devices, and how their pushes fare.
+/// Lists a user's registered devices, and the results of their last pushes.
 struct DevicesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
@@ -31,7 +31,7 @@ struct DevicesCommand: ParsableCommand {
         }
     }
 
-    /// The devices in a data folder; a user without any is a complaint.
+    /// Returns the user's devices from a data folder; throws if the user has none.
     static func devices(of user: UserID, in data: String) throws(Complaint) -> [DeviceRecord] {
         let devices: [DeviceRecord]
         do throws(StoreFailure) {
@@ -47,7 +47,7 @@ struct DevicesCommand: ParsableCommand {
         return devices
     }
 
-    /// The table, and below it a line for each device whose last push needs words.
+    /// Returns the table and, below it, a line for each device whose last push needs an explanation.
     static func text(_ devices: [DeviceRecord], at now: Moment) -> String {
         let rows = devices.map { device in
             [
@@ -67,7 +67,7 @@ struct DevicesCommand: ParsableCommand {
         return text
     }
 
-    /// Enough of each token to tell it from another, and too little to use it.
+    /// Returns the beginning of each token: enough to tell tokens apart, and too little to use one.
     private static func tokens(of device: DeviceRecord) -> String {
         let tokens = [("voip", device.voipToken), ("alert", device.alertToken), ("fcm", device.fcmToken)]
         let shown = tokens.compactMap { name, token in token.map { "\(name) \($0.prefix(6))…" } }
@@ -82,7 +82,7 @@ struct DevicesCommand: ParsableCommand {
 }
 
 extension String {
-    /// Without the blanks at its end.
+    /// The text without the blanks at its end.
     fileprivate var trimmingBlanks: Substring {
         lastIndex { $0 != " " }.map { self[...$0] } ?? self[startIndex..<startIndex]
     }

@@ -3,7 +3,7 @@ import Gateway
 import Switchboard
 import Threads
 
-/// Looks at what a server needs, before it is started or beside it while it runs.
+/// Checks what a server needs, before the server starts or while it runs.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

@@ -4,7 +4,7 @@ import SQLiteStore
 import Switchboard
 import Threads
 
-/// Says why a call rang or did not, from the data folder of a running or stopped server.
+/// Explains why a call rang or did not, from the data folder of a running or stopped server.
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
@@ -40,7 +40,8 @@ struct ExplainCommand: ParsableCommand {
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)
             let namesakes = try reader.calls(CallChoice(id, of: users), limit: Namesakes.limit)
-            // It may be older than the newest of its name.
+            // A separate query: the call of the given epoch may be older than the newest calls of its name, listed
+            // above.
             guard let record = try reader.calls(CallChoice(id, of: users, epoch: epoch), limit: 1).first else {
                 Complaint.show(reader.takeDamages())
                 throw StoreFailure("There is no call \(callId)\(restriction) in \(data).")
@@ -60,7 +61,7 @@ struct ExplainCommand: ParsableCommand {
         }
     }
 
-    /// What was asked for besides the name.
+    /// The restrictions of the search besides the callId, for the error message.
     private var restriction: String {
         let whose = user.isEmpty ? "" : " of " + user.joined(separator: " and ")
         return whose + (epoch.map { ", epoch \($0)," } ?? "")

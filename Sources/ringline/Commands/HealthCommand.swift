@@ -2,7 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Threads
 
-/// Asks a server on this machine whether it is well: for containers, which have no curl.
+/// Asks a server on this machine whether it is healthy; for containers, which have no curl.
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
@@ -15,7 +15,7 @@ struct HealthCommand: ParsableCommand {
 
     func run() throws {
         do {
-            // An empty variable is how compose files and units say "not set".
+            // Compose files and systemd units express "not set" by an empty variable.
             let told = ProcessInfo.processInfo.environment["RINGLINE_ADMIN_LISTEN"].flatMap { $0.isEmpty ? nil : $0 }
             guard admin != nil || told != "none" else {
                 throw Complaint("RINGLINE_ADMIN_LISTEN is none: there is no admin listener to ask")
@@ -44,7 +44,7 @@ struct HealthQuestion {
         let request = "GET \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n\r\n"
         guard socket.send(Array(request.utf8)) else { throw silent }
         var answer: [UInt8] = []
-        // One that sends a byte now and then is not well either.
+        // A server that sends only a byte now and then is not healthy either, so the whole answer has a time limit.
         let end = SystemClock.monotonic() + 3_000
         while answer.count < 65_536, SystemClock.monotonic() < end {
             let bytes = socket.receive()
@@ -63,7 +63,7 @@ struct HealthQuestion {
 
     private var deserted: Complaint { Complaint("nothing listens on http://\(place)") }
 
-    /// Status and body, once all has come.
+    /// Returns status and body; `nil` while the answer is incomplete.
     private static func parse(_ answer: [UInt8]) -> (status: Int, body: String)? {
         let text = String(decoding: answer, as: UTF8.self)
         guard let gap = text.firstRange(of: "\r\n\r\n"), let status = Int(text.dropFirst(9).prefix(3)) else {

@@ -4,7 +4,7 @@ import Identity
 import Switchboard
 import Threads
 
-/// Pushes a user's phones as a call would, and says what Apple answers.
+/// Sends a user's devices the push that a call would send, and prints Apple's answer.
 struct PushTestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push-test",
@@ -48,7 +48,8 @@ struct PushTestCommand: ParsableCommand {
         guard !devices.isEmpty else { throw Complaint("\(user.text) has no device \(device ?? "")") }
         let sender = try TestPusher(try Launch(settings).apnsConfiguration())
         defer { sender.shutdown() }
-        // A server has run there, as there are devices; where its key cannot be read, the push goes without what it signs.
+        // The folder has devices, so a server has run there and made the key. If it cannot be read, the push has no
+        // capability.
         let key = try? SecretFile.read("\(settings.data)/\(ServerKeys.fileName)")
         var isTaken = false
         for device in devices {

@@ -5,7 +5,7 @@ import SQLiteStore
 import Switchboard
 import Threads
 
-/// Puts a back-up into the data folder of a stopped server.
+/// Puts a backup into the data folder of a stopped server.
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
@@ -29,7 +29,7 @@ struct RestoreCommand: ParsableCommand {
     private func restore() throws(Complaint) {
         guard data != ":memory:" else { throw Complaint("--data: :memory: keeps nothing; name a folder") }
         let now = Timestamp.text(Moment(milliseconds: SystemClock.wall()))
-        // Colons make trouble in names for `scp` and others.
+        // Colons in file names are a problem for `scp` and other tools.
         let name = "replaced-\(String(now.map { $0 == ":" ? "-" : $0 })).sqlite"
         do throws(StoreFailure) {
             let wasThere = try SQLiteCallStore.restore(file, into: data, keeping: name)

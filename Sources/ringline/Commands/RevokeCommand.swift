@@ -23,7 +23,7 @@ struct RevokeCommand: ParsableCommand {
     @Option(help: "Whom to log out.") var user: String
     @Option(help: "The server's data folder.") var data = DataFolder.standard
 
-    /// How long a server may take: it looks every second, and writes to a disk.
+    /// The longest wait for the server, in milliseconds: it looks for orders every second, and writes to a disk.
     private static let patienceMilliseconds: Int64 = 10_000
 
     func run() throws {

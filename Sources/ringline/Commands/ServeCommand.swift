@@ -1,7 +1,9 @@
 import ArgumentParser
 import FoundationEssentials
 
-/// The options of `ringline serve`, which `config`, `doctor` and `push-test` take as well: one for each setting.
+/// The options of `ringline serve`, one for each setting.
+///
+/// `config`, `doctor` and `push-test` take them too.
 struct ServeOptions: ParsableArguments {
     @Option(help: "A file of settings, 'name = value' a line.") var config: String?
 
@@ -56,7 +58,7 @@ struct ServeOptions: ParsableArguments {
         return ArgumentHelp("\(setting.meaning)\(fallback)", valueName: setting.placeholder)
     }
 
-    /// The flags that were given, by the settings' names.
+    /// The flags given on the command line, by the name of their setting.
     var flags: [String: [String]] {
         let single: [String: String?] = [
             "listen": listen, "admin-listen": adminListen, "data": data, "wait-for-data": waitForData,
@@ -85,10 +87,10 @@ struct ServeOptions: ParsableArguments {
         return flags
     }
 
-    /// Where the settings come from, the file read.
+    /// Returns the sources of the settings; the configuration file is read here.
     func source() throws(Complaint) -> SettingsSource { try Self.source(flags, config) }
 
-    /// Reads them, now and whenever it is called again: the file may say something else by then.
+    /// A function that reads the settings, each time anew: the file may have changed between two calls.
     var reading: @Sendable () throws(Complaint) -> ServeSettings {
         { [flags, config] () throws(Complaint) in try ServeSettings(try Self.source(flags, config)) }
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Simulation
 
-/// Lives simulated worlds until an invariant breaks or enough calls were made; for the developers of Ringline.
+/// Runs simulated worlds until an invariant breaks or enough calls were made; for the developers of Ringline.
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",

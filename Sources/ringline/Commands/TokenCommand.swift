@@ -3,7 +3,7 @@ import CallCore
 import Identity
 import Threads
 
-/// Prints a token that is signed with a data folder's development key.
+/// Prints a token signed with a data folder's development key.
 struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
@@ -59,7 +59,7 @@ struct TokenCommand: ParsableCommand {
         }
     }
 
-    /// A length of time in words: a number and s, m, h or d.
+    /// Parses a duration, a number followed by `s`, `m`, `h` or `d` (no unit: seconds), and returns its seconds.
     static func seconds(_ text: String) -> Int64? {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
         guard let last = text.last else { return nil }

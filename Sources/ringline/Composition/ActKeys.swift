@@ -4,40 +4,43 @@ import Identity
 import Switchboard
 import Threads
 
-/// The keys under which the capabilities of pushes are signed: a new one every day, and those before for as long as a
-/// capability may live.
+/// The keys that sign the capabilities in pushes.
+///
+/// A new key is made every day. Each earlier key is kept for as long as a capability that it signed may be valid.
 final class ActKeys: Sendable {
     private let folder: String?
-    /// How long a capability may live, in milliseconds.
+    /// The longest time for which a capability may be valid, in milliseconds.
     private let life: Int64
     private let state: Locked<State>
 
     private struct State {
         var keys: ServerKeys
         var ring: CapabilityRing
-        /// When to try again after the disk refused.
+        /// The earliest time of the next attempt after the disk refused a write.
         var notBefore = Int64.min
     }
 
-    /// For how long nothing is tried after the disk refused.
+    /// The pause after the disk refused a write, in milliseconds.
     private static let pauseMilliseconds: Int64 = 60_000
 
-    /// Reads the keys of the data folder, or makes one.
+    /// Reads the keys from the data folder, or makes the first one.
     init(_ settings: ServeSettings, at now: Int64) throws(Complaint) {
         folder = settings.isInMemory ? nil : settings.data
-        // As long as it may ring, and a minute (`PushPayload`); and one more for a clock that is slewed.
+        // A capability is valid for the ring time and one minute (`PushPayload`). Another minute covers a clock that is
+        // slewed.
         let longestRing = max(settings.policy.ringFor.milliseconds, WireLimits.ringSeconds.upperBound * 1_000)
         life = longestRing + 120_000
         let keys = try Self.read(folder, at: now)
         state = Locked(State(keys: keys, ring: CapabilityRing(keys, life: life)))
     }
 
-    /// What signs and reads capabilities at the moment.
+    /// The keys that sign and verify capabilities now.
     var ring: CapabilityRing { state.withLock { $0.ring } }
 
-    /// Makes a new key when the newest is a day old; whether there was need.
+    /// Makes a new key when the newest is a day old, and returns whether it did.
     ///
-    /// - Throws: when it cannot be kept; then the one before goes on signing, and nothing is tried for a minute.
+    /// - Throws: ``Complaint`` when the new key cannot be saved. The previous key then goes on signing, and the next
+    ///   attempt comes after a minute.
     func rotate(at now: Int64) throws(Complaint) -> Bool {
         let keys = state.withLock { state in
             state.keys.isDue(at: now) && now >= state.notBefore ? state.keys.rotated(at: now, life: life) : nil
@@ -51,8 +54,9 @@ final class ActKeys: Sendable {
         return true
     }
 
-    /// Reads the file anew, in which somebody may have put another key; one that was removed is made anew, and all
-    /// capabilities of before are void.
+    /// Reads the file again, in which an operator may have put another key.
+    ///
+    /// If the file was removed, a new key is made, and all capabilities issued before are void.
     func load(at now: Int64) throws(Complaint) {
         guard let folder else { return }
         let keys = try Self.read(folder, at: now)

@@ -5,16 +5,16 @@ import Identity
 import Switchboard
 import Threads
 
-/// Says apart from the log what an operator may have to answer for: JSON lines, appended to a file of their own.
+/// The audit log: security-relevant events as JSON lines, appended to a file separate from the normal log.
 ///
-/// It is written by a thread (``LogWriter``): what says something here never waits. Refused tokens are counted whether there
-/// is a file or not; a flood of them is summed up, a line a second for each cause.
+/// A thread of its own writes the file (``LogWriter``), so logging an event never waits. Refused tokens are counted
+/// with or without a file. Above 10 refusals a second the rest is summed up, in one line a second for each cause.
 final class AuditLog: Sendable {
-    /// The cause of a refused capability, which says nothing about itself.
+    /// The cause of every refused capability; its check does not report why.
     static let actRefused = "act"
-    /// The cause of a token that could not be judged, for its key has not been fetched yet.
+    /// The cause of a token that could not be verified because its key has not been fetched yet.
     static let keysMissing = "keys_unavailable"
-    /// Every cause for which a token, or a capability, can be refused.
+    /// All causes for which a token or a capability can be refused.
     static let causes = TokenError.causes + [actRefused, keysMissing, "revoked"]
 
     private let path: String?
@@ -27,7 +27,7 @@ final class AuditLog: Sendable {
         var flood = Flood()
     }
 
-    /// A member of a line besides its time and its event.
+    /// The value of a line's member other than its time and its event.
     enum Value {
         case text(String)
         case number(UInt64)
@@ -35,8 +35,8 @@ final class AuditLog: Sendable {
 
     /// Opens the file.
     ///
-    /// - Parameter path: `-` for stdout; `nil`: nothing is written.
-    /// - Throws: ``Complaint`` when it cannot be written.
+    /// - Parameter path: `-` for stdout; with `nil` nothing is written.
+    /// - Throws: ``Complaint`` when the file cannot be opened for writing.
     init(_ path: String?) throws(Complaint) {
         self.path = path
         switch path {
@@ -49,17 +49,19 @@ final class AuditLog: Sendable {
         writer = LogWriter(to: descriptor) { dropped in Self.line("lines_dropped", [("count", .number(dropped))]) }
     }
 
-    /// Lines that were never written.
+    /// The number of lines that were dropped and never written.
     var dropped: UInt64 { writer?.dropped ?? 0 }
 
-    /// How many tokens were refused, by cause.
+    /// The number of refused tokens, by cause.
     var refused: [(cause: String, count: UInt64)] {
         refusals.withLock { $0.counts.map { (cause: $0.key, count: $0.value) } }
     }
 
     // MARK: What happens
 
-    /// Takes what the server has to say, from any thread.
+    /// Logs or counts an event of the server.
+    ///
+    /// Safe on any thread.
     func take(_ event: AuditEvent) {
         switch event {
         case .tokenRefused(let cause, let user): refuse(cause, user)
@@ -87,7 +89,7 @@ final class AuditLog: Sendable {
         }
     }
 
-    /// Takes note that an operator ran a command on the data folder.
+    /// Logs that an operator ran a command on the data folder.
     func take(_ trace: CommandTrace, by owner: uid_t) {
         var members: [(String, Value)] = [("command", .text(trace.command))]
         if let user = trace.user { members.append(("user", .text(user.text))) }
@@ -109,7 +111,9 @@ final class AuditLog: Sendable {
         }
     }
 
-    /// Says what of earlier seconds was not said one by one; once a second.
+    /// Logs the sums of refusals suppressed in earlier seconds.
+    ///
+    /// Called once a second.
     func tick() {
         say(refusals.withLock { $0.flood.takeSuppressed(before: SystemClock.monotonic() / 1_000) })
     }
@@ -122,31 +126,33 @@ final class AuditLog: Sendable {
 
     // MARK: The file
 
-    /// Opens the file anew: what rotates logs has moved it away, or something else is there now.
+    /// Opens the file again, for the case that a log rotation moved or replaced it.
     ///
-    /// - Throws: when it cannot be opened; then what is open is written on.
+    /// - Throws: ``Complaint`` when it cannot be opened; lines then continue to go to the file that is open.
     func reopen() throws(Complaint) {
         guard let path, path != "-" else { return }
         let new = try Self.open(path)
-        // The thread's number stays, and between two of its lines stands for the other file.
+        // The writer keeps its descriptor number; `dup2` points it at the new file between two of its lines.
         dup2(new, descriptor)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         close(new)
     }
 
-    /// Says what is left to say; then the process may end.
+    /// Logs the remaining sums and the `stopped` event.
+    ///
+    /// Called last, before the process ends.
     func end() {
         say(refusals.withLock { $0.flood.takeSuppressed(before: .max) })
         write("stopped")
     }
 
-    /// Writes a line; without a file, nothing.
+    /// Appends a line; does nothing without a file.
     func write(_ event: String, _ members: [(String, Value)] = []) {
         writer?.write(Self.line(event, members))
     }
 
     private static func open(_ path: String) throws(Complaint) -> Int32 {
-        // A named pipe that nobody reads is refused and not waited for.
+        // With `O_NONBLOCK` a named pipe without a reader is refused, where opening it would otherwise block.
         let descriptor = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o600)
         guard descriptor >= 0 else {
             throw Complaint("--audit-log \(path): cannot be opened for writing: \(String(cString: strerror(errno)))")
@@ -172,16 +178,18 @@ final class AuditLog: Sendable {
         return json.bytes + [0x0A]
     }
 
-    /// Lets so many refusals a second have a line of their own, and counts the others by cause.
+    /// Limits how many refusals a second get a line of their own, and counts the others by cause.
     struct Flood {
-        /// Enough to see who tries what; a flood writes no more than some 25 lines a second.
+        /// The lines per second.
+        ///
+        /// They suffice to see who tries what; with the sums, a flood writes about 25 lines a second at most.
         static let linesPerSecond = 10
 
         private var second = Int64.min
         private var lines = 0
         private var suppressed: [String: UInt64] = [:]
 
-        /// Whether a refusal in this second is to be said by itself.
+        /// Returns whether a refusal in this second gets a line of its own; counts it if not.
         mutating func admits(_ cause: String, in second: Int64) -> Bool {
             if second != self.second { (self.second, lines) = (second, 0) }
             lines += 1
@@ -190,7 +198,8 @@ final class AuditLog: Sendable {
             return false
         }
 
-        /// What was not said by itself in seconds before this one, by cause.
+        /// Returns, by cause, the refusals without a line of their own in seconds before this one, and resets their
+        /// counts.
         mutating func takeSuppressed(before second: Int64) -> [(cause: String, count: UInt64)] {
             guard second > self.second, !suppressed.isEmpty else { return [] }
             defer { suppressed = [:] }

@@ -3,54 +3,56 @@ import LibWebSockets
 import Logging
 import Threads
 
-/// Loads a renewed certificate while the server runs: when told to, and when its files have changed.
+/// Loads a renewed TLS certificate while the server runs: on request, and when its files have changed.
 ///
-/// One that cannot be used is complained about, and the one before goes on being served.
+/// If a certificate cannot be used, an error is logged and the server continues to serve the previous one.
 final class CertificateRenewal: Sendable {
     private let files: ServerConfiguration.TLS
     private let log: Logger
     private let seen: Locked<Seen>
 
-    /// What tells one version of the two files from another.
+    /// A fingerprint of one version of the two files, from their metadata.
     private struct Mark: Equatable {
         var numbers: [Int] = []
     }
 
     private struct Seen {
-        /// When they were last loaded.
+        /// The version that was last loaded.
         var loaded: Mark
-        /// What they have changed to, when that was noticed for the first time.
+        /// A newer version that was seen once and is not loaded yet.
         var changed: Mark?
-        /// Until when the served certificate is good, in seconds since 1970.
+        /// The expiry of the served certificate, in seconds since 1970.
         var expiry: Int64?
     }
 
-    /// Watches files that are about to be loaded for the first time by somebody else.
+    /// Watches files that the gateway is about to load for the first time.
     ///
     /// - Parameters:
-    ///   - files: certificate and key.
-    ///   - log: where it says what it does.
+    ///   - files: the certificate and its key.
+    ///   - log: the logger for loads and failures.
     init(_ files: ServerConfiguration.TLS, _ log: Logger) {
         self.files = files
         self.log = log
         seen = Locked(Seen(loaded: Self.mark(of: files)))
-        // A shell's `<(…)` can be read once only, by whoever serves it.
+        // A pipe, such as a shell's `<(…)`, can be read only once, and the gateway has to read it.
         guard [files.certificatePath, files.keyPath].allSatisfy(Self.isFile) else { return }
-        // What is wrong with it is said by whoever serves it.
+        // The gateway reports a certificate that cannot be used.
         if let certificate = try? ServerCertificate(files) { note(certificate) }
     }
 
-    /// Until when the served certificate is good, in seconds since 1970.
+    /// The expiry of the served certificate, in seconds since 1970.
     var expiry: Int64? { seen.withLock { $0.expiry } }
 
-    /// Serving goes on with one that is over, for clients that do not mind; everybody else is turned away by it.
+    /// Records the expiry, and logs an error if the certificate has expired.
+    ///
+    /// An expired certificate is still served, because some clients accept it; all others refuse it.
     private func note(_ certificate: ServerCertificate) {
         seen.withLock { $0.expiry = certificate.notAfterSeconds }
         guard certificate.notAfterSeconds <= SystemClock.wall() / 1_000 else { return }
         log.error("the certificate has expired: clients refuse it", metadata: ["tls.cert": "\(files.certificatePath)"])
     }
 
-    /// Loads the files, changed or not; `take` gets the new certificate.
+    /// Loads the files, changed or not, and passes the new certificate to `take`.
     func load(_ take: (ServerCertificate) -> Void) {
         let mark = Self.mark(of: files)
         seen.withLock { seen in (seen.loaded, seen.changed) = (mark, nil) }
@@ -68,8 +70,9 @@ final class CertificateRenewal: Sendable {
         }
     }
 
-    /// Loads the files if they have changed, and have then stood still from one call to the next: a certificate and its
-    /// key are written one after the other.
+    /// Loads the files if they have changed since the last load and not since the previous call of this function.
+    ///
+    /// A certificate and its key are written one after the other, so a change must have settled.
     func look(_ take: (ServerCertificate) -> Void) {
         let mark = Self.mark(of: files)
         let isSettled = seen.withLock { seen in
@@ -88,7 +91,8 @@ final class CertificateRenewal: Sendable {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Through symbolic links, as Kubernetes and certbot renew by putting a link in another place.
+    /// Returns a fingerprint of the files, following symbolic links: Kubernetes and certbot renew by redirecting a
+    /// link.
     private static func mark(of files: ServerConfiguration.TLS) -> Mark {
         var mark = Mark()
         for path in [files.certificatePath, files.keyPath] {

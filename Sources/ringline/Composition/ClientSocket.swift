@@ -1,21 +1,23 @@
 import Crypto
 import Glibc
 
-/// A connected TCP or UDP socket whose every call ends within its time; for commands that ask a server something.
+/// A connected TCP or UDP socket with a time limit on every call, for commands that query a server.
 final class ClientSocket {
     private let descriptor: Int32
     private var tls: TLSClient?
 
-    /// One of a host's addresses, with the port.
+    /// One address of a host, with the port.
     struct Address {
         fileprivate let family: Int32
         fileprivate let bytes: [UInt8]
     }
 
-    /// Where a host is reached, in the order in which it is to be tried: `localhost` is often `::1` before `127.0.0.1`.
+    /// Returns a host's addresses in the order in which to try them.
+    ///
+    /// `localhost` often gives `::1` before `127.0.0.1`.
     static func addresses(of host: String, port: Int) throws(Complaint) -> [Address] {
         var hints = addrinfo()
-        // Any kind would do: without one each address stands there once for every kind.
+        // The socket type does not matter here, but without one `getaddrinfo` returns each address once per type.
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, String(port), &hints, &list) == 0 else { throw Complaint("\(host) is no host") }
@@ -30,7 +32,7 @@ final class ClientSocket {
         return found
     }
 
-    /// Connects to the first address of a host that takes it.
+    /// Connects to the first address of a host that accepts.
     static func connected(host: String, port: Int) throws(Complaint) -> ClientSocket {
         for address in try addresses(of: host, port: port) {
             if let socket = ClientSocket(to: address) { return socket }
@@ -38,7 +40,7 @@ final class ClientSocket {
         throw Complaint("nothing listens on \(host), port \(port)")
     }
 
-    /// Connects; `nil` where nothing listens.
+    /// Connects; returns `nil` if nothing listens there.
     init?(to address: Address, isDatagram: Bool = false, timeoutMilliseconds: Int = 3_000) {
         let kind = Int32((isDatagram ? SOCK_DGRAM : SOCK_STREAM).rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(address.family, kind, 0)
@@ -62,24 +64,25 @@ final class ClientSocket {
         close(descriptor)
     }
 
-    /// Speaks TLS from now on; whether the other side does.
+    /// Starts TLS on the connection and returns whether the handshake succeeded.
     ///
-    /// `authorities` is a PEM file of those to trust instead of the system's.
+    /// `authorities` is a PEM file of certificate authorities to trust instead of the system's.
     func startTLS(host: String, authorities: String? = nil) -> Bool {
         tls = TLSClient(descriptor: descriptor, host: host, authorities: authorities)
         return tls != nil
     }
 
-    /// Why the certificate that was shown is not to be trusted; `nil` where it is, and without TLS.
+    /// The reason not to trust the server's certificate; `nil` if it is trusted, and without TLS.
     var certificateFault: String? { tls?.certificateFault }
 
-    /// Sends all of it; whether that worked.
+    /// Sends all bytes and returns whether that succeeded.
     func send(_ bytes: [UInt8]) -> Bool {
         if let tls { return tls.send(bytes) }
         return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
     }
 
-    /// What comes next, at most so many bytes; empty at the end, after an error, and when the time is over.
+    /// Returns the next bytes, at most `most`; an empty array at the end of the stream, after an error, and at a
+    /// timeout.
     func receive(most: Int = 4_096) -> [UInt8] {
         if let tls { return tls.receive(most: most) }
         return [UInt8](unsafeUninitializedCapacity: most) { buffer, count in

@@ -3,15 +3,16 @@ import Glibc
 import SQLiteStore
 import Threads
 
-/// That an operator's command was run on a data folder: an empty file there whose name says all, for the audit log.
+/// A record that an operator ran a command on a data folder, for the audit log.
 ///
-/// The server that runs on the folder writes its line and removes it. Who ran the command is the file's owner, which the
-/// system vouches for.
+/// It is an empty file in that folder, and the file's name contains the whole record. The server that runs on the
+/// folder writes a line to its audit log and removes the file. The file's owner is the user who ran the command, as the
+/// operating system guarantees.
 struct CommandTrace: Equatable {
     let command: String
-    /// Whom it was about.
+    /// The user whom the command was about, if any.
     let user: UserID?
-    /// When it was run, by the clock of whoever ran it.
+    /// The time of the run, by the clock of the process that ran the command.
     let at: Moment
 
     init(_ command: String, _ user: UserID? = nil, at: Moment = Moment(milliseconds: SystemClock.wall())) {
@@ -20,11 +21,11 @@ struct CommandTrace: Equatable {
         self.at = at
     }
 
-    /// The trace that a file's name stands for; `nil` for the other files of the folder.
+    /// Parses a file's name; returns `nil` for the other files of the folder.
     init?(name: String) {
         let parts = name.split(separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0] == "ran", let moment = Int64(parts[1]), moment >= 0 else { return nil }
-        // A user's id has no comma.
+        // The first comma separates the command from the user; a user's id cannot contain one.
         let words = parts[2].split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
         let isCommand = words[0].utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == UInt8(ascii: "-") }
         guard isCommand, (1...32).contains(words[0].utf8.count) else { return nil }
@@ -33,14 +34,16 @@ struct CommandTrace: Equatable {
         self.init(String(words[0]), user, at: Moment(milliseconds: moment))
     }
 
-    /// `ran-<milliseconds>-<command>`, with `,<user>` where there is one.
+    /// The file's name: `ran-<milliseconds>-<command>`, and `,<user>` if there is a user.
     var name: String { "ran-\(at.milliseconds)-\(command)" + (user.map { ",\($0.text)" } ?? "") }
 
-    /// Leaves it in a folder, if a server runs there and the folder can be written: a copy or a back-up has no audit log.
+    /// Writes the file into a folder if a server runs there and the folder is writable.
+    ///
+    /// A folder without a server may be a copy or a backup, and those have no audit log.
     ///
     /// - Parameters:
-    ///   - folder: the data folder, or whatever a command was given for one.
-    ///   - isForTheNextStart: whether it is left for the next server where none runs.
+    ///   - folder: the data folder, or whatever path the command was given as one.
+    ///   - isForTheNextStart: whether to write the file even if no server runs there, for the next one that starts.
     func leave(in folder: String, isForTheNextStart: Bool = false) {
         guard isForTheNextStart || SQLiteCallStore.isHeld(folder: folder) else { return }
         let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

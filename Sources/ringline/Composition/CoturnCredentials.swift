@@ -13,13 +13,13 @@ final class CoturnCredentials: RelayIssuer {
         let turn: ServeSettings.TURN
     }
 
-    /// Reads the secret; `warn` gets what is odd about it.
+    /// Reads the secret; `warn` is called if it looks odd.
     init(_ turn: ServeSettings.TURN, _ clock: ServerClock, warn: (String) -> Void) throws(Complaint) {
         current = Locked(try Self.read(turn, warn: warn))
         self.clock = clock
     }
 
-    /// Reads the secret anew; when that fails, the one before stays.
+    /// Reads the secret again; if that fails, the previous one stays in use.
     func load(_ turn: ServeSettings.TURN, warn: (String) -> Void) throws(Complaint) {
         let new = try Self.read(turn, warn: warn)
         current.withLock { $0 = new }
@@ -31,7 +31,8 @@ final class CoturnCredentials: RelayIssuer {
 
     func credential(for user: UserID, at now: Moment) -> RelayCredential {
         let secret = current.withLock { $0 }
-        // coturn holds it against its own clock, which has the world's date.
+        // coturn compares the expiry with its own clock, so it is in real-world time. The server's clock never leaps
+        // and may differ.
         let (current, date) = clock.nowAndDate()
         let made = TurnCredential(
             user: user.text,

@@ -1,14 +1,14 @@
 import FoundationEssentials
 
-/// The folder for everything that is kept.
+/// The folder for all persistent data.
 enum DataFolder {
-    /// Which one is meant where a command that only reads it is not told: the variable of serve's setting, else `./data`.
+    /// The default folder of commands that only read it: the environment variable of serve's setting, or else `./data`.
     static var standard: String {
         let told = ProcessInfo.processInfo.environment["RINGLINE_DATA"] ?? ""
         return told.isEmpty ? "./data" : told
     }
 
-    /// Makes sure that it is there; what is in it is for its owner only.
+    /// Makes sure that the folder exists; a new one is accessible to its owner only.
     static func prepare(_ path: String) throws(Complaint) {
         var isFolder = false
         if FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) {

@@ -1,27 +1,34 @@
 import Glibc
 import Synchronization
 
-/// A fatal signal ends the process, whoever sent it.
+/// Handlers that make every fatal signal end the process, including one sent by `kill`.
 ///
-/// Swift's handler prints where the process stood and returns: a real fault then faults again and dies of it, but a
-/// signal that was sent by `kill` would leave the process as it was, for a supervisor that wanted it gone.
+/// Swift's own handler prints a backtrace and returns. After a real fault the instruction then faults again and the
+/// process dies. After a signal sent by `kill` the process would go on, although a supervisor wanted it to end.
 ///
-/// Where the Swift toolchain is installed, Swift's handler stops all other threads by signals and has a second program write
-/// the backtrace. It must not take long: until the process is gone its sockets hang, and no other server gets its folder.
+/// Where the Swift toolchain is installed, Swift's handler stops all other threads by signals and has a second program
+/// write the backtrace. That must not take long: until the process has ended, its connections hang and no other server
+/// can take over its data folder.
 enum FatalSignals {
     private static let signals = [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT]
-    /// What Swift's runtime had installed, by signal; written once, before any thread is started.
+    /// The handlers that Swift's runtime had installed, by signal.
+    ///
+    /// Written once, before any thread is started.
     nonisolated(unsafe) private static var earlier: [Action] = Array(repeating: Action(), count: 65)
     private typealias Action = sigaction
 
-    /// How long Swift's handler may take, in microseconds: it takes 0.1 s on an idle machine, and is cut off after this.
+    /// The time limit of Swift's handler, in microseconds.
+    ///
+    /// It takes 0.1 s on an idle machine.
     private static let backtraceMicroseconds = 1_000_000
-    /// The signal that ended it.
+    /// The first fatal signal; 0 before it comes.
     private static let fatal = Atomic<Int32>(0)
 
-    /// Makes it so, after Swift's own handlers.
+    /// Installs the handlers.
+    ///
+    /// Swift's own must have been installed before.
     static func end() {
-        // Touched here, so that no handler is the first to initialize it.
+        // Initializes the static variable now; a signal handler must not be the first to do so.
         fatal.store(0, ordering: .relaxed)
         for signal in signals {
             sigaction(signal, nil, &earlier[Int(signal)])
@@ -32,7 +39,7 @@ enum FatalSignals {
         }
     }
 
-    /// Lets Swift say what it has to say, and then dies of the signal.
+    /// Runs Swift's handler, which prints the backtrace, and then ends the process by the signal.
     fileprivate static func take(
         _ signal: Int32,
         _ info: UnsafeMutablePointer<siginfo_t>?,
@@ -44,7 +51,7 @@ enum FatalSignals {
             limitBacktrace()
         }
         let action = earlier[Int(signal)]
-        // The log's thread runs on meanwhile; the lines before a crash are those that explain it.
+        // The log's thread still runs here. The lines before a crash are the ones that explain it.
         LogWriter.settle(milliseconds: 200)
         if action.sa_flags & SA_SIGINFO != 0, let handler = action.__sigaction_handler.sa_sigaction {
             handler(signal, info, context)
@@ -52,12 +59,12 @@ enum FatalSignals {
         die(of: signal)
     }
 
-    /// Ends the process by its signal if the backtrace takes too long (`setitimer`).
+    /// Sets a timer (`setitimer`) that ends the process by its signal if the backtrace takes too long.
     private static func limitBacktrace() {
         var alarm = Action()
         alarm.__sigaction_handler.sa_handler = ringlineBacktraceTooSlow
         sigaction(SIGALRM, &alarm, nil)
-        // Other threads of ours block all signals, and those that Swift has stopped block this one.
+        // Our other threads block all signals, and the threads that Swift has stopped block this one.
         unblock(SIGALRM)
         var limit = itimerval()
         limit.it_value.tv_sec = time_t(backtraceMicroseconds / 1_000_000)

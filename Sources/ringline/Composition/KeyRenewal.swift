@@ -2,11 +2,12 @@ import ApplePush
 import Logging
 import Threads
 
-/// Reads keys anew while the server runs: those of tokens, of the TURN server and of APNs, and the server's own.
+/// Reads keys again while the server runs: those of tokens, of the TURN server and of APNs, and the server's own.
 ///
-/// Each by itself: one that cannot be used is complained about with its path, and the one before stays in force.
+/// Each kind is read separately. If one cannot be used, an error with its path is logged and the previous one stays in
+/// force.
 struct KeyRenewal: Sendable {
-    /// Reads the settings anew: a key may have another name now, as Apple's have, or lie elsewhere.
+    /// Reads the settings again: a key may have another name now, as each of Apple's keys has, or another path.
     let settings: @Sendable () throws(Complaint) -> ServeSettings
     let tokens: TokenKeys
     let acts: ActKeys
@@ -16,7 +17,7 @@ struct KeyRenewal: Sendable {
     let audit: AuditLog
     let log: Logger
 
-    /// Reads everything anew; on SIGHUP.
+    /// Reads all keys again; called on SIGHUP.
     func load() {
         let settings: ServeSettings
         do throws(Complaint) { settings = try self.settings() } catch {
@@ -36,7 +37,7 @@ struct KeyRenewal: Sendable {
         }
     }
 
-    /// Replaces the server's own key when it is due; once a second.
+    /// Replaces the server's own key when it is due; called once a second.
     func tick() {
         do throws(Complaint) {
             guard try acts.rotate(at: clock.now()) else { return }

@@ -4,42 +4,46 @@ import Logging
 import OutboundHTTP
 import Threads
 
-/// Fetches a published key set, again and again: when it may have changed, and when a token names a key that it lacks.
+/// Fetches a published key set (JWKS) repeatedly: when it may have changed, and when a token names a key that it lacks.
 ///
-/// The last set that could be used stays in force for as long as no other comes.
+/// The last usable set stays in force until another one arrives.
 final class KeySetFeed: Sendable {
-    /// A set of many keys has some 30 KB.
+    /// The largest accepted body, in bytes.
+    ///
+    /// A set of many keys has about 30 KB.
     private static let bodyLimit = 256 << 10
     private static let timeoutMilliseconds: Int64 = 10_000
-    /// A failure is said at once, and then as often as this.
+    /// How often a repeated failure is logged: the first one, and then every tenth.
     private static let sayAgainAfter = 10
 
     let keys: PublishedKeys
     private let client: HTTPClient
     private let log: Logger
-    /// Takes a set into use; says how many keys it has.
+    /// Puts a set into use and returns its number of keys.
     private let take: @Sendable ([UInt8]) throws(Complaint) -> Int
     private let state: Locked<State>
 
     private struct State {
         var schedule: KeySetSchedule
-        /// When a set last came, or the first was asked for.
+        /// The time of the last successful fetch; before the first one, of this object's creation.
+        ///
+        /// Milliseconds since boot.
         var freshAt: Int64
         var keyCount = 0
         var failures: UInt64 = 0
     }
 
-    /// What is counted.
+    /// The figures for metrics.
     struct Figures {
-        /// Seconds since a set last came; before the first, since the start.
+        /// Seconds since the last successful fetch; before the first one, since the start.
         let ageSeconds: Int64
-        /// Fetches that brought none.
+        /// The number of failed fetches.
         let failures: UInt64
-        /// Keys of the set in force; 0: none has come yet.
+        /// The number of keys in the current set; 0 if none has arrived yet.
         let keys: Int
     }
 
-    /// Fetches nothing before the first ``tick()``.
+    /// Creates a feed that fetches nothing before the first ``tick()``.
     init(
         _ keys: PublishedKeys,
         log: Logger,
@@ -63,16 +67,20 @@ final class KeySetFeed: Sendable {
         }
     }
 
-    /// Whether no set has come yet.
+    /// Whether no set has arrived yet.
     var isEmpty: Bool { state.withLock { $0.keyCount == 0 } }
 
-    /// Fetches when it is time; from time to time, from any thread.
+    /// Starts a fetch when one is due.
+    ///
+    /// To be called from time to time, on any thread.
     func tick() {
         guard state.withLock({ $0.schedule.begins(at: SystemClock.boot()) }) else { return }
         Self.fetch(keys, client) { [weak self] result in self?.took(result) }
     }
 
-    /// A token names a key that is not there, or there is no key at all: whether it may be there in a moment.
+    /// Handles a token that names an unknown key, or that came while there was no key at all.
+    ///
+    /// - Returns: whether the key may arrive in a moment.
     func missed() -> Bool {
         let mayCome = state.withLock { state in
             state.keyCount == 0 || state.schedule.missed(at: SystemClock.boot())
@@ -81,13 +89,13 @@ final class KeySetFeed: Sendable {
         return mayCome
     }
 
-    /// Fetches at once: on SIGHUP.
+    /// Fetches as soon as possible; called on SIGHUP.
     func hurry() {
         state.withLock { $0.schedule.hurry(at: SystemClock.boot()) }
         tick()
     }
 
-    /// Lets nothing under way hold up the end.
+    /// Cancels a fetch under way, so that it does not delay the end of the process.
     func shutdown() { client.shutdown(limitMilliseconds: 0) }
 
     private func took(_ result: Result<Fetched, Complaint>) {
@@ -123,13 +131,13 @@ final class KeySetFeed: Sendable {
 
     // MARK: One fetch
 
-    /// A set as it came, and for how long its server calls it fresh.
+    /// A fetched set as it arrived, and for how long, in milliseconds, its server declares it fresh.
     struct Fetched {
         let json: [UInt8]
         let life: Int64?
     }
 
-    /// Fetches once and waits for it: for the doctor.
+    /// Fetches once and waits for the result; for the doctor.
     static func fetch(_ keys: PublishedKeys) throws(Complaint) -> Fetched {
         let client = try client(keys)
         let (answer, done) = (Locked<Result<Fetched, Complaint>?>(nil), DispatchSemaphore(value: 0))

@@ -6,14 +6,14 @@ import Identity
 import Logging
 import Switchboard
 
-/// The keys that tokens are checked with, and those that the server signs with.
+/// The keys that verify tokens, and the server's own signing keys.
 struct Keys {
     let tokens: TokenKeys
     let acts: ActKeys
     let bouncer: TokenBouncer
     let capabilities: RingCapabilities
 
-    /// What an operator should know, once all else has gone well.
+    /// Warnings for the operator, to be logged once everything else has succeeded.
     let warnings: [String]
 
     init(_ settings: ServeSettings, audit: AuditLog, at now: Int64, _ log: Logger) throws(Complaint) {
@@ -25,9 +25,9 @@ struct Keys {
         self.warnings = warnings
     }
 
-    /// The keys that the settings name, each checked; empty when they name none.
+    /// Reads and checks the keys that the settings name; returns an empty array if they name none.
     ///
-    /// `warn` gets what is odd about them and does not stop the start.
+    /// `warn` is called for oddities that do not prevent the start.
     static func configured(
         _ settings: ServeSettings,
         warn: (String) -> Void
@@ -47,12 +47,12 @@ struct Keys {
         return sources
     }
 
-    /// What an operator should know of keys that can be used.
+    /// Returns warnings for the operator about keys that are usable.
     static func warnings(of sources: [TokenKeySource]) throws(Complaint) -> [String] {
         do { return try TokenVerifier(keys: sources).warnings } catch { throw Complaint(error.description) }
     }
 
-    /// A key that can be used; what is wrong with one that cannot is said with its file.
+    /// Returns a key after checking that it is usable; the error for an unusable one names its option and file.
     private static func checked(
         _ source: TokenKeySource,
         _ option: String,
@@ -66,14 +66,14 @@ struct Keys {
         return source
     }
 
-    /// Reads a file that a setting names; what is wrong with it is said with that name.
+    /// Reads a file that a setting names; the error names that setting.
     static func read(_ path: String, for setting: String) throws(Complaint) -> [UInt8] {
         do throws(SecretFileError) { return try SecretFile.read(path) } catch {
             throw Complaint("--\(setting): \(error.description)")
         }
     }
 
-    /// Reads a secret whose every byte counts; `warn` gets what is odd about it.
+    /// Reads a secret of which every byte counts; `warn` is called if it looks odd.
     static func secret(_ path: String, for setting: String, warn: (String) -> Void) throws(Complaint) -> [UInt8] {
         let bytes = try read(path, for: setting)
         if let oddity = SecretFile.oddity(of: bytes) {
@@ -83,7 +83,7 @@ struct Keys {
     }
 }
 
-/// Checks tokens, and says who bears them in the switchboard's words.
+/// Verifies tokens and capabilities, and translates their claims into the switchboard's types.
 struct TokenBouncer: Bouncer {
     let tokens: TokenKeys
     let acts: ActKeys

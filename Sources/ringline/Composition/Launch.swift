@@ -12,14 +12,14 @@ import SQLiteStore
 import Switchboard
 import Threads
 
-/// Puts the parts together and runs them.
+/// Assembles the server from its parts and runs it.
 struct Launch {
     let settings: ServeSettings
-    /// Reads the settings anew.
+    /// Reads the settings again.
     private let reread: @Sendable () throws(Complaint) -> ServeSettings
     private let clock = ServerClock()
 
-    /// A server with these settings; `reread` gives those that hold when keys are to be read anew.
+    /// A server with these settings; `reread` returns the settings to use when keys are to be read again.
     init(_ settings: ServeSettings, reread: (@Sendable () throws(Complaint) -> ServeSettings)? = nil) {
         self.settings = settings
         self.reread = reread ?? { () throws(Complaint) in settings }
@@ -28,12 +28,13 @@ struct Launch {
     /// Serves until SIGTERM or SIGINT.
     func run() throws(Complaint) {
         FatalSignals.end()
-        // Before any thread is started, so that every thread has them blocked and only the watch gets them.
+        // Before any thread is started: all threads inherit the blocked signals, so only the watch receives them.
         let watch = SignalWatch(and: [SIGHUP, SIGUSR1, SIGUSR2])
         let threshold = LogThreshold(settings.logLevel)
         let writer = Log.writer(asJSON: settings.logsJSON)
         let log = Log.make(threshold, asJSON: settings.logsJSON, to: writer)
-        // A complaint comes after the lines that led to it; a reader of stderr that has stalled delays the end by a second.
+        // A complaint is printed after the log lines that led to it. If nothing reads stderr, this delays the end by a
+        // second.
         defer { LogWriter.settle(milliseconds: 1_000) }
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let audit = try AuditLog(settings.auditLog)
@@ -51,7 +52,7 @@ struct Launch {
         configuration.audit = { audit.take($0) }
         configuration.droppedAuditLines = { audit.dropped }
         configuration.refusedTokens = { audit.refused }
-        // Before the store is opened, which takes its time: the keys are there when it listens.
+        // Before the store is opened, which takes time, so that the keys have usually arrived when the server listens.
         feed?.tick()
         defer { feed?.shutdown() }
         let gateway = Gateway(configuration: configuration, bouncer: keys.bouncer, log: log)
@@ -88,11 +89,11 @@ struct Launch {
                 """
             )
         }
-        // Who reads that it listens may read everything that was said before.
+        // A reader of the line `listening on …` can then read every log line written before it.
         LogWriter.settle(milliseconds: 1_000)
         announce(gateway, log)
         audit.write("started", [("version", .text(Version.text))])
-        // Before the lines are waited for.
+        // Runs before the deferred `settle` above, which then waits for these lines too.
         defer { audit.end() }
         let serve = { @Sendable [weak gateway] (certificate: ServerCertificate) in gateway?.serve(certificate) ?? () }
         let keyRenewal = KeyRenewal(
@@ -109,7 +110,7 @@ struct Launch {
         let look = { @Sendable [weak gateway] in
             desk?.look(ran: { audit.take($0, by: $1) }) { gateway?.carryOut($0, done: $1) }
         }
-        // Those that waited for a start are carried out before anybody is let in.
+        // Carries out the orders left while no server ran, before any client can connect.
         look()
         let tick: SignalWatch.Action = { [clock, weak gateway] in
             for event in clock.takeEvents() { gateway?.take(event) }
@@ -137,7 +138,7 @@ struct Launch {
         log.notice("stopped")
     }
 
-    /// What the signals do that end nothing.
+    /// The actions of the signals that do not end the process.
     private static func actions(
         _ reload: @escaping @Sendable () -> Void,
         _ threshold: LogThreshold,
@@ -145,7 +146,7 @@ struct Launch {
     ) -> [Int32: SignalWatch.Action] {
         let move = { @Sendable (steps: Int) in
             let level = threshold.move(by: steps)
-            // At that level itself, so that it is seen whatever it is.
+            // Logged at the new level itself, so that the line appears at any level.
             log.log(level: level, "the log level was changed", metadata: ["log.level": "\(level)"])
         }
         return [
@@ -205,7 +206,7 @@ struct Launch {
         }
     }
 
-    /// What Apple's service wants to know of us; there must be a key.
+    /// Returns the configuration of the APNs client; throws if no APNs key is configured.
     func apnsConfiguration() throws(Complaint) -> APNsConfiguration {
         guard let apns = settings.apns else { throw Complaint("there is no --apns-key-file") }
         let key = try Keys.read(apns.keyFile, for: "apns-key-file")
@@ -227,7 +228,9 @@ struct Launch {
         }
     }
 
-    /// Without them nothing would ever go out, and that would show with the first request only.
+    /// Checks that a file of certificate authorities is usable.
+    ///
+    /// With an unusable file no request would ever succeed, and that would show only with the first request.
     static func checkAuthorities(_ path: String, for setting: String) throws(Complaint) {
         guard let pem = FileManager.default.contents(atPath: path) else {
             throw Complaint("--\(setting) \(path): cannot be read")
@@ -237,7 +240,9 @@ struct Launch {
         }
     }
 
-    /// Says on stdout where it listens, a line each: scripts that started it on port 0 read them.
+    /// Prints to stdout where the server listens, one line per listener.
+    ///
+    /// Scripts that started it on port 0 parse these lines.
     private func announce(_ gateway: Gateway, _ log: Logger) {
         let scheme = settings.tls == nil ? "http" : "https"
         print("listening on \(scheme)://\(Self.shown(settings.listen.host)):\(gateway.port)")

@@ -3,14 +3,14 @@ import CallWire
 import Logging
 import Threads
 
-/// Log lines on stderr: for people, or JSON for machines.
+/// The log on stderr: text lines for people, or JSON lines for machines.
 enum Log {
-    /// A logger that writes what its threshold lets through at the moment.
+    /// Returns a logger that writes the messages at or above the current threshold.
     static func make(_ threshold: LogThreshold, asJSON: Bool, to writer: LogWriter) -> Logger {
         Logger(label: "ringline") { _ in LineHandler(threshold: threshold, format: LineFormat(asJSON: asJSON), writer) }
     }
 
-    /// What writes to stderr, and says how many lines it had to drop.
+    /// Returns a writer to stderr that also logs how many lines it had to drop.
     static func writer(asJSON: Bool) -> LogWriter {
         LogWriter { dropped in
             LineFormat(asJSON: asJSON).line(
@@ -22,11 +22,13 @@ enum Log {
     }
 }
 
-/// From which level on is logged; one for all copies of a logger, so that it can be moved while the server runs.
+/// The lowest level that is logged.
+///
+/// All copies of a logger share it, so it can be changed while the server runs.
 final class LogThreshold: Sendable {
     private let current: Locked<Logger.Level>
 
-    /// Begins at a level's name; at `info` where there is none of that name.
+    /// Starts at the level of that name; at `info` if there is no such level.
     init(_ name: String) { current = Locked(Logger.Level(rawValue: name) ?? .info) }
 
     var level: Logger.Level {
@@ -34,7 +36,8 @@ final class LogThreshold: Sendable {
         set { current.withLock { $0 = newValue } }
     }
 
-    /// Moves it by so many levels, towards `trace` where negative, as far as there are levels; says where it is then.
+    /// Moves the threshold by a number of levels, towards `trace` if negative and at most to the end; returns the new
+    /// level.
     @discardableResult
     func move(by steps: Int) -> Logger.Level {
         current.withLock { level in
@@ -46,7 +49,7 @@ final class LogThreshold: Sendable {
     }
 }
 
-/// Hands one line a message to the log's writer.
+/// Formats each message as one line and passes it to the writer.
 private struct LineHandler: LogHandler {
     let threshold: LogThreshold
     let format: LineFormat
@@ -74,7 +77,9 @@ private struct LineHandler: LogHandler {
     }
 }
 
-/// One line a message, with control characters escaped: text from outside cannot forge a line.
+/// The format of a log line.
+///
+/// Control characters are escaped, so that text from outside cannot forge a line.
 private struct LineFormat {
     let asJSON: Bool
 

@@ -2,33 +2,36 @@ import Glibc
 import Synchronization
 import Threads
 
-/// Writes log lines on a thread of its own, so that the loop never waits for a reader of stderr.
+/// Writes log lines on a thread of its own, so that the event loop never waits for a reader of stderr.
 ///
-/// Lines for which there is no room are dropped, counted, and said: a stalled reader costs lines, never calls.
+/// If there is no room for a line, it is dropped and counted, and the log reports the count. A stalled reader thus
+/// costs lines, but never calls.
 final class LogWriter: Sendable {
-    /// Bytes of lines that may wait: some 2,000 lines, a second of a busy server.
+    /// The bytes of lines that may wait: about 2,000 lines, which is one second of a busy server.
     static let limit = 256 << 10
-    /// A write of at most so many bytes to a pipe is not mixed with another process's (`PIPE_BUF`).
+    /// The size up to which a write to a pipe is atomic, so that no other process's output is mixed in (`PIPE_BUF`).
     private static let atomicBytes = 4_096
-    /// Bytes that wait in all writers of the process, for ``settle(milliseconds:)``.
+    /// The bytes that wait in all writers of the process, for ``settle(milliseconds:)``.
     private static let pending = Atomic<Int>(0)
 
     private let inbox: Inbox<[UInt8]>
     private let lost: Counter
-    /// `nil` when the system gave no thread: lines are then written by whoever logs.
+    /// The writing thread; `nil` if the system refused one.
+    ///
+    /// The thread that logs then writes the lines itself.
     private let thread: WorkThread?
     private let descriptor: Int32
 
-    /// A count that the thread shares with whoever asks.
+    /// A counter that the writing thread shares with ``dropped``.
     private final class Counter: Sendable {
         let value = Atomic<UInt64>(0)
     }
 
     /// Starts the thread.
     /// - Parameters:
-    ///   - descriptor: Where lines go; default stderr.
-    ///   - limit: Bytes of lines that may wait.
-    ///   - notice: The line that says how many were dropped.
+    ///   - descriptor: Where lines are written; default stderr.
+    ///   - limit: The bytes of lines that may wait.
+    ///   - notice: Makes the line that reports how many lines were dropped.
     init(
         to descriptor: Int32 = 2,
         limit: Int = LogWriter.limit,
@@ -36,7 +39,7 @@ final class LogWriter: Sendable {
     ) {
         let (inbox, lost) = (Inbox<[UInt8]>(limit: limit), Counter())
         (self.inbox, self.lost, self.descriptor) = (inbox, lost, descriptor)
-        // Without a thread logging is as slow as its reader, which is better than no log.
+        // Without a thread, logging is as slow as the reader of its output, which is better than no log.
         thread = try? WorkThread(named: "log") {
             var sink = Sink(descriptor)
             while let taken = inbox.takeAll() {
@@ -52,23 +55,23 @@ final class LogWriter: Sendable {
 
     deinit { inbox.close() }
 
-    /// Lines that were never written.
+    /// The number of lines that were never written.
     var dropped: UInt64 { inbox.refusedCount + lost.value.load(ordering: .relaxed) }
 
-    /// Has a whole line written, its end included; returns at once.
+    /// Queues a complete line, including its newline, and returns immediately.
     func write(_ line: [UInt8]) {
         guard thread != nil else {
             _ = Self.write(line, to: descriptor)
             return
         }
-        // First, or the thread could be done with it before it is counted.
+        // Counted before it is queued, because the thread could otherwise write and subtract it first.
         Self.pending.wrappingAdd(line.count, ordering: .relaxed)
         if !inbox.put(line, weight: line.count) { Self.pending.wrappingSubtract(line.count, ordering: .relaxed) }
     }
 
-    /// Waits until all lines are written, but no longer than this: at the end of the process.
+    /// Waits until all lines are written, or until the time limit; called at the end of the process.
     ///
-    /// It takes no lock and allocates nothing, so that the handler of a fatal signal may call it too.
+    /// It takes no lock and allocates nothing, so a handler of a fatal signal may call it too.
     static func settle(milliseconds: Int) {
         for _ in 0..<milliseconds {
             guard pending.load(ordering: .relaxed) > 0 else { return }
@@ -77,15 +80,16 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Where lines go, and whether the last one was cut off there.
+    /// The output, and whether the last line written there is incomplete.
     private struct Sink {
         let descriptor: Int32
-        /// Part of a line is there and the rest could not be written: the next line must not be taken for its end.
+        /// Whether part of a line was written and the rest failed; the next line then starts after a newline of its
+        /// own.
         private var isTorn = false
 
         init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-        /// Writes lines, several at a time; how many could not be written.
+        /// Writes lines, several in one write, and returns how many could not be written.
         mutating func write(_ lines: [[UInt8]]) -> UInt64 {
             var failed: UInt64 = 0
             var group: [UInt8] = []
@@ -111,7 +115,7 @@ final class LogWriter: Sendable {
         }
     }
 
-    /// Writes bytes as far as that goes; how many.
+    /// Writes as many of the bytes as possible and returns how many.
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int {
         bytes.withUnsafeBytes { bytes in
             var written = 0
@@ -120,7 +124,7 @@ final class LogWriter: Sendable {
                 if count > 0 {
                     written += count
                 } else if errno == EAGAIN {
-                    // The pipe's maker set it to non-blocking; this thread may wait.
+                    // The process that made the pipe set it to non-blocking; this thread may wait.
                     var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&room, 1, -1)
                 } else if errno != EINTR {

@@ -3,16 +3,17 @@ import Glibc
 import Switchboard
 import Threads
 
-/// An operator's order to the running server, as an empty file in the data folder whose name says all.
+/// An operator's order to the running server: an empty file in the data folder whose name contains the whole order.
 ///
-/// Who can write there is the operator, by the system's own rules: no second way in, no password. The order waits while no
-/// server runs, and its file goes when the order is durable, so that a crash in between loses none.
+/// Access to the folder proves the right to give orders, by the file system's permissions, so no password and no second
+/// interface is needed. While no server runs, the order waits. The file is removed only when the order is durable, so a
+/// crash in between loses no order.
 struct OrderFile: Equatable {
     let order: Switchboard.Order
 
     init(_ order: Switchboard.Order) { self.order = order }
 
-    /// The order that a file's name gives; `nil` for the other files of the folder.
+    /// Parses a file's name; returns `nil` for the other files of the folder.
     init?(name: String) {
         let parts = name.split(separator: "-", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0] == "revoke", let moment = Int64(parts[1]), let user = UserID(String(parts[2]))
@@ -20,21 +21,23 @@ struct OrderFile: Equatable {
         order = .revoke(user, before: Moment(milliseconds: moment))
     }
 
-    /// `revoke-<milliseconds>-<user>`; a user's id has no character that a file's name cannot have.
+    /// The file's name: `revoke-<milliseconds>-<user>`.
+    ///
+    /// Every character of a user's id is allowed in a file's name.
     var name: String {
         switch order {
         case .revoke(let user, let moment): "revoke-\(moment.milliseconds)-\(user.text)"
         }
     }
 
-    /// What it is for the audit log.
+    /// The record of this order for the audit log.
     var trace: CommandTrace {
         switch order {
         case .revoke(let user, let moment): CommandTrace("revoke", user, at: moment)
         }
     }
 
-    /// Puts it into a folder, to outlive a power cut.
+    /// Writes the file into a folder and syncs the folder, so that it survives a power cut.
     func write(to folder: String) throws(Complaint) {
         let file = open("\(folder)/\(name)", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw Complaint("--data: cannot write \(folder): \(String(cString: strerror(errno)))") }
@@ -48,16 +51,16 @@ struct OrderFile: Equatable {
     func isThere(in folder: String) -> Bool { access("\(folder)/\(name)", F_OK) == 0 }
 }
 
-/// Takes the orders in a data folder to the server, each once, and clears them away; and the traces of other commands.
+/// Passes the orders in a data folder to the server, each once, and removes their files; also collects command traces.
 final class OrderDesk: Sendable {
     private let folder: String
     private let underWay = Locked<Set<String>>([])
 
     init(folder: String) { self.folder = folder }
 
-    /// Looks for orders; `carryOut` gets each with what is to be called when it is durable.
+    /// Scans the folder; `carryOut` receives each order, and a function to call when the order is durable.
     ///
-    /// `ran` gets every command that was run on the folder, with the user of the system who did.
+    /// `ran` receives each command that was run on the folder, and the id of the system user who ran it.
     func look(
         ran: (CommandTrace, uid_t) -> Void = { _, _ in },
         _ carryOut: (Switchboard.Order, _ done: @escaping @Sendable () -> Void) -> Void

@@ -2,42 +2,43 @@ import Glibc
 import Synchronization
 import Threads
 
-/// Waits for signals on a thread of its own, so that no handler runs in the middle of anything.
+/// Waits for signals on a thread of its own, so that no signal handler interrupts other code.
 ///
-/// SIGTERM and SIGINT end the process in good order; others do what they are given.
+/// SIGTERM and SIGINT shut the process down in good order; each other signal runs its action.
 struct SignalWatch {
-    /// What is done when a signal comes, or a second has gone by.
+    /// An action to run for a signal, or every second.
     typealias Action = @Sendable () -> Void
 
     private let signals: sigset_t
     private static let standing = Standing()
 
-    /// Whether the watch takes signals, and whether it still may.
+    /// The state shared with ``stepAside()``: whether the watch is waiting, and whether it has to stop.
     private final class Standing: Sendable {
-        /// The watch's thread while it waits for a signal, else 0.
+        /// The watch's thread while it waits for a signal; 0 otherwise.
         let thread = Atomic<pthread_t>(0)
         let isOver = Atomic<Bool>(false)
     }
 
-    /// Blocks SIGTERM, SIGINT and others for this thread and all that it starts.
+    /// Blocks SIGTERM, SIGINT and others for this thread and all threads that it starts.
     init(and others: [Int32] = []) {
         var set = sigset_t()
         sigemptyset(&set)
         for signal in [SIGTERM, SIGINT] + others { sigaddset(&set, signal) }
         pthread_sigmask(SIG_BLOCK, &set, nil)
         signals = set
-        // Touched here, so that no signal handler is the first to initialize it.
+        // Initializes the static variable now; a signal handler must not be the first to do so.
         Self.standing.isOver.store(false, ordering: .relaxed)
     }
 
-    /// Has the watch take no further signal; from a handler of a fatal one.
+    /// Makes the watch take no further signal; called from a handler of a fatal signal.
     ///
-    /// While `sigtimedwait` waits for a signal the system counts it as unblocked. Swift's handler stops a thread by one of the
-    /// signals that it does not block: it sent SIGUSR1, the watch took it for the wish to log more, and Swift tried 16 times
-    /// for 2 s each.
+    /// While `sigtimedwait` waits for a signal, the system counts that signal as unblocked. Swift's handler stops each
+    /// thread by a signal that the thread does not block. It sent SIGUSR1, the watch took that as a request to log
+    /// more, and Swift tried 16 times for 2 s each.
     static func stepAside() {
         standing.isOver.store(true, ordering: .sequentiallyConsistent)
-        // The watch's thread looks again before it waits, so either it sees the flag or it is seen here.
+        // The watch's thread checks the flag again before it waits: either it sees the flag, or its thread id is seen
+        // here.
         for _ in 0..<100 {
             let thread = standing.thread.load(ordering: .sequentiallyConsistent)
             guard thread != 0, thread != pthread_self() else { return }
@@ -46,31 +47,35 @@ struct SignalWatch {
         }
     }
 
-    /// Whether one has come that the watch was not there to take: the process is to end before it has begun.
+    /// Whether SIGTERM or SIGINT is pending and the watch has not taken it: the process is to end before it has
+    /// started.
     static var hasPending: Bool {
         var set = sigset_t()
         sigpending(&set)
         return sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1
     }
 
-    /// Calls `stop` at the first signal to end; a second Ctrl-C ends the process at once, a second SIGTERM changes nothing.
+    /// Starts the watch, which calls `stop` at the first SIGTERM or SIGINT.
+    ///
+    /// After that a second SIGINT (Ctrl-C) ends the process immediately, and a second SIGTERM has no effect.
     ///
     /// - Parameters:
-    ///   - actions: what the other signals do, each as often as it comes.
-    ///   - tick: what is done every second meanwhile.
-    ///   - stop: what ends the process in good order.
+    ///   - actions: the actions of other signals, run each time that the signal comes.
+    ///   - tick: an action to run every second until shutdown begins.
+    ///   - stop: starts the shutdown in good order.
     func start(on actions: [Int32: Action] = [:], everySecond tick: Action? = nil, _ stop: @escaping Action) {
         let wait = Wait(signals: signals, actions: actions, tick: tick, stop: stop)
         do throws(WorkThread.Refused) {
             _ = try WorkThread(named: "signals") { wait.run() }
         } catch {
-            // Without the watch nothing could end the process in good order, and not by these signals at all.
+            // Without the watch there is no shutdown in good order, and while blocked these signals could not end the
+            // process.
             var set = signals
             pthread_sigmask(SIG_UNBLOCK, &set, nil)
         }
     }
 
-    /// What the thread waits for, and what it does then.
+    /// The signals to wait for, and the actions to run.
     private struct Wait: Sendable {
         private let signals: sigset_t
         private let actions: [Int32: Action]
@@ -103,7 +108,7 @@ struct SignalWatch {
             }
         }
 
-        /// The next signal; `nil` when a second has gone by without one.
+        /// Returns the next signal; `nil` if a second passed without one.
         private func next() -> Int32? {
             let standing = SignalWatch.standing
             standing.thread.store(pthread_self(), ordering: .sequentiallyConsistent)

@@ -1,11 +1,13 @@
-/// Columns for a terminal: each as wide as its widest cell, the last as it is.
+/// A table for a terminal.
+///
+/// Each column is as wide as its widest cell; the last one is not padded.
 struct TextTable {
     private let rows: [[String]]
 
-    /// A table of a head and rows with as many cells.
+    /// Creates a table from a header row and rows with as many cells.
     init(_ head: [String], _ rows: [[String]]) { self.rows = [head] + rows }
 
-    /// Its lines, each with its end.
+    /// The table's lines, each with a newline at its end.
     var text: String {
         var widths: [Int] = []
         for row in rows {
@@ -28,7 +30,7 @@ struct TextTable {
         return text
     }
 
-    /// Without control characters: what a client wrote must not steer the terminal of whoever looks at it.
+    /// Replaces control characters: text from a client must not control the terminal of the user who reads it.
     static func visible(_ text: String) -> String {
         String(
             String.UnicodeScalarView(

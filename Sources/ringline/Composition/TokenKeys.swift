@@ -3,24 +3,24 @@ import Identity
 import Logging
 import Threads
 
-/// The keys that tokens are checked with, which may be read and fetched anew while the server runs.
+/// The keys that verify tokens; they can be read and fetched again while the server runs.
 final class TokenKeys: Sendable {
     private let state: Locked<State>
-    /// What fetches the issuer's published keys; `nil` where none are configured.
+    /// The feed of the issuer's published keys; `nil` if none is configured.
     let feed: KeySetFeed?
 
     private struct State {
-        /// From files.
+        /// The keys from files.
         var own: [TokenKeySource]
-        /// From the issuer; `nil` until they have come.
+        /// The issuer's key set; `nil` until it has arrived.
         var published: [UInt8]?
         var rules: TokenRules
-        /// Whether the settings name no key, and the data folder's own holds.
+        /// Whether the settings name no key, so that the data folder's development key is in use.
         var isDevelopment = false
-        /// `nil` as long as there is no key at all.
+        /// The verifier; `nil` as long as there is no key at all.
         var verifier: TokenVerifier?
 
-        /// Makes the verifier anew from all keys; says what an operator should know of them.
+        /// Makes the verifier again from all keys, and returns warnings for the operator.
         mutating func rebuild() throws(TokenKeyError) -> [String] {
             let sources = own + (published.map { [.publishedKeySet(json: $0)] } ?? [])
             verifier = sources.isEmpty ? nil : try TokenVerifier(keys: sources, rules: rules)
@@ -28,7 +28,7 @@ final class TokenKeys: Sendable {
         }
     }
 
-    /// Reads the keys that the settings name; `warn` gets what an operator should know of them.
+    /// Reads the keys that the settings name; `warn` receives warnings for the operator.
     init(_ settings: ServeSettings, _ log: Logger, warn: (String) -> Void) throws(Complaint) {
         let state = Locked(try Self.read(settings, warn: warn))
         self.state = state
@@ -37,29 +37,31 @@ final class TokenKeys: Sendable {
         }
     }
 
-    /// Who bears a token.
+    /// Verifies a token and returns its claims.
     func verify(_ token: String, atSeconds now: Int64) throws(TokenError) -> Claims {
         guard let verifier = state.withLock({ $0.verifier }) else { throw .unknownKey }
         return try verifier.verify(token, atSeconds: now)
     }
 
-    /// Whether a token was refused for a key that may be there in a moment: has it fetched.
+    /// Returns whether a token was refused for a key that may arrive in a moment; starts a fetch for it if so.
     func mayLearn(of error: TokenError) -> Bool {
         guard let feed else { return false }
         switch error {
         case .unknownKey, .algorithm: return feed.missed()
-        // Before the set has come, keys without a name are held against whatever there is.
+        // A key without a name fits every token, so until the issuer's set has arrived, its tokens fail by their
+        // signature.
         case .signature: return feed.isEmpty && feed.missed()
         default: return false
         }
     }
 
-    /// Reads the keys of files anew; when they cannot be used, those before stay.
+    /// Reads the keys of files again; if they cannot be used, the previous keys stay in use.
     ///
-    /// Those of the issuer are fetched anew.
+    /// The issuer's keys are fetched again.
     func load(_ settings: ServeSettings, warn: (String) -> Void) throws(Complaint) {
         guard settings.jwks == feed?.keys else { throw Complaint("another --jwks-url takes a restart") }
-        // A file of settings that somebody is just writing must not log everybody out, nor let in whoever knows that key.
+        // A settings file that is only half written must not log everybody out, nor accept tokens of the development
+        // key.
         guard Self.namesKeys(settings) || state.withLock({ $0.isDevelopment }) else {
             throw Complaint("the settings name no JWT key any more, and the development key takes a restart")
         }
@@ -103,10 +105,10 @@ final class TokenKeys: Sendable {
         return state
     }
 
-    /// Takes a fetched set into use; says how many keys it has.
+    /// Puts a fetched set into use and returns its number of keys.
     private static func take(_ json: [UInt8], into state: Locked<State>, _ log: Logger) throws(Complaint) -> Int {
         do throws(TokenKeyError) {
-            // By itself first: what is wrong with it must not be laid at the other keys' door.
+            // The set is checked alone first, so that an error in it is not attributed to the other keys.
             let alone = try TokenVerifier(keys: [.publishedKeySet(json: json)])
             let isNew = try state.withLock { state throws(TokenKeyError) in
                 guard state.published != json else { return false }

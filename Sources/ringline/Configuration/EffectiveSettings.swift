@@ -2,7 +2,7 @@ import FoundationEssentials
 import Identity
 
 extension SettingsSource {
-    /// Where a setting's value comes from.
+    /// The kinds of sources that a setting's value can come from.
     enum Origin: String {
         case option
         case variable
@@ -10,17 +10,17 @@ extension SettingsSource {
         case standard = "default"
     }
 
-    /// Where the value of a setting comes from.
+    /// Returns the source of a setting's current value.
     func provenance(of setting: Setting) -> Origin {
         if !(flags[setting.name]?.isEmpty ?? true) { return .option }
         if !(environment[setting.variable]?.isEmpty ?? true) { return .variable }
         return file[setting.name] == nil ? .standard : .file
     }
 
-    /// Every setting in three columns: its name, its value, where that comes from.
+    /// Returns a table of all settings in three columns: name, value and source.
     ///
-    /// Secrets stand in files, of which only the path is shown. What leads nowhere may be the secret itself, given in the
-    /// wrong place: then nothing of it is shown.
+    /// A secret setting's value is the path of a file, and only that path is shown. If no such file exists, the value
+    /// may be the secret itself, given in the wrong place; then nothing of it is shown unless it looks like a path.
     func effective() throws(Complaint) -> String {
         var rows: [[String]] = []
         for setting in Setting.all {

@@ -1,11 +1,11 @@
-/// The address of a STUN or TURN server (RFC 7064, RFC 7065): `turn:host:port?transport=udp`.
+/// The URL of a STUN or TURN server (RFC 7064, RFC 7065): `turn:host:port?transport=udp`.
 ///
-/// A browser that is told one which it cannot read refuses the whole list, and no call of anybody connects: so it is
+/// A browser that is sent one URL that it cannot parse refuses the whole list, and no call connects. So URLs are
 /// checked before the server starts.
 struct ICEServerURL: Equatable {
-    /// As it was written.
+    /// The URL as it was written.
     let text: String
-    /// Whether media can be relayed there, and not only the own address be asked.
+    /// Whether this is a TURN server, which relays media; a STUN server only reports a client's own address.
     let isRelay: Bool
 
     init?(_ text: String) {
@@ -47,7 +47,7 @@ struct ICEServerURL: Equatable {
 }
 
 extension SettingsSource {
-    /// Addresses of ICE servers; whoever wrote a web address is told what is meant.
+    /// Returns the URLs of ICE servers; the error for an invalid one, such as a web address, shows the expected form.
     func iceServers(_ name: String, relays: Bool) throws(Complaint) -> [ICEServerURL] {
         var urls: [ICEServerURL] = []
         for text in try values(name) {

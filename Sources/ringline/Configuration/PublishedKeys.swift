@@ -1,14 +1,14 @@
-/// Where an issuer publishes the keys of its tokens.
+/// The address where an issuer publishes the keys of its tokens.
 struct PublishedKeys: Equatable {
     let url: String
-    /// A PEM file of the authorities to trust instead of the system's.
+    /// A PEM file of certificate authorities to trust instead of the system's.
     let caFile: String?
 
-    /// What the settings say; `nil` where they name no address.
+    /// Reads the settings; `nil` if they contain no address.
     init?(_ source: SettingsSource) throws(Complaint) {
         guard let url = try source.value("jwks-url") else { return nil }
         guard Self.isSafe(url) else {
-            // An address with a password in it must not be shown.
+            // The address is not quoted, because it may contain a password.
             throw Complaint(
                 "\(source.origin(of: "jwks-url")): must be https://HOST/PATH without a user; http:// on this machine alone"
             )
@@ -17,7 +17,9 @@ struct PublishedKeys: Equatable {
         caFile = try source.value("jwks-ca-file")
     }
 
-    /// Whoever can change the set on its way can log in as anybody: only what TLS protects, or never leaves this machine.
+    /// Returns whether an address is protected from tampering: HTTPS, or HTTP to this machine only.
+    ///
+    /// An attacker who can change the key set on its way can log in as any user.
     static func isSafe(_ url: String) -> Bool {
         guard let colon = url.firstRange(of: "://"), url.utf8.count <= 2_000,
             url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") })

@@ -9,7 +9,7 @@ struct ServeSettings {
     let listen: ListenAddress
     let admin: ListenAddress?
     let data: String
-    /// How long another server may still hold the data folder, in milliseconds.
+    /// The longest wait for another server to release the data folder, in milliseconds.
     let waitsForData: Int64
     let jwtSecretFile: String?
     let jwtPublicKeyFile: String?
@@ -30,12 +30,12 @@ struct ServeSettings {
     let policy: Policy
     let logLevel: String
     let logsJSON: Bool
-    /// Where the audit log goes; `-` = stdout, `nil` = nowhere.
+    /// The file of the audit log; `-` = stdout, `nil` = no audit log.
     let auditLog: String?
-    /// What an operator should know, and that stops no start.
+    /// Warnings for the operator that do not prevent the start.
     let warnings: [String]
 
-    /// What is needed to push.
+    /// The settings for sending pushes.
     struct APNs {
         let keyFile: String
         let keyID: String
@@ -45,14 +45,14 @@ struct ServeSettings {
         let caFile: String?
     }
 
-    /// The TURN server, and what is needed to let clients use it.
+    /// The TURN servers, and the settings for making credentials for them.
     struct TURN: Equatable {
         let secretFile: String
         let urls: [String]
         let ttlSeconds: Int64
     }
 
-    /// Whether nothing is kept.
+    /// Whether the data is kept in memory only.
     var isInMemory: Bool { data == ":memory:" }
 
     init(_ source: SettingsSource) throws(Complaint) {
@@ -141,7 +141,7 @@ struct ServeSettings {
 
     private static func turn(_ source: SettingsSource) throws(Complaint) -> TURN? {
         let urls = try source.iceServers("turn-url", relays: true)
-        // Rounded up: a credential that ends at once is none.
+        // Rounded up: a credential with a lifetime of 0 s would be useless.
         let ttlSeconds = (try source.milliseconds("turn-ttl") + 999) / 1_000
         switch (try source.value("turn-secret-file"), urls.isEmpty) {
         case (nil, true): return nil

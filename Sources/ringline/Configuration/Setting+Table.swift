@@ -1,5 +1,5 @@
 extension Setting {
-    /// The table of all settings in Markdown, as the README has it: `ringline config --table` prints it.
+    /// The table of all settings in Markdown, as in the README; `ringline config --table` prints it.
     static var table: String {
         let head = ["option", "environment", "file key", "default", "meaning"]
         let rows =
@@ -13,10 +13,10 @@ extension Setting {
         return rows.map { "| " + $0.joined(separator: " | ") + " |\n" }.joined()
     }
 
-    /// Text as code of a table's cell.
+    /// Formats text as code for a table cell.
     private static func code(_ text: String) -> String { "`\(escaped(text))`" }
 
-    /// A bar would end the cell, in code as well.
+    /// Escapes vertical bars, each of which would end the cell, even within code.
     private static func escaped(_ text: String) -> String {
         text.split(separator: "|", omittingEmptySubsequences: false).joined(separator: "\\|")
     }

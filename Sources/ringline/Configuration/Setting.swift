@@ -1,24 +1,26 @@
-/// One setting of the server: its name, what it means, what holds when nobody says.
+/// One setting of the server: its name, its meaning and its default.
 ///
-/// This table is the one place that knows them all: flags, environment, file, `--help` and the documentation read it.
+/// This table is the only list of settings: flags, environment, file, `--help` and the documentation all read it.
 struct Setting: Sendable {
-    /// As a flag and in the file: `listen`.
+    /// The name as a flag and in the file: `listen`.
     let name: String
-    /// What stands for its value in the help: `HOST:PORT`.
+    /// The placeholder for the value in the help: `HOST:PORT`.
     let placeholder: String
-    /// What holds when nobody says; `nil` = nothing.
+    /// The default value; `nil` = no default.
     let fallback: String?
-    /// What it means, in one sentence.
+    /// The meaning, in one sentence.
     let meaning: String
-    /// Whether it may be given more than once; in the environment and the file, with commas.
+    /// Whether it may be given more than once.
+    ///
+    /// In the environment and the file, its values are separated by commas.
     var isRepeatable = false
-    /// Whether its value names a file that holds a secret.
+    /// Whether its value is the path of a file that holds a secret.
     var holdsSecret: Bool { ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"].contains(name) }
 
-    /// The environment variable: `RINGLINE_LISTEN`.
+    /// The name of the environment variable: `RINGLINE_LISTEN`.
     var variable: String { "RINGLINE_" + name.uppercased().map { $0 == "-" ? "_" : String($0) }.joined() }
 
-    /// Every setting of `ringline serve`, in the order of the documentation.
+    /// All settings of `ringline serve`, in the order of the documentation.
     static let all: [Setting] = [
         Setting(
             name: "listen",
@@ -270,6 +272,6 @@ struct Setting: Sendable {
         ),
     ]
 
-    /// The setting with that name.
+    /// Returns the setting of that name.
     static func named(_ name: String) -> Setting? { all.first { $0.name == name } }
 }

@@ -2,58 +2,58 @@ import ArgumentParser
 import FoundationEssentials
 import Glibc
 
-/// What is wrong with the configuration or the surroundings, in one line for stderr.
+/// An error in the configuration or the environment, as one line for stderr.
 struct Complaint: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 
-    /// Says it on stderr; what is to be thrown so that the process ends with a failure.
+    /// Prints it to stderr and returns an error to throw, so that the process exits with a failure.
     func shown() -> ExitCode {
         show()
         return ExitCode(1)
     }
 
-    /// Says it on stderr.
+    /// Prints it to stderr.
     func show() {
-        // One write, so that lines of several threads do not mix; and no control characters of what it quotes.
+        // One write, so that lines of several threads do not mix. Control characters in quoted text are replaced.
         _ = Array("ringline: \(TextTable.visible(description))\n".utf8).withUnsafeBytes {
             write(2, $0.baseAddress, $0.count)
         }
     }
 }
 
-/// Where settings come from: flags before environment, environment before file, file before the default.
+/// The sources of settings, by precedence: flags, then the environment, then the file, then the default.
 struct SettingsSource {
-    /// What was given as flags, by name.
+    /// The values given as flags, by setting.
     var flags: [String: [String]] = [:]
-    /// The environment.
+    /// The environment variables.
     var environment: [String: String] = [:]
-    /// What the file says, by name.
+    /// The values from the file, by setting.
     var file: [String: String] = [:]
 
-    /// All values of a setting.
+    /// Returns all values of a setting.
     func values(_ name: String) throws(Complaint) -> [String] {
         guard let setting = Setting.named(name) else { throw Complaint("there is no setting \(name)") }
         if let values = flags[name], !values.isEmpty { return values }
-        // An empty variable is how compose files and units say "not set".
+        // Compose files and systemd units express "not set" by an empty variable.
         let text = environment[setting.variable].flatMap { $0.isEmpty ? nil : $0 } ?? file[name]
         guard let text else { return setting.fallback.map { [$0] } ?? [] }
         guard setting.isRepeatable else { return [text] }
         return text.split(separator: ",").map { $0.trimmed() }.filter { !$0.isEmpty }
     }
 
-    /// By what name whoever gave a setting knows it.
+    /// Returns the name of the place where the user set a setting, for error messages.
     func origin(of name: String) -> String {
         guard let setting = Setting.named(name), flags[name]?.isEmpty ?? true else { return "--\(name)" }
         if environment[setting.variable].map({ !$0.isEmpty }) ?? false { return setting.variable }
         return file[name] == nil ? "--\(name)" : "config: \(name)"
     }
 
-    /// The value of a setting that is given at most once.
+    /// Returns the value of a setting that is given at most once.
     func value(_ name: String) throws(Complaint) -> String? { try values(name).last }
 
-    /// A setting's value, where one of those that it may have.
+    /// Returns the value of a setting; throws if it is not one of the choices.
     func choice(_ name: String, of choices: [String]) throws(Complaint) -> String {
         let value = try value(name) ?? ""
         guard choices.contains(value) else {
@@ -62,7 +62,7 @@ struct SettingsSource {
         return value
     }
 
-    /// A positive number of seconds, in milliseconds.
+    /// Returns the value of a setting that is a positive number of seconds, in milliseconds.
     func milliseconds(_ name: String) throws(Complaint) -> Int64 {
         let value = try value(name) ?? ""
         guard let seconds = Double(value), seconds.isFinite, seconds > 0, seconds <= 31_536_000 else {
@@ -71,10 +71,10 @@ struct SettingsSource {
         return max(1, Int64((seconds * 1_000).rounded()))
     }
 
-    /// `true` or `false`.
+    /// Returns the value of a setting that is `true` or `false`.
     func flag(_ name: String) throws(Complaint) -> Bool { try choice(name, of: ["true", "false"]) == "true" }
 
-    /// Where to listen.
+    /// Returns the value of a setting that is an address to listen on.
     func address(_ name: String) throws(Complaint) -> ListenAddress {
         let value = try value(name) ?? ""
         guard let address = ListenAddress(value) else {
@@ -86,7 +86,7 @@ struct SettingsSource {
     }
 }
 
-/// `HOST:PORT`; an IPv6 host in brackets.
+/// An address to listen on, parsed from `HOST:PORT`; an IPv6 host is in brackets.
 struct ListenAddress: Equatable {
     let host: String
     let port: Int
@@ -107,9 +107,12 @@ struct ListenAddress: Equatable {
     }
 }
 
-/// A configuration file: `name = value` a line, `#` begins a comment; quotes around a value are taken off.
+/// A configuration file: one `name = value` per line.
 ///
-/// Lines of a setting that may be repeated add up. `socketio.trust-register` is the same as `socketio-trust-register`.
+/// `#` begins a comment line; quotes around a value are removed.
+///
+/// If a repeatable setting has several lines, their values are combined. `socketio.trust-register` is the same as
+/// `socketio-trust-register`.
 enum ConfigurationFile {
     static func read(_ path: String) throws(Complaint) -> [String: String] {
         guard let data = FileManager.default.contents(atPath: path) else {
@@ -148,7 +151,8 @@ enum ConfigurationFile {
 }
 
 extension StringProtocol {
-    /// Without the blanks and tabs at both ends; and, where wanted, without control and invisible characters there.
+    /// Returns the text without blanks and tabs at both ends; with `controls`, also without control and invisible
+    /// characters.
     fileprivate func trimmed(controls: Bool = false) -> String {
         func isWanted(_ scalar: Unicode.Scalar) -> Bool {
             switch scalar.properties.generalCategory {
@@ -161,7 +165,7 @@ extension StringProtocol {
         guard let first = unicodeScalars.firstIndex(where: isWanted),
             let last = unicodeScalars.lastIndex(where: isWanted)
         else { return "" }
-        // By scalars: a character would take what is joined to it along.
+        // Compared as Unicode scalars: in a `Character`, combining scalars would be removed together with their base.
         var kept = String.UnicodeScalarView()
         kept.append(contentsOf: unicodeScalars[first...last])
         return String(kept)

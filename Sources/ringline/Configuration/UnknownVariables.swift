@@ -1,7 +1,9 @@
 extension SettingsSource {
-    /// A sentence for every variable that looks like a setting and is none: misspelt, it would do nothing and say nothing.
+    /// Returns a warning for every variable that is named like a setting but is not one.
     ///
-    /// Its value is not said: it may be a secret.
+    /// A misspelt variable would otherwise silently do nothing.
+    ///
+    /// The warning does not quote the value, which may be a secret.
     func unknownVariables() -> [String] {
         let known = Set(Setting.all.map(\.variable) + ["RINGLINE_CONFIG"])
         return environment.sorted { $0.key < $1.key }.compactMap { name, value in
@@ -16,7 +18,10 @@ extension SettingsSource {
         }
     }
 
-    /// The setting that is meant by a name: one that it is the beginning of, else one with a letter in three wrong at most.
+    /// Returns the setting that a misspelt name probably means.
+    ///
+    /// That is one that begins with the name, or else one with at most a third of the letters wrong; two wrong letters
+    /// are always allowed.
     private static func nearest(to name: String, of known: [String]) -> String? {
         func best(_ names: [String]) -> (name: String, distance: Int)? {
             names.map { ($0, distance(name, $0)) }.min { $0.1 < $1.1 }
@@ -26,13 +31,14 @@ extension SettingsSource {
         return best(known).flatMap { $0.distance <= max(2, letters / 3) ? $0.name : nil }
     }
 
-    /// Whether it is what Kubernetes tells every container of a service whose name begins with `ringline`.
+    /// Whether Kubernetes sets this variable, which it does in every container for a service whose name begins with
+    /// `ringline`.
     private static func isOfKubernetes(_ name: String, _ value: String) -> Bool {
         name.contains("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || name.contains("_PORT_")
             || name.hasSuffix("_PORT") && value.contains("://")
     }
 
-    /// How many letters must be put in, taken out or changed to make one of the other (Levenshtein).
+    /// Returns how many letters to insert, remove or change to turn one name into the other (Levenshtein distance).
     static func distance(_ a: String, _ b: String) -> Int {
         let a = Array(a.utf8.prefix(128))
         let b = Array(b.utf8.prefix(128))

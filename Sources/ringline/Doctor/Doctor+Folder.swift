@@ -6,7 +6,8 @@ import SQLiteStore
 import Switchboard
 
 extension Doctor {
-    /// The data folder: whether it can be written, on what it lies, and whether its database can be used.
+    /// Checks the data folder: whether it is writable, on which kind of file system it is, and whether its database is
+    /// usable.
     func dataFolder() -> [Finding] {
         let subject = "data folder"
         guard !settings.isInMemory else {
@@ -49,7 +50,8 @@ extension Doctor {
                 fix: "make it, for the user that runs ringline"
             )
         }
-        // What will not do there is said before the folder is made; what is well is said of it when it is there.
+        // A problem with the file system is reported before the folder is made. A sound file system is reported only
+        // once the folder exists.
         let there = Self.realPath(parent).map { Self.fileSystem(MountTable().kind(of: $0), path) }
         guard let there, there.grade != .ok else {
             return .ok(subject, "\(path) is not there yet, and can be made")
@@ -57,7 +59,7 @@ extension Doctor {
         return there
     }
 
-    /// Whether the audit log can be written, without a line in it; `nil` where there is none.
+    /// Checks, without writing a line, whether the audit log can be written; `nil` if none is configured.
     func auditLog() -> Finding? {
         guard let path = settings.auditLog, path != "-" else { return nil }
         let isThere = access(path, F_OK) == 0
@@ -72,7 +74,7 @@ extension Doctor {
         return .ok("audit log", "\(path) can be \(isThere ? "appended to" : "made")")
     }
 
-    /// What a kind of file system means for a database whose locks and whose `fsync` must hold.
+    /// Rates a kind of file system for a database that relies on working locks and a working `fsync`.
     static func fileSystem(_ kind: String?, _ path: String) -> Finding {
         let subject = "data folder"
         guard let kind else {
@@ -114,14 +116,16 @@ extension Doctor {
         }
     }
 
-    /// The apps of the registered devices.
+    /// Returns the bundle ids of the registered devices.
     func registeredBundles() -> [String] {
         guard !settings.isInMemory else { return [] }
-        // What is wrong with the database has a line of its own.
+        // A problem with the database has a finding of its own.
         return (try? SQLiteCallStore.reader(folder: settings.data).bundleIDs(limit: 8)) ?? []
     }
 
-    /// Why no file can be made there (`errno`), or nil: a full disk, and a read-only one, are writable by their mode bits.
+    /// Returns why no file can be written there (`errno`), or nil.
+    ///
+    /// It writes a file, because a full disk and a read-only file system are writable by their mode bits.
     private static func obstacle(toWritingIn folder: String) -> Int32? {
         guard access(folder, W_OK | X_OK) == 0 else { return errno }
         let path = "\(folder)/.doctor-\(getpid())"
@@ -140,7 +144,7 @@ extension Doctor {
         return String(cString: found)
     }
 
-    /// The day of a moment in seconds since 1970: `2026-11-21`.
+    /// Formats the day of a time in seconds since 1970: `2026-11-21`.
     static func date(_ seconds: Int64) -> String {
         String(Timestamp.text(Moment(milliseconds: seconds * 1_000)).prefix(10))
     }

@@ -6,7 +6,7 @@ import Threads
 extension Doctor {
     // MARK: APNs
 
-    /// The key, Apple's word on it, the topics, and the clocks.
+    /// Checks the APNs key, whether Apple accepts it, the topics, and the clock.
     func examineAPNs(_ say: (Finding) -> Void) {
         guard settings.apns != nil else {
             let fix = "give --apns-key-file, --apns-key-id and --apns-team-id"
@@ -43,7 +43,7 @@ extension Doctor {
         if let clock { say(clock) }
     }
 
-    /// What Apple's answer to a push for no device means.
+    /// Interprets Apple's answer to a push for a device that does not exist.
     static func finding(_ result: PushResult, _ environment: APNsEnvironment, topic: String?) -> Finding {
         let subject = "APNs \(environment.rawValue)" + (topic.map { ", topic \($0)" } ?? "")
         let hint = PushHint.text(for: result)
@@ -64,7 +64,7 @@ extension Doctor {
         }
     }
 
-    /// How far this machine's clock is from Apple's, in whole seconds.
+    /// Rates the difference between this machine's clock and Apple's, in whole seconds.
     static func clock(_ now: Int64, apple: Int64?, isTrusted: Bool, _ environment: APNsEnvironment) -> Finding? {
         let subject = "clock"
         let fix = "synchronise it: chrony or systemd-timesyncd"
@@ -85,7 +85,7 @@ extension Doctor {
 
     // MARK: TURN
 
-    /// An allocation on each TURN server, as a client would take it.
+    /// Checks each TURN server by taking an allocation as a client would.
     func turn() -> [Finding] {
         guard let turn = settings.turn else {
             let fix = "give --turn-secret-file and --turn-url"
@@ -114,7 +114,7 @@ extension Doctor {
 
     private static let turnFix = "see that the server runs, and that its port and its relay ports are open"
 
-    /// What came of an allocation.
+    /// Interprets the result of an allocation.
     static func finding(_ outcome: TurnProbe.Outcome, _ url: String) -> Finding {
         let subject = "TURN \(url)"
         switch outcome.result {

@@ -4,7 +4,8 @@ import Identity
 import LibWebSockets
 
 extension Doctor {
-    /// A line for each secret that every user of this machine can read; one for all where there is none such.
+    /// Returns a finding for each secret file that every user of this machine can read; one for all files if there is
+    /// none.
     func secretFiles() -> [Finding] {
         let subject = "secrets"
         let named: [(String, String?)] = [
@@ -23,7 +24,9 @@ extension Doctor {
         }
     }
 
-    /// Whether the issuer's published keys can be fetched and used; `nil` where there are none, or nobody may be asked.
+    /// Checks that the issuer's published keys can be fetched and used.
+    ///
+    /// Returns `nil` if none are configured, or if the doctor may not use the network.
     func publishedKeys() -> Finding? {
         guard let jwks = settings.jwks, usesNetwork else { return nil }
         let subject = "JWKS \(jwks.url)"
@@ -48,9 +51,9 @@ extension Doctor {
         } catch { return .error(subject, error.description, fix: fix) }
     }
 
-    /// Whether every user can read a file, and every folder that leads to it lets them through.
+    /// Returns whether every user can read a file: its own mode and that of every folder on its path allow it.
     ///
-    /// What is mounted there by itself is a container's secret, and in the container is nobody else.
+    /// A file that is itself a mount point is a container's secret, and the container has no other users.
     static func isOpen(toAll path: String, _ mounts: MountTable = MountTable()) -> Bool {
         guard let found = realpath(path, nil) else { return false }
         defer { free(found) }

@@ -2,17 +2,18 @@ import Crypto
 import Glibc
 import LibWebSockets
 
-/// Looks at all that a server needs before it is started, and changes nothing.
+/// Checks everything that a server needs before it is started, and changes nothing.
 struct Doctor {
     let settings: ServeSettings
-    /// Bundle ids besides those of the registered devices, whose topics are to be asked about.
+    /// Bundle ids with topics to ask about, in addition to those of the registered devices.
     let bundles: [String]
-    /// Whether Apple and the TURN server may be asked.
+    /// Whether the doctor may contact Apple, the TURN servers and the issuer of tokens.
     let usesNetwork: Bool
-    /// Milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     let now: Int64
 
-    /// All findings, in the order in which they are worth reading; `say` is told of each at once.
+    /// Makes all checks, in the order in which the findings are best read, and passes each finding to `say` as it is
+    /// made.
     func examine(_ say: (Finding) -> Void) {
         for warning in settings.warnings {
             say(.warning("settings", warning, fix: "spell it as 'ringline config --table' does, or take it away"))
@@ -58,18 +59,20 @@ struct Doctor {
 
     // MARK: Descriptors
 
-    /// What this process' hard limit means for so many sessions.
+    /// Rates the process's hard limit of file descriptors for a number of connections.
     static func descriptors(wanted: Int?) -> Finding {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         return descriptors(hard: Int(clamping: limit.rlim_max), wanted: wanted)
     }
 
-    /// What a hard limit means for so many sessions; the server raises its soft limit by itself.
+    /// Rates a hard limit for a number of connections.
+    ///
+    /// The server raises its soft limit by itself.
     static func descriptors(hard: Int, wanted: Int?) -> Finding {
         let subject = "file descriptors"
         let fix = "raise it: LimitNOFILE= in a systemd unit, --ulimit nofile= of a container, ulimit -Hn"
-        // Files, other libraries and the loops have some, too.
+        // Files, other libraries and the event loops need some descriptors, too.
         let sessions = max(0, min(hard, 1 << 20) - 128)
         if let wanted, wanted > sessions {
             let text = "the hard limit of \(hard) is enough for \(sessions) sessions, wanted are \(wanted)"
@@ -112,7 +115,7 @@ struct Doctor {
         return [Self.validity(from: certificate.notBeforeSeconds, until: certificate.notAfterSeconds, at: now / 1_000)]
     }
 
-    /// How a certificate stands at a moment; all in seconds since 1970.
+    /// Rates a certificate's validity; all times are in seconds since 1970.
     static func validity(from: Int64, until: Int64, at now: Int64) -> Finding {
         let subject = "TLS certificate"
         if now < from {

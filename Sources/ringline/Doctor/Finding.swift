@@ -1,9 +1,9 @@
-/// One line of `ringline doctor`: what was looked at, how it is, and what helps.
+/// One line of `ringline doctor`: what was checked, the result, and what to do about it.
 struct Finding: Equatable {
-    /// How it is.
+    /// The grade of a result.
     enum Grade: String {
         case ok
-        /// The server runs, but not as well as it might, or this could not be looked at.
+        /// The server runs, but with a limitation; or the check could not be made.
         case warning
         /// Something will not work.
         case error
@@ -12,7 +12,7 @@ struct Finding: Equatable {
     let grade: Grade
     let subject: String
     let text: String
-    /// What to do about it; `nil` where nothing is to be done.
+    /// What to do about it; `nil` if there is nothing to do.
     let fix: String?
 
     static func ok(_ subject: String, _ text: String) -> Finding {
@@ -27,7 +27,7 @@ struct Finding: Equatable {
         Finding(grade: .error, subject: subject, text: text, fix: fix)
     }
 
-    /// `error    TLS certificate: expired 2 days ago. Fix: renew it`.
+    /// The line to print: `error    TLS certificate: expired 2 days ago. Fix: renew it`.
     var line: String {
         let grade = grade.rawValue + String(repeating: " ", count: 9 - grade.rawValue.count)
         let end = text.hasSuffix(".") ? "" : "."

@@ -1,17 +1,17 @@
 import FoundationEssentials
 import Glibc
 
-/// The file systems of this process, as `/proc/self/mountinfo` lists them (proc(5)).
+/// The mounted file systems that this process sees, as `/proc/self/mountinfo` lists them (proc(5)).
 struct MountTable {
     private var mounts: [(point: String, kind: String)] = []
 
-    /// The kernel's list; empty where there is no `/proc`.
+    /// Reads the kernel's list; the table is empty if there is no `/proc`.
     init() { self.init(FileManager.default.contents(atPath: "/proc/self/mountinfo").map { Array($0) } ?? []) }
 
     init(_ text: [UInt8]) {
         for line in text.split(separator: UInt8(ascii: "\n")) {
             let words = line.split(separator: UInt8(ascii: " "))
-            // Before the hyphen stands a number of optional fields, after it the kind.
+            // A variable number of optional fields precedes the hyphen; the kind of file system follows it.
             guard words.count > 6, let hyphen = words.dropFirst(6).firstIndex(where: { $0.elementsEqual("-".utf8) }),
                 hyphen + 1 < words.endIndex
             else { continue }
@@ -20,11 +20,11 @@ struct MountTable {
         }
     }
 
-    /// The kind of file system on which an absolute path without symbolic links lies: `ext4`, `nfs4`, `fuse.sshfs`.
+    /// Returns the kind of file system of an absolute path without symbolic links: `ext4`, `nfs4`, `fuse.sshfs`.
     ///
-    /// `nil` where it cannot be told.
+    /// Returns `nil` if it cannot be determined.
     func kind(of path: String) -> String? {
-        // Of mounts on one point the last is on top.
+        // If several file systems are mounted on one point, the last one is on top.
         var best: (point: String, kind: String)?
         for mount in mounts where Self.holds(mount.point, path) {
             if mount.point.utf8.count >= best?.point.utf8.count ?? 0 { best = mount }
@@ -32,14 +32,14 @@ struct MountTable {
         return best?.kind
     }
 
-    /// Whether something is mounted on this very path.
+    /// Whether a file system is mounted on exactly this path.
     func isMountPoint(_ path: String) -> Bool { mounts.contains { $0.point == path } }
 
     private static func holds(_ point: String, _ path: String) -> Bool {
         point == "/" || path == point || path.hasPrefix(point + "/")
     }
 
-    /// Blanks, tabs, line ends and backslashes stand there as `\040` and the like.
+    /// Decodes octal escapes: blanks, tabs, line ends and backslashes are listed as `\040` and the like.
     private static func unescaped(_ bytes: ArraySlice<UInt8>) -> String {
         var result: [UInt8] = []
         var rest = bytes

@@ -1,8 +1,8 @@
 import Crypto
 
-/// A STUN message (RFC 8489, section 5), as much of it as an allocation on a TURN server needs (RFC 8656).
+/// A STUN message (RFC 8489, section 5), reduced to what an allocation on a TURN server needs (RFC 8656).
 struct STUNMessage: Equatable {
-    /// Method and class.
+    /// The method and class of a message.
     struct Kind: RawRepresentable, Equatable {
         let rawValue: UInt16
 
@@ -12,7 +12,7 @@ struct STUNMessage: Equatable {
         static let refresh = Kind(rawValue: 0x0004)
     }
 
-    /// An attribute's type.
+    /// The type of an attribute.
     struct Name: RawRepresentable, Equatable {
         let rawValue: UInt16
 
@@ -35,7 +35,7 @@ struct STUNMessage: Equatable {
     private static let cookie: [UInt8] = [0x21, 0x12, 0xA4, 0x42]
 
     let kind: Kind
-    /// 12 bytes that the answer repeats.
+    /// The transaction id: 12 bytes that the answer repeats.
     let transaction: [UInt8]
     var attributes: [Attribute]
 
@@ -45,7 +45,7 @@ struct STUNMessage: Equatable {
         self.attributes = attributes
     }
 
-    /// Reads a message; `nil` for what is none.
+    /// Parses a message; returns `nil` if the bytes are not a STUN message.
     init?(_ bytes: [UInt8]) {
         guard bytes.count >= Self.headerCount, bytes[0] & 0xC0 == 0, Array(bytes[4..<8]) == Self.cookie,
             Self.length(of: bytes) == bytes.count - Self.headerCount
@@ -63,25 +63,25 @@ struct STUNMessage: Equatable {
         self.init(Kind(rawValue: Self.number(bytes.prefix(2))), transaction: Array(bytes[8..<20]), attributes)
     }
 
-    /// How many bytes come after the header, as it says; `nil` where the header is not whole.
+    /// Returns the number of bytes after the header, as the header states it; `nil` if the header is incomplete.
     static func length(of bytes: [UInt8]) -> Int? {
         bytes.count >= headerCount ? Int(number(bytes[2..<4])) : nil
     }
 
-    /// Its bytes; with a key also MESSAGE-INTEGRITY (section 14.5).
+    /// Returns the encoded message; with a key also MESSAGE-INTEGRITY (section 14.5).
     func encoded(key: [UInt8]? = nil) -> [UInt8] {
         var body: [UInt8] = []
         for attribute in attributes { body += Self.encoded(attribute) }
         guard let key else { return header(count: body.count) + body }
-        // What is authenticated says already how long the message will be with the code.
+        // The signed header must already contain the message's length including the MESSAGE-INTEGRITY attribute.
         let signed = header(count: body.count + 4 + HMACSHA1.byteCount) + body
         return signed + Self.encoded(Attribute(name: .messageIntegrity, value: HMACSHA1.code(of: signed, key: key)))
     }
 
-    /// The first attribute of a name.
+    /// The value of the first attribute of that type.
     subscript(name: Name) -> [UInt8]? { attributes.first { $0.name == name }?.value }
 
-    /// The number and the words of ERROR-CODE (section 14.8).
+    /// The code and the reason phrase of ERROR-CODE (section 14.8).
     var error: (code: Int, reason: String)? {
         guard let value = self[.errorCode], value.count >= 4 else { return nil }
         return (Int(value[2] & 7) * 100 + Int(value[3]), String(decoding: value.dropFirst(4), as: UTF8.self))

@@ -1,18 +1,18 @@
 import Crypto
 import Identity
 
-/// Takes an allocation on a TURN server as a client would, and gives it back at once (RFC 8656, section 6).
+/// Takes an allocation on a TURN server as a client would, and releases it immediately (RFC 8656, section 6).
 struct TurnProbe {
     let server: Address
     let credential: TurnCredential
 
-    /// Where a `turn:` URL leads.
+    /// The parsed address of a `turn:` or `turns:` URL.
     struct Address: Equatable {
         let host: String
         let port: Int
         let isTCP: Bool
         let isTLS: Bool
-        /// TLS over UDP, which is not spoken here.
+        /// Whether the URL asks for TLS over UDP (DTLS), which this probe does not support.
         let isDTLS: Bool
 
         init?(_ url: String) {
@@ -23,7 +23,7 @@ struct TurnProbe {
             isTCP = isTLS || parts.count == 2 && parts[1] == "transport=tcp"
             var rest = parts[0].drop { $0 != ":" }.dropFirst()
             var port = isTLS ? 5_349 : 3_478
-            // After the bracket of an IPv6 address, or anywhere in a name.
+            // The port's colon: behind the bracket of an IPv6 address, or the last colon of a host name.
             if let colon = rest.lastIndex(of: ":"), !rest[colon...].contains("]") {
                 port = Int(rest[rest.index(after: colon)...]) ?? port
                 rest = rest[..<colon]
@@ -33,26 +33,26 @@ struct TurnProbe {
         }
     }
 
-    /// What came of it.
+    /// The result of an allocation.
     enum Result: Equatable {
-        /// An allocation was granted for so many seconds; `nil` where the server did not say.
+        /// An allocation was granted for that many seconds; `nil` if the server did not state its lifetime.
         case allocated(lifetimeSeconds: Int?)
-        /// It was granted to somebody without a credential.
+        /// An allocation was granted without a credential.
         case allocatedWithoutCredential
-        /// The server refuses the credential that it asked for, or something else; its own number and words.
+        /// The server refused the credential that it asked for, or something else, with this code and reason phrase.
         case refused(code: Int, reason: String)
-        /// There was no answer, or none that is TURN's.
+        /// There was no answer, or one that is no TURN message.
         case silent(String)
     }
 
-    /// What came of it, and why the server's certificate is not to be trusted.
+    /// The result, and any fault of the server's certificate.
     struct Outcome: Equatable {
         let result: Result
-        /// `nil` where it is trusted, and where there is none.
+        /// Why the certificate is not trusted; `nil` if it is trusted, and without TLS.
         var certificateFault: String?
     }
 
-    /// Asks at each of the server's addresses until one answers.
+    /// Tries each of the server's addresses until one answers.
     func run() -> Outcome {
         let addresses: [ClientSocket.Address]
         do { addresses = try ClientSocket.addresses(of: server.host, port: server.port) } catch {
@@ -73,7 +73,7 @@ struct TurnProbe {
         return outcome
     }
 
-    /// Asks twice: the first answer says in which realm, and with which nonce, the credential is to be shown.
+    /// Sends two requests: the answer to the first one contains the realm and the nonce for the credential.
     private func ask(on socket: ClientSocket) -> Result {
         let transport = STUNMessage.Attribute(name: .requestedTransport, value: [17, 0, 0, 0])
         guard let challenge = exchange(STUNMessage(.allocate, [transport]), on: socket) else {
@@ -93,7 +93,8 @@ struct TurnProbe {
             return .silent("the answer to the credential did not come")
         }
         guard answer.kind == .allocated else { return Self.refusal(answer) }
-        // Given back, so that no port is held for ten minutes; if that is lost the server takes it back by itself.
+        // Releases the allocation, so that no port is held for ten minutes. If this is lost, the allocation expires by
+        // itself.
         let end = STUNMessage(.refresh, [.init(name: .lifetime, value: [0, 0, 0, 0])] + shown)
         _ = exchange(end, key: key, on: socket)
         let lifetime = answer[.lifetime].map { $0.reduce(0) { $0 << 8 | Int($1) } }
@@ -105,11 +106,11 @@ struct TurnProbe {
         return .refused(code: error.code, reason: error.reason)
     }
 
-    /// Sends a request until its answer comes; over UDP three times, as packets get lost.
+    /// Sends a request and waits for its answer; over UDP up to three times, because packets get lost.
     private func exchange(_ request: STUNMessage, key: [UInt8]? = nil, on socket: ClientSocket) -> STUNMessage? {
         for _ in 0..<(server.isTCP ? 1 : 3) {
             guard socket.send(request.encoded(key: key)) else { return nil }
-            // An earlier answer that was late may come first.
+            // A late answer to an earlier request may come first.
             for _ in 0..<4 {
                 guard let bytes = receive(on: socket) else { break }
                 if let answer = STUNMessage(bytes), answer.transaction == request.transaction { return answer }
@@ -118,7 +119,7 @@ struct TurnProbe {
         return nil
     }
 
-    /// One message: a datagram, or of a stream as many bytes as its header announces.
+    /// Receives one message: a datagram, or, from a stream, as many bytes as its header announces.
     private func receive(on socket: ClientSocket) -> [UInt8]? {
         guard server.isTCP else {
             let bytes = socket.receive()

@@ -4,24 +4,24 @@ import Crypto
 import Identity
 import Switchboard
 
-/// A VoIP push to one device, as a call would send it, and what Apple says to it in words.
+/// Sends one device a VoIP push as a call would, and puts Apple's answer into words.
 struct PushTest {
     let device: DeviceRecord
-    /// Which of Apple's services is asked where the device does not say.
+    /// Apple's environment to try first if the device's record contains none.
     let preferred: APNsEnvironment?
-    /// Signs what the woken app shows the server; `nil` leaves that out.
+    /// Signs the capability that the woken app presents to the server; with `nil` the push has none.
     let capability: RingCapability?
 
-    /// For how long the phone may ring, should the app not look whether there is such a call.
+    /// For how many seconds the device may ring if the app does not check whether the call exists.
     private static let ringSeconds: Int64 = 10
 
-    /// Sends it, to the other service too where the first does not know the token, and says what came of it.
+    /// Sends the push, to the other environment too if the first does not know the token, and reports the result.
     ///
     /// - Parameters:
-    ///   - now: the moment.
+    ///   - now: the current time.
     ///   - send: sends an order and waits for its result.
-    ///   - say: gets a line for each answer.
-    /// - Returns: whether Apple took it.
+    ///   - say: receives a line for each answer.
+    /// - Returns: whether Apple accepted the push.
     func run(at now: Moment, send: (PushOrder) -> PushResult, say: (String) -> Void) -> Bool {
         guard let token = device.voipToken else {
             let words = device.fcmToken == nil ? "" : "; pushes by Firebase are not sent yet"
@@ -34,7 +34,7 @@ struct PushTest {
             say("\(device.id.text): \(Self.words(result, environment))")
             switch result {
             case .answered(200, _, _): return true
-            // As the server does: builds from Xcode have tokens of the sandbox, all others of production.
+            // As the server does: builds from Xcode have sandbox tokens, all other builds have production tokens.
             case .answered(400, "BadDeviceToken", _): continue
             case .answered, .unreachable, .cancelled, .onlyLogged: return false
             }
@@ -69,7 +69,7 @@ struct PushTest {
         )
     }
 
-    /// What a call's push says, of a call that there is not.
+    /// Returns the payload of a call's push, for a call that does not exist.
     private func payload(_ uuid: String, at now: Moment) -> [UInt8] {
         let until = now + .seconds(Self.ringSeconds)
         return IncomingCallPayload(

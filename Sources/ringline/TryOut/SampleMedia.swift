@@ -1,11 +1,12 @@
-/// Descriptions and candidates as a browser writes them, with addresses that lead nowhere (RFC 5737): enough to try
-/// signaling, with no media behind them.
+/// Session descriptions and candidates as a browser writes them, to try signaling without media.
+///
+/// The candidates' addresses are reserved for documentation (RFC 5737) and lead nowhere.
 enum SampleMedia {
     static func offer(hasVideo: Bool) -> String { description(setup: "actpass", ufrag: "EsAw", hasVideo: hasVideo) }
 
     static func answer(hasVideo: Bool) -> String { description(setup: "active", ufrag: "x9Qd", hasVideo: hasVideo) }
 
-    /// Candidates as JSON objects.
+    /// Returns candidates as JSON objects.
     static func candidates(ufrag: String) -> [String] {
         (1...3).map { number in
             "{\"candidate\":\"candidate:\(number) 1 udp \(2_122_260_223 - number) 192.0.2.\(number) \(50_000 + number) typ host "

@@ -6,7 +6,7 @@ import Glibc
 import LibWebSockets
 import Threads
 
-/// How a try-out client reaches its server.
+/// The options with which a try-out client connects to its server.
 struct TerminalOptions: ParsableArguments {
     @Option(help: "The server, ws:// or wss://HOST:PORT/ws.") var url = "ws://127.0.0.1:8080/ws"
     @Option(help: "The user's token; RINGLINE_TOKEN without it.") var token: String?
@@ -15,18 +15,18 @@ struct TerminalOptions: ParsableArguments {
     @Flag(help: "Do not check the server's certificate.") var insecure = false
 }
 
-/// One terminal's side of a call: prints what comes and what goes, with the time since the start.
+/// A try-out client in the terminal: prints each message that it sends or receives, with the time since the start.
 //
-// @unchecked Sendable: `part` and `began` are set before the client runs; all else happens in the client's callbacks,
-// which come one at a time, and `send` and `close`, which any thread may call.
+// @unchecked Sendable: `part` and `began` are set before the client runs. All else happens in the client's callbacks,
+// which come one at a time, and in `send` and `close`, which any thread may call.
 final class Terminal: @unchecked Sendable {
-    /// What a side does about what it hears.
+    /// The behaviour of one side of a call.
     protocol Part: AnyObject {
-        /// The server is there.
+        /// Called when the server has accepted the connection (`welcome`).
         func welcomed(_ terminal: Terminal)
-        /// Something came.
+        /// Called for every other message.
         func heard(_ type: String, _ message: JSONObject, _ terminal: Terminal)
-        /// The user pressed Ctrl-C.
+        /// Called when the user presses Ctrl-C, or on SIGTERM.
         func interrupted(_ terminal: Terminal)
     }
 
@@ -52,7 +52,7 @@ final class Terminal: @unchecked Sendable {
             guard DeviceID(device) != nil else {
                 throw Complaint("--device must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -")
             }
-            // In a query a plus is a blank.
+            // A plus in a query stands for a blank, so it is escaped.
             url +=
                 (url.contains("?") ? "&" : "?") + "device="
                 + device.split(separator: "+", omittingEmptySubsequences: false)
@@ -65,7 +65,7 @@ final class Terminal: @unchecked Sendable {
         client = WebSocketClient(configuration) { [weak self] event in self?.take(event) }
     }
 
-    /// Runs until one side closes; the exit code.
+    /// Runs until one side closes the connection, and returns the exit code.
     func run() -> Int32 {
         let watch = SignalWatch()
         watch.start { [weak self] in
@@ -76,7 +76,7 @@ final class Terminal: @unchecked Sendable {
         return exitCode
     }
 
-    /// Sends one message, and says so.
+    /// Sends one message and prints a line about it.
     func send(_ type: String, _ what: String = "", _ write: (inout JSONWriter) -> Void) {
         var json = JSONWriter()
         json.beginObject()
@@ -88,16 +88,16 @@ final class Terminal: @unchecked Sendable {
         client?.send(String(decoding: json.bytes, as: UTF8.self))
     }
 
-    /// Does something later, on another thread.
+    /// Calls a function later, on another thread.
     func after(milliseconds: Int, _ work: @escaping @Sendable (Terminal) -> Void) {
         Task.detached { [weak self] in
-            // It throws when it is cancelled, and nobody has the task to do that.
+            // `sleep` throws only when its task is cancelled, and no other code has a reference to this task.
             try? await Task.sleep(for: .milliseconds(milliseconds))
             if let self { work(self) }
         }
     }
 
-    /// Ends the run.
+    /// Closes the connection, so that ``run()`` returns this exit code.
     func finish(_ code: Int32) {
         exitCode = code
         client?.close()
@@ -107,16 +107,17 @@ final class Terminal: @unchecked Sendable {
     func say(_ text: String) {
         let offset = SystemClock.monotonic() - began
         let rest = String(offset % 1_000)
-        // Names and reasons are of somebody else's making.
+        // Names and reasons come from other clients, so control characters are replaced.
         print("\(offset / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)  \(TextTable.visible(text))")
         fflush(nil)
     }
 
-    /// What is wrong with the server's certificate, where that is why there is no connection: the library only says that
-    /// there is none.
+    /// Why the server's certificate is not trusted; `nil` if that is not why the connection failed.
+    ///
+    /// The WebSocket library only reports that there is no connection.
     private var certificateFault: String? {
         guard !options.insecure, let (host, port) = WebSocketClient.secureAddress(of: options.url) else { return nil }
-        // Where it cannot even be reached now, what the library said is all there is.
+        // If the server cannot be reached now, there is nothing to add to the library's report.
         guard let socket = try? ClientSocket.connected(host: host, port: port),
             socket.startTLS(host: host, authorities: options.caFile)
         else { return nil }
@@ -127,7 +128,7 @@ final class Terminal: @unchecked Sendable {
         switch event {
         case .opened, .pong: break
         case .text(let text):
-            guard let message = try? JSONObject(Array(text.utf8)),  // not ours: nothing to show of it
+            guard let message = try? JSONObject(Array(text.utf8)),  // not from Ringline: nothing to print
                 let member = message[.type], let type = message.string(member)
             else { return }
             if type == "welcome" {
@@ -147,7 +148,7 @@ final class Terminal: @unchecked Sendable {
 }
 
 extension JSONObject {
-    /// A member's text by its name, for printing.
+    /// Returns the text of the member with that name, for printing.
     func word(_ name: String) -> String? {
         guard let member = members.first(where: { self.name(of: $0) == name }) else { return nil }
         return string(member) ?? integer(member).map { String($0) }

@@ -4,12 +4,12 @@ import Logging
 import Switchboard
 import Threads
 
-/// Sends pushes one after the other, and waits for what Apple says to each.
+/// Sends pushes one after the other, and waits for Apple's answer to each.
 final class TestPusher {
     private let sender: APNsSender
     private let reports: Reports
 
-    /// What comes from the sender's thread.
+    /// The results, which arrive on the sender's thread.
     private final class Reports: Sendable {
         let last = Locked<PushResult?>(nil)
         let came = DispatchSemaphore(value: 0)
@@ -27,13 +27,13 @@ final class TestPusher {
         self.reports = reports
     }
 
-    /// Every order is answered, at the latest when it is to be given up.
+    /// Sends an order and waits for its result, which comes at the latest when the order expires.
     func send(_ order: PushOrder) -> PushResult {
         sender.send(order)
         reports.came.wait()
         return reports.last.withLock { $0 } ?? .cancelled
     }
 
-    /// Closes its connections.
+    /// Closes the connections to Apple.
     func shutdown() { sender.shutdown(limitMilliseconds: 500) }
 }

@@ -2,10 +2,10 @@
 import Foundation
 import PackageDescription
 
-/// What every target of ours is compiled with.
+/// The compiler settings of every target of this package.
 ///
-/// CI sets `RINGLINE_STRICT`, and a warning is then an error: not for whoever builds a release with a newer
-/// compiler that has learned a new warning.
+/// CI sets `RINGLINE_STRICT`, which makes every warning an error. It is not the default, because a newer compiler may
+/// have new warnings, and a release must still build with it.
 let house: [SwiftSetting] =
     [
         .enableUpcomingFeature("ExistentialAny"),
@@ -13,14 +13,15 @@ let house: [SwiftSetting] =
         .enableUpcomingFeature("MemberImportVisibility"),
     ] + (ProcessInfo.processInfo.environment["RINGLINE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
 
-/// And those that have no C beneath them: the compiler proves that they hold nothing unsafe.
+/// The settings of targets that use no C library: the compiler also checks that they contain no unsafe code.
 let pure = house + [.strictMemorySafety()]
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = [], _ settings: [SwiftSetting] = house) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
-/// A system library: its module map and shim stand in `Sources/<name>`, the apt package is named for whoever lacks it.
+/// A system library: its module map and shim are in `Sources/<name>`; SwiftPM suggests the apt package if it is
+/// missing.
 func system(_ name: String, apt: String) -> Target {
     .systemLibrary(name: name, providers: [.apt([apt])])
 }
@@ -29,13 +30,13 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
 }
 
-/// Whether an image is built (`Deploy/Dockerfile`): from exact versions of the packages, without the folder of the tests.
+/// Whether an image is built (`Deploy/Dockerfile`): with exact versions of the packages, and without the test folder.
 let isForImage = ProcessInfo.processInfo.environment["RINGLINE_PINNED"] != nil
 
 /// A package in this version or, unless an image is built, a compatible newer one.
 ///
-/// An image of a commit has the same packages whenever it is built. There is no `Package.resolved`: it names revisions too,
-/// and those differ behind mirrors.
+/// An image of a commit thus has the same packages whenever it is built. There is no `Package.resolved`, because it
+/// also contains revisions, and those differ behind mirrors.
 func dependency(_ name: String, _ version: Version) -> Package.Dependency {
     let url = "https://github.com/\(name)"
     return isForImage ? .package(url: url, exact: version) : .package(url: url, from: version)
@@ -62,7 +63,8 @@ let testing: [Target] = [
         "ApplePushTests",
         ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]
     ),
-    // The gateway's loops too: no two contexts of the library may end at a time, see `EveryTest`.
+    // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
+    // `EveryTest`.
     tests(
         "LibWebSocketsTests",
         ["LibWebSockets", "Threads", "Gateway", "SocketIO", "Switchboard", "CallCore", "CallWire"]
@@ -83,9 +85,9 @@ let testing: [Target] = [
     tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
 ]
 
-/// The operations whose instructions and allocations are counted.
+/// The operations for which instructions and allocations are counted.
 ///
-/// For `Tests/Benchmarks/instructions`, which asks for them, and nobody else: the image is built without that folder.
+/// Only `Tests/Benchmarks/instructions` sets the variable: images are built without that folder.
 let benchmarks: [Target] =
     ProcessInfo.processInfo.environment["RINGLINE_BENCHMARKS"] == nil
     ? []
@@ -98,16 +100,16 @@ let benchmarks: [Target] =
         )
     ]
 
-/// What reads strangers' bytes, for libFuzzer.
+/// The code that reads untrusted bytes, for libFuzzer.
 ///
-/// For `Tests/Fuzz/run`, which asks for it, and nobody else: its driver has no main, libFuzzer brings that.
+/// Only `Tests/Fuzz/run` sets the variable: the driver has no `main`, because libFuzzer brings one.
 let fuzzing: [Target] =
     ProcessInfo.processInfo.environment["RINGLINE_FUZZ"] == nil
     ? [] : [.executableTarget(name: "ringline-fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver")]
 
-/// What makes pages of the documentation.
+/// The plugin that builds the pages of the documentation.
 ///
-/// For `Tests/docs`, which asks for it, and nobody else: it would be fetched by everybody who builds.
+/// Only `Tests/docs` sets the variable: otherwise everybody who builds the package would fetch the plugin.
 let documentation: [Package.Dependency] =
     ProcessInfo.processInfo.environment["RINGLINE_DOCS"] == nil
     ? [] : [.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.5.0")]
@@ -125,32 +127,32 @@ let package = Package(
         dependency("apple/swift-log", "1.16.2"),
     ] + documentation,
     targets: [
-        // What decides and does nothing.
+        // The core: it makes the decisions and performs no I/O.
         library("CallCore", [], pure),
         library("CallWire", ["CallCore"], pure),
         library("SocketIO", ["CallCore", "CallWire"], pure),
         library("Switchboard", ["CallCore", "CallWire", deques, heaps], pure),
 
-        // Who is this?
+        // Authentication.
         system("COpenSSL", apt: "libssl-dev"),
         library("Crypto", ["COpenSSL"]),
         library("Identity", ["Crypto"]),
 
-        // Locks, threads and clocks, of the system's own.
+        // Locks, threads and clocks, from the operating system.
         library("Threads"),
 
-        // What is kept.
+        // Storage.
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
         library("SQLiteStore", ["SQLite", "Threads", "Switchboard", "CallCore", logging]),
         library("MemoryStore", ["Switchboard", "CallCore"], pure),
 
-        // Who is woken.
+        // Pushes.
         system("CCurl", apt: "libcurl4-openssl-dev"),
         library("OutboundHTTP", ["CCurl", "Threads"]),
         library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]),
 
-        // Who is connected.
+        // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
         library("LibWebSockets", ["CLibwebsockets", "Threads"]),
         library(
@@ -175,7 +177,7 @@ let package = Package(
         // The kit for apps: the call session from one device's point of view.
         library("CallClient", ["CallWire", "CallCore"], pure),
 
-        // The test world: simulated networks, phones and pushes, and the contract suites of the ports.
+        // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
         library("CallTesting", ["Switchboard", "CallCore", "CallWire"]),
         library("Simulation", ["Switchboard", "CallClient", "CallCore", "CallWire"], pure),
     ] + (isForImage ? [] : testing) + benchmarks + fuzzing,

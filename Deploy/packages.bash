@@ -1,25 +1,27 @@
 # shellcheck shell=bash
-# The Debian 12 packages that Ringline needs, in one place. Sourced by Deploy/run, Deploy/test and Tests/run; the Dockerfile
-# names the same RUN_PACKAGES in its runtime stage. `install_missing NAME…` installs only what is not there.
+# The Debian 12 packages that Ringline needs, in one place. Sourced by Deploy/run, Deploy/test, Tests/run,
+# Tests/sanitize and Tests/fresh; the Dockerfile repeats RUN_PACKAGES in its runtime stage. `install_missing NAME…`
+# installs only what is missing.
 
-# What a Swift toolchain needs on a bare Debian 12 before it can build anything, and fetch its packages.
-# shellcheck disable=SC2034 # used by whoever sources this
+# The packages that a Swift toolchain needs on a bare Debian 12 to fetch its packages and to build.
+# shellcheck disable=SC2034 # used by the scripts that source this file
 SWIFT_PACKAGES=(git ca-certificates binutils gcc libc6-dev libstdc++-12-dev pkg-config libcurl4 libxml2 libncurses6
     libsqlite3-0 libuuid1 zlib1g-dev tzdata)
 
-# The C libraries under Ringline, with their headers.
+# The C libraries that Ringline uses, with their headers.
 # shellcheck disable=SC2034
 BUILD_PACKAGES=(libwebsockets-dev libuv1-dev libssl-dev libsqlite3-dev libcurl4-openssl-dev)
 
-# What the running server needs. libwebsockets-evlib-uv is opened at run time: ldd does not show it.
+# The packages that the running server needs. libwebsockets-evlib-uv is opened at run time, so ldd does not list it.
 # shellcheck disable=SC2034
 RUN_PACKAGES=(libwebsockets17 libwebsockets-evlib-uv libssl3 libuv1 libsqlite3-0 libcurl4 libcap2 ca-certificates)
 
-# What the tests need on top of all that.
+# The packages that the tests need in addition.
 # shellcheck disable=SC2034
 TEST_PACKAGES=(python3 python3-venv shellcheck coturn valgrind)
 
-# What Deploy/test needs: systemd-analyze, what nginx is linked with; and to build images where there is no docker engine.
+# The packages that Deploy/test needs, such as systemd-analyze and the libraries that nginx is linked with; then those
+# that build images without a docker engine, and those that run a docker engine.
 # shellcheck disable=SC2034
 DEPLOYMENT_PACKAGES=(python3 python3-venv shellcheck systemd libpcre2-8-0 libcrypt1 zlib1g)
 # shellcheck disable=SC2034
@@ -27,7 +29,7 @@ IMAGE_PACKAGES=(buildah podman runc debootstrap)
 # shellcheck disable=SC2034
 ENGINE_PACKAGES=(docker.io docker-compose)
 
-# What Tests/fresh needs to make a pristine Debian, with a network of its own.
+# The packages with which Tests/fresh makes a pristine Debian that has a network of its own.
 # shellcheck disable=SC2034
 FRESH_PACKAGES=(git debootstrap slirp4netns iproute2 util-linux procps)
 
@@ -58,7 +60,7 @@ need_swift() {
     command -v swift >/dev/null || die "no swift on PATH: install the Swift 6.3 toolchain, https://www.swift.org/install/linux"
 }
 
-# prepare_python FOLDER REQUIREMENTS -- makes a virtual environment, unless it is there.
+# prepare_python FOLDER REQUIREMENTS -- makes a virtual environment, unless it exists with these requirements.
 prepare_python() {
     local venv=$1 requirements=$2 stamp want
     stamp=$venv/stamp

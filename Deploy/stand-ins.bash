@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Images without a registry. Sourced by Deploy/test where no docker engine answers: buildah and podman, with stand-ins for
-# the two public base images, made of Debian's own packages and the Swift toolchain of this machine. What they show: every
-# package name, path, stage, user and check in the Dockerfile holds. What they cannot: that the public tags hold the same.
-# Needs root.
+# Builds images without a registry. Sourced by Deploy/test where there is no docker engine. It uses buildah and podman,
+# with replacements (stand-ins) for the two public base images, made of Debian's own packages and this machine's Swift
+# toolchain. This verifies every package name, path, stage, user and check in the Dockerfile. It cannot verify that the
+# public images have the same contents. Needs root.
 
 images=${RINGLINE_IMAGE_STATE:-/var/cache/ringline-images}
 
-# engine_of_our_own -- storage and settings that touch nothing of the machine's own podman.
+# engine_of_our_own -- sets up storage and settings that are separate from the machine's own podman.
 engine_of_our_own() {
     mkdir -p "$images"
     cat >"$images/storage.conf" <<TEXT
@@ -15,7 +15,7 @@ driver = "overlay"
 graphroot = "$images/storage"
 runroot = "$images/run"
 TEXT
-    # Limits that this process may hand on; podman's own default is refused where CAP_SYS_RESOURCE is missing.
+    # Limits that this process may pass on. podman's own default is refused without CAP_SYS_RESOURCE.
     cat >"$images/containers.conf" <<TEXT
 [containers]
 default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=4096:4096"]
@@ -31,7 +31,7 @@ TEXT
 
 bud() { buildah bud --isolation chroot --pull-never --format docker --layers "$@"; }
 
-# package_mirror -- the folder that git takes for https://github.com, if there is one.
+# package_mirror -- prints the folder that git uses instead of https://github.com, if there is one.
 package_mirror() {
     git config --get-regexp '^url\..*\.insteadof$' 2>/dev/null |
         awk '$2 == "https://github.com/" && /^url\.\// { sub(/^url\./, "", $1); sub(/\/?\.insteadof$/, "", $1); print $1; exit }'
@@ -39,14 +39,14 @@ package_mirror() {
 
 toolchain() { dirname "$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")"; }
 
-# debian_stand_in -- debian:bookworm-slim: minbase, less documents and caches.
+# debian_stand_in -- builds debian:bookworm-slim: minbase without documents and caches.
 debian_stand_in() {
     ! podman image exists docker.io/library/debian:bookworm-slim || return 0
     say "stand-in for debian:bookworm-slim"
     local root=$images/slim
     rm -rf "$root"
     debootstrap --variant=minbase bookworm "$root" >"$images/debootstrap.log" 2>&1 || return 1
-    # shellcheck disable=SC2016 # the words are apt's
+    # shellcheck disable=SC2016 # the variables are apt's, not the shell's
     apt-get indextargets --format '$(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' | sort -u |
         awk '{ all[$1 " " $2] = all[$1 " " $2] " " $3 } END { for (each in all) print "deb " each all[each] }' \
             >"$root/etc/apt/sources.list"
@@ -59,7 +59,7 @@ debian_stand_in() {
     rm -rf "$root"
 }
 
-# swift_stand_in -- swift:6.3-bookworm: the public image's packages; the toolchain itself is mounted when it builds.
+# swift_stand_in -- builds swift:6.3-bookworm with the public image's packages; the toolchain is mounted at build time.
 swift_stand_in() {
     ! podman image exists docker.io/library/swift:6.3-bookworm || return 0
     say "stand-in for swift:6.3-bookworm"
@@ -78,7 +78,7 @@ TEXT
         { tail -n 20 "$images/swift.log" >&2; return 1; }
 }
 
-# build_image ARGUMENT… -- one image of the checkout.
+# build_image ARGUMENT… -- builds one image from this checkout.
 build_image() {
     local swift mirror mounts
     swift=$(toolchain) mirror=$(package_mirror)
@@ -87,9 +87,9 @@ build_image() {
     bud "${mounts[@]}" "$@" >"$images/build.log" 2>&1 || { tail -n 40 "$images/build.log" >&2; return 1; }
 }
 
-# docker_of_our_own -- a docker engine for as long as the test runs, with storage of its own and the images that podman has.
-# It leaves the machine's packet filter alone, so containers reach nothing outside: what must be built from the network is
-# built with the host's.
+# docker_of_our_own -- starts a docker engine for the duration of the test, with its own storage and podman's images. It
+# does not change the machine's packet filter, so its containers cannot reach the network. Builds that need the network
+# use the host's.
 docker_of_our_own() {
     local socket=$images/docker/socket
     mkdir -p "$images/docker"

@@ -4,7 +4,7 @@ import DequeModule
 
 /// Acknowledgements wait for the commit; relaying does not.
 extension Switchboard {
-    /// Something to say once what it says is durable.
+    /// An ack, a reply or a completed order that is sent once the changes it confirms are durable.
     struct Waiting {
         enum Word {
             case frame(SessionID, [UInt8])
@@ -17,7 +17,7 @@ extension Switchboard {
         let word: Word
     }
 
-    /// Says something when all that has changed so far is durable; at once if it is.
+    /// Sends something when all changes so far are durable; immediately if they already are.
     func say(_ word: Waiting.Word, at now: Moment) {
         let ticket = changes.isEmpty && dirty.isEmpty ? lastTicket : nextTicket
         if ticket <= committed {
@@ -65,14 +65,15 @@ extension Switchboard {
         }
     }
 
-    /// Takes note of a value that the store holds and that cannot be.
+    /// Counts and reports an invalid value that was found in the store.
     func noteDamage(_ damage: DamagedValue) {
         metrics.damages[damage.remedy, default: 0] += 1
         out.append(.note(.damaged(damage)))
     }
 
-    /// Requests are not kept waiting for a store that cannot write; what they asked for may still become durable, and
-    /// a resend under the same `id` then finds it.
+    /// Refuses the requests that wait for a commit, because the store cannot write.
+    ///
+    /// Their changes may still become durable; a resend under the same `id` then finds them.
     private func refuseWaitingRequests() {
         for entry in waiting {
             if case .reply(let id, _) = entry.word { out.append(.reply(id, Self.storeUnavailable)) }

@@ -1,25 +1,30 @@
 import CallCore
 
-/// Whether the clock is to be trusted with deleting history: what is deleted by a wrong clock does not come back.
+/// Decides whether the clock can be trusted with deleting history.
+///
+/// History that a wrong clock deletes is lost for good.
 ///
 /// See Decision 0010.
 struct HistoryHold {
-    /// A start deletes nothing for so long: NTP often corrects a machine's clock soon after it was started.
+    /// How long no history is deleted after a start: NTP often corrects a machine's clock soon after the machine
+    /// started.
     static let afterStart = Moment.Span.seconds(600)
-    /// A start whose clock is far from all that is kept deletes nothing for so long.
+    /// How long no history is deleted after a start with a clock that is far from all stored records.
     static let afterOddStart = Moment.Span.seconds(3_600)
-    /// A clock counts as far from what is kept when the newest record is so old, or so far ahead.
+    /// The age of the newest record, or its distance into the future, from which the clock counts as far from the
+    /// records.
     static let oddDistance = Moment.Span.seconds(86_400)
-    /// Nothing is deleted for so long once the wall clock has agreed with the server's again.
+    /// How long no history is deleted after the wall clock agrees with the server's clock again.
     static let afterDoubt = Moment.Span.seconds(600)
 
     private var until: Moment
     private var isDoubted = false
 
-    /// The age of the newest record, where that makes the clock doubtful; negative when the record is ahead.
+    /// The age of the newest record if that makes the clock doubtful, otherwise `nil`; negative when the record is in
+    /// the future.
     let oddAge: Moment.Span?
 
-    /// At a start; `newest` is the latest moment in what is kept.
+    /// The hold at a start; `newest` is the latest moment found in the store.
     init(startedAt now: Moment, newest: Moment?) {
         let isOdd = newest.map { $0 + Self.oddDistance < now || now + Self.oddDistance < $0 } ?? false
         oddAge = isOdd ? newest.map { now - $0 } : nil
@@ -29,7 +34,7 @@ struct HistoryHold {
     /// Whether history may be deleted.
     func allowsDeletion(at now: Moment) -> Bool { !isDoubted && now >= until }
 
-    /// The wall clock has leapt, or agrees again.
+    /// Records that the wall clock has jumped, or that it agrees with the server's clock again.
     mutating func doubt(_ isDoubted: Bool, at now: Moment) {
         if self.isDoubted, !isDoubted { until = max(until, now + Self.afterDoubt) }
         self.isDoubted = isDoubted

@@ -1,14 +1,14 @@
 public import CallCore
 
-/// What a switchboard counts; plain numbers, read by whoever renders them.
+/// The counts of a switchboard: plain numbers for the metrics page.
 public struct Metrics: Sendable {
-    /// Sessions open now.
+    /// Connections open now.
     public var sessions = 0
-    /// Sessions whose senders must wait, because they do not keep up.
+    /// Connections that do not keep up, so that signals and texts to them may be refused.
     public var backlogged = 0
-    /// Sessions ever opened.
+    /// Connections ever opened.
     public var sessionsOpened: UInt64 = 0
-    /// Sessions closed by the server, by close code.
+    /// Connections closed by the server, by close code.
     public var closes: [UInt16: UInt64] = [:]
     /// Live calls now, by state.
     public var calls: [CallState: Int] = [:]
@@ -16,23 +16,23 @@ public struct Metrics: Sendable {
     public var callsBegun: UInt64 = 0
     /// Calls ended, by reason.
     public var callsEnded: [EndReason: UInt64] = [:]
-    /// Calls kept from their callee, by cause.
+    /// Calls hidden from their callee, by cause.
     public var callsHidden: [CallRecord.Hidden: UInt64] = [:]
-    /// Signals taken, by kind.
+    /// Signals accepted, by kind.
     public var signals = Signals()
     /// Frames and requests refused, by code.
     public var refusals: [String: UInt64] = [:]
     /// Log-outs everywhere.
     public var revocations: UInt64 = 0
-    /// Refused or left out because of a limit, by limit.
+    /// Refusals and omissions because of a limit, by limit.
     public var limited = Limited()
     /// Bodies built for fetches.
     public var fetchesBuilt: UInt64 = 0
-    /// Relayed frames handed to sessions.
+    /// Relayed frames handed to connections.
     public var delivered: UInt64 = 0
     /// Time from a signal to its acknowledgement, in milliseconds.
     public var ackMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
-    /// Time from handing changes to the store to their being durable, in milliseconds.
+    /// Time from handing changes to the store until they are durable, in milliseconds.
     public var commitMilliseconds = Histogram(bounds: [1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000])
     /// Time from the offer to the answer, in milliseconds.
     public var answerMilliseconds = Histogram(bounds: [
@@ -42,21 +42,21 @@ public struct Metrics: Sendable {
     public var pushesSent: UInt64 = 0
     /// Results of pushes, by reason; `accepted` for 200.
     public var pushResults: [String: UInt64] = [:]
-    /// Whether tokens are no longer deleted because too many are refused.
+    /// Whether device tokens are no longer deleted because APNs refuses too many.
     public var isDeletionStopped = false
     /// Whether the store cannot write.
     public var isStalled = false
-    /// Values in the store that cannot be, by what was done about them.
+    /// Invalid values found in the store, by remedy.
     public var damages: [DamagedValue.Remedy: UInt64] = [:]
 
-    /// All at zero.
+    /// Metrics with all counts at zero.
     public init() {}
 
     /// A count for each limit.
     public struct Limited: Sendable {
         /// The limits that are counted.
         public enum Limit: String, Sendable, CaseIterable {
-            /// The backlog of a connection: its senders wait.
+            /// The backlog of a connection: signals and texts to it are refused.
             case backlog
             /// Ends that a connection or user sends.
             case ends
@@ -68,30 +68,32 @@ public struct Metrics: Sendable {
             case roomMembers = "room_members"
             /// Events of one call's timeline.
             case timeline
-            /// Bytes kept for a user in a day.
+            /// Bytes stored for a user in a day.
             case keptBytes = "kept_bytes"
             /// Rings of one caller to one callee.
             case ringsPerPair = "rings_per_pair"
-            /// Rings that one callee gets.
+            /// Rings of one callee by all callers.
             case ringsPerCallee = "rings_per_callee"
-            /// Callers that ring one callee at the same time: one more is told busy.
+            /// Callers that ring one callee at the same time; a further caller is told that the callee is busy.
             case crowded
         }
 
         private var counts: [Limit: UInt64] = [:]
 
-        /// How often one was met.
+        /// How often a limit was exceeded.
         public internal(set) subscript(limit: Limit) -> UInt64 {
             get { counts[limit, default: 0] }
             set { counts[limit] = newValue }
         }
     }
 
-    /// A count for each kind of signal; it changes with every one of them, so nothing is hashed.
+    /// A count for each kind of signal.
+    ///
+    /// An array, because it changes with every signal: nothing is hashed.
     public struct Signals: Sendable {
         private var counts = [UInt64](repeating: 0, count: SignalKind.allCases.count)
 
-        /// How many of a kind.
+        /// The number of signals of a kind.
         public internal(set) subscript(kind: SignalKind) -> UInt64 {
             get { counts[Self.place(of: kind)] }
             set { counts[Self.place(of: kind)] = newValue }
@@ -112,16 +114,16 @@ public struct Metrics: Sendable {
         }
     }
 
-    /// How many values fell into each range.
+    /// The number of values in each range.
     public struct Histogram: Sendable {
-        /// The ranges' upper ends, growing.
+        /// The upper ends of the ranges, ascending.
         public let bounds: [Int64]
-        /// Values in each range; the last one takes what is above all bounds.
+        /// The number of values in each range; the last one counts the values above all bounds.
         public private(set) var counts: [UInt64]
-        /// The values' sum.
+        /// The sum of the values.
         public private(set) var sum: Int64 = 0
 
-        /// A histogram of these ranges.
+        /// An empty histogram with these ranges.
         public init(bounds: [Int64]) {
             self.bounds = bounds
             counts = Array(repeating: 0, count: bounds.count + 1)

@@ -3,17 +3,17 @@ import CallWire
 import DequeModule
 import HeapModule
 
-/// Who is connected, which calls there are, who is rung and woken: everything that the server decides.
+/// The server's state machine: decides who is connected, which calls there are, and whom to ring and to push.
 ///
 /// One owner calls it from one thread. It reads no clock and does no I/O: inputs come with the moment, outputs say what
 /// to do. ``flush(at:into:)`` is called once after every batch of inputs, so that many changes share one commit.
 public final class Switchboard {
     let policy: Policy
-    /// Makes the capabilities that pushes carry.
+    /// Issues the capabilities that pushes carry.
     let capabilities: any CapabilityIssuer
-    /// Makes the credentials for the TURN server; `nil` = there is none.
+    /// Issues the credentials for the TURN server; `nil` = there is no TURN server.
     let relay: (any RelayIssuer)?
-    /// Chance, handed in: a simulator's has a seed.
+    /// The source of random numbers, passed in: a simulator uses a seeded one.
     var random: any RandomNumberGenerator
 
     var sessions: [SessionID: Session] = [:]
@@ -23,46 +23,52 @@ public final class Switchboard {
     var directory: Directory
     var callBuckets: [UserID: TokenBucket] = [:]
     var requestBuckets: [UserID: TokenBucket] = [:]
-    /// What users may still have pushed by texts.
+    /// The rate limits for pushes that a user's texts cause.
     var noticeBuckets: [UserID: TokenBucket] = [:]
-    /// The ends that users may still send which end nothing.
+    /// The rate limits for a user's ends without effect.
     var endBuckets: [UserID: TokenBucket] = [:]
-    /// The bytes that may still be kept for users.
+    /// The quotas of bytes stored for users.
     var keptBuckets: [UserID: TokenBucket] = [:]
-    /// How often callees may still be rung.
+    /// The limits on how often callees may be rung.
     var rings: RingLimits
-    /// The users for whom no more is kept for now.
+    /// The users whose quota of stored bytes is used up.
     var overQuota: Set<UserID> = [] { didSet { noteRestraints() } }
-    /// Whether any signal may have to be refused for the state that the server is in: asked once for each of them.
+    /// Whether the server's state may require refusing signals; checked once for each signal.
     private(set) var isRestrained = false
-    /// Who may know when whom comes or goes.
+    /// The pairs of users that have been in touch and so may see each other's presence.
     var acquaintances = Acquaintances()
-    /// The sessions that want to know when a user comes or goes.
+    /// The connections that watch a user's presence.
     var watchers: [UserID: [Session]] = [:]
     var polls: [RequestID: Poll] = [:]
-    /// The bodies that were built for fetches at a moment: those who wait for one signal get one array.
+    /// The bodies built for fetches at one moment; requests that wait for the same signal share one array.
     var bodies: (at: Moment, built: [FetchKey: [UInt8]])
     var questions: [QuestionID: Inquiry] = [:]
-    /// What waits for calls that are being taken up from rest, oldest first.
+    /// The work that waits for calls at rest to be read from the store, oldest first.
     var parked: [Parked] = []
     var beingTakenUp: Set<CallNumber> = []
-    /// The calls at rest that the signal at hand concerns: it is to come again when they are taken up.
+    /// The calls at rest that the current signal concerns.
+    ///
+    /// The signal is handled again when they have been read.
     var awaited: [CallNumber] = []
     var pushes: [PushID: Wake] = [:]
     var breaker = DeletionBreaker()
-    /// The log-outs that lie in this clock's future: in force until now, and kept as they were dated.
+    /// Log-outs dated in this clock's future, with their original moments.
+    ///
+    /// They are in force up to the current time, and stored with their original moments.
     var uncutRevocations: [UserID: Moment] = [:]
-    /// Calls that a device was in and that ended without its knowing, by user.
+    /// Calls whose end some device that took part has not been notified of, by user.
     var news: [UserID: [CallNumber]] = [:]
 
     var timers = Heap<Timer>()
     var out: [Output] = []
     var steps: [CallSession.Output] = []
-    /// Where the members of the frame at hand are kept: reused, so that a relayed signal allocates nothing here.
+    /// The members of the frame being parsed.
+    ///
+    /// The array is reused, so that a relayed signal allocates nothing here.
     var scratch: [JSONObject.Member] = []
     var changes: [Change] = []
     var dirty: [Call] = []
-    /// What waits for a commit, oldest first.
+    /// The acks and replies that wait for a commit, oldest first.
     var waiting = Deque<Waiting>()
     var inFlight = Deque<(ticket: Ticket, at: Moment)>()
     var lastTicket = Ticket(rawValue: 0)
@@ -71,19 +77,19 @@ public final class Switchboard {
     var lastCallNumber: Int64
     var lastPush: UInt64 = 0
     var lastQuestion: UInt64 = 0
-    /// What earlier runs may have shown and lost is still guarded against.
+    /// Unclean starts whose lost sequence numbers clients may still remember.
     var crashes: Int
     let startedAt: Moment
-    /// Keeps history from being deleted by a clock that may be wrong.
+    /// Prevents a clock that may be wrong from deleting history.
     var historyHold: HistoryHold
     var isDraining = false { didSet { noteRestraints() } }
-    /// How many sessions there were when the server began to shut down.
+    /// The number of connections when the server began to shut down.
     var drained = 0
 
-    /// What is counted.
+    /// The counts for the metrics page.
     public internal(set) var metrics = Metrics()
 
-    /// A switchboard that goes on with what was kept.
+    /// A switchboard that continues from the stored state.
     public init(
         policy: Policy,
         stored: StoredState,
@@ -116,15 +122,15 @@ public final class Switchboard {
     /// The next moment at which ``Input/deadlineReached`` is due.
     public var deadline: Moment? { timers.min?.at }
 
-    /// How many sessions are open.
+    /// The number of open connections.
     public var sessionCount: Int { sessions.count }
 
-    /// Takes one input, and adds to `outputs` what is to be done about it, in order.
+    /// Handles one input, and appends the resulting actions to `outputs`, in order.
     public func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
         swap(&out, &outputs)
         defer { swap(&out, &outputs) }
         if !outputs.isEmpty {
-            // What taking up the kept calls had to say waits for the first input.
+            // The outputs of restoring the stored calls have waited for the first input.
             out.append(contentsOf: outputs)
             outputs.removeAll()
         }
@@ -147,12 +153,12 @@ public final class Switchboard {
         }
     }
 
-    /// Looks anew whether signals may have to be refused.
+    /// Recomputes whether signals may have to be refused.
     func noteRestraints() {
         isRestrained = isDraining || metrics.isStalled || metrics.backlogged > 0 || !overQuota.isEmpty
     }
 
-    /// Hands over what has changed since the last time as one commit.
+    /// Hands over all changes since the last flush as one commit.
     public func flush(at now: Moment, into outputs: inout [Output]) {
         forgetBodies()
         guard hasChanges else { return }
@@ -173,13 +179,13 @@ public final class Switchboard {
     /// Whether anything has changed since ``flush(at:into:)``.
     public var hasChanges: Bool { !changes.isEmpty || !dirty.isEmpty }
 
-    /// The ticket that what changes now will be committed under.
+    /// The ticket under which changes made now will be committed.
     var nextTicket: Ticket { Ticket(rawValue: lastTicket.rawValue + 1) }
 
-    /// Counts of live calls by state, for the metrics page.
+    /// Returns the number of live calls by state, for the metrics page.
     public func countCalls() -> [CallState: Int] { calls.countByState() }
 
-    /// The longest that a call may have been given to ring.
+    /// The longest time that any call may ring.
     var longestRing: Moment.Span { max(policy.ringFor, .seconds(Int64(WireLimits.ringSeconds.upperBound))) }
 
     private func restore(_ kept: StoredCall, at now: Moment) {
@@ -190,7 +196,7 @@ public final class Switchboard {
             out.append(.note(.unreadable(kept.record.number)))
             return
         }
-        // Kept calls come oldest first, so that the newest use of a name has it.
+        // Stored calls come oldest first, so a callId leads to the newest call that uses it.
         calls.insert(call)
         calls.began(call)
         if call.session.isLive { note(call, "restarted", at: now) }
@@ -200,9 +206,9 @@ public final class Switchboard {
     }
 }
 
-/// Makes the capability that a push carries, so that a just-woken app whose token has expired can learn of the call.
+/// Issues the capability that a push carries, so that a just-woken app with an expired token can fetch the call.
 public protocol CapabilityIssuer {
-    /// A capability for one device and one epoch of a call, valid until a moment (protocol, section 6).
+    /// Returns a capability for one device and one epoch of a call, valid until a moment (protocol, section 6).
     func capability(
         call: CallID,
         epoch: UInt32,

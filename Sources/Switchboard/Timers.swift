@@ -1,9 +1,9 @@
 import CallCore
 import HeapModule
 
-/// Something to look at again at a moment.
+/// A moment at which something must be checked.
 ///
-/// Timers are never taken back: whoever is woken looks whether it is time.
+/// Timers are never cancelled: the code that a timer wakes checks whether anything is due.
 struct Timer: Comparable {
     enum Subject: Equatable {
         case session(SessionID)
@@ -20,7 +20,7 @@ struct Timer: Comparable {
 }
 
 extension Switchboard {
-    /// How often what has grown old is forgotten.
+    /// How often expired state is removed.
     static let sweepEvery = Moment.Span.seconds(60)
 
     func schedule(_ subject: Timer.Subject, at moment: Moment) { timers.insert(Timer(at: moment, subject: subject)) }
@@ -46,10 +46,10 @@ extension Switchboard {
         }
     }
 
-    /// How many timers stand.
+    /// The number of pending timers.
     var timerCount: Int { timers.count }
 
-    /// Makes sure that a timer stands for a call's next deadline.
+    /// Ensures that there is a timer for a call's next deadline.
     func reschedule(_ call: Call) {
         guard let deadline = call.deadline(fetchableFor: policy.fetchableFor) else { return }
         if let at = call.scheduledAt, at <= deadline { return }
@@ -72,7 +72,7 @@ extension Switchboard {
         reschedule(call)
     }
 
-    /// An ended call can no longer be fetched: its log goes, what its timeline tells stays.
+    /// Removes an ended call that can no longer be fetched: its log is deleted, its timeline stays.
     func forget(_ call: Call, at now: Moment) {
         keepSignals(of: call, at: now)
         changes.append(.logForgotten(call.number))
@@ -80,8 +80,10 @@ extension Switchboard {
         calls.remove(call)
     }
 
-    /// Once every kept call has a durable number above the gap that a crash has left in its log, and no phone can still
-    /// ring for a call that was lost whole, a crash makes no difference to the next start.
+    /// Clears the count of unclean starts once it makes no difference to the next start.
+    ///
+    /// That is so when every kept call has a durable number above the gap that a crash has left in its log, and no
+    /// device can still ring for a call that was lost completely.
     private func forgetCrashes(at now: Moment) {
         guard crashes > 0, now >= startedAt + policy.crashShadow else { return }
         var isSettled = true

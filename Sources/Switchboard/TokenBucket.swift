@@ -1,6 +1,6 @@
 public import CallCore
 
-/// So many at once, so many a second after that.
+/// A rate limiter that allows a burst, and after it a fixed number per second.
 public struct TokenBucket: Sendable {
     private let perSecond: Double
     private let burst: Double
@@ -15,12 +15,12 @@ public struct TokenBucket: Sendable {
         filledAt = now
     }
 
-    /// A full bucket of so many in a span, all of which may come at once.
+    /// A full bucket that allows `count` in a span, all of which may come in one burst.
     public init(_ count: Int, in span: Moment.Span, at now: Moment) {
         self.init(perSecond: Double(count) * 1_000 / Double(max(1, span.milliseconds)), burst: count, at: now)
     }
 
-    /// Takes one, if there is one.
+    /// Takes one token and returns true, or returns false if the bucket is empty.
     public mutating func take(at now: Moment) -> Bool {
         fill(at: now)
         guard level >= 1 else { return false }
@@ -28,29 +28,31 @@ public struct TokenBucket: Sendable {
         return true
     }
 
-    /// Takes as many as were used, be it more than there are.
+    /// Takes `count` tokens, even if the bucket holds fewer; the level may become negative.
     public mutating func spend(_ count: Int, at now: Moment) {
         fill(at: now)
         level -= Double(count)
     }
 
-    /// Whether there is none now.
+    /// Whether the bucket holds less than one token.
     public mutating func isEmpty(at now: Moment) -> Bool {
         fill(at: now)
         return level < 1
     }
 
-    /// After how many whole seconds there will be one again.
+    /// The number of whole seconds until the bucket holds a token again.
     public var secondsUntilNext: Int { max(1, Int(((1 - level) / perSecond).rounded(.up))) }
 
-    /// Whether it holds all it can: then it can be forgotten.
+    /// Whether the bucket is full.
+    ///
+    /// A full bucket can be discarded.
     public mutating func isFull(at now: Moment) -> Bool {
         fill(at: now)
         return level >= burst
     }
 
     private mutating func fill(at now: Moment) {
-        // A clock that was set back gives nothing and takes nothing.
+        // A clock that was set back adds nothing and takes nothing.
         let elapsed = max(0, (now - filledAt).milliseconds)
         level = min(burst, level + Double(elapsed) / 1_000 * perSecond)
         filledAt = now

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// A call to what is kept of it, and back.
+/// Conversion of a call to its stored record, and back.
 extension Call {
     var record: CallRecord {
         let ending: CallSession.Ending? = if case .ended(let ending, _) = session.phase { ending } else { nil }
@@ -29,10 +29,11 @@ extension Call {
         )
     }
 
-    /// A kept call, taken up again at `now`; `nil` when what was kept makes no sense.
+    /// Restores a stored call at `now`; `nil` when the record is inconsistent.
     ///
-    /// What deadlines are computed from is held against `now`: a call that was answered or ended in the future would
-    /// never be let go of, and one that rings for a year would keep its two users busy for so long.
+    /// The moments from which deadlines are computed are capped relative to `now`. Otherwise a call answered or ended
+    /// in the future would never be released, and one that rings for a year would keep its two users busy for that
+    /// long.
     convenience init?(
         _ stored: StoredCall,
         grace: Moment.Span,
@@ -95,7 +96,7 @@ extension Call {
         countedEntries = frames.count
     }
 
-    /// An entry of its log as it is kept.
+    /// Returns the stored record of a log entry.
     func entryRecord(at index: Int) -> EntryRecord {
         let entry = session.log[index]
         let object = frames[index][WireLimits.headroom...]
@@ -127,7 +128,7 @@ extension Call {
 }
 
 extension LogEntry.Audience {
-    /// Who sent it, and the audience; what most signals have costs no memory.
+    /// The sender's side and the audience as stored text; the two most common values allocate nothing.
     fileprivate func kept(from side: Side) -> String {
         switch (side, self) {
         case (.caller, .callee): "caller>callee"
@@ -136,7 +137,7 @@ extension LogEntry.Audience {
         }
     }
 
-    /// The audience in one word, with the device it names.
+    /// The audience as stored text: one word, followed by the device if the audience names one.
     fileprivate var kept: String {
         switch self {
         case .caller: "caller"
@@ -167,7 +168,7 @@ extension LogEntry.Audience {
 }
 
 extension Phone {
-    /// The mark in hex, a space, the id.
+    /// The device as stored text: its token mark in hex, a space, its id.
     fileprivate var kept: String { "\(String(mark.rawValue, radix: 16)) \(id.text)" }
 
     fileprivate init?(kept text: Substring) {
@@ -180,7 +181,7 @@ extension Phone {
 }
 
 extension TakenSignals.Signal {
-    /// Eight words; the name that its device gave it may hold anything, and comes last.
+    /// The signal as stored text of eight words; its `id` comes last, because it may contain any character.
     fileprivate var kept: String {
         let word =
             switch kind {
@@ -190,7 +191,9 @@ extension TakenSignals.Signal {
         return "\(epoch) \(seq) \(at.milliseconds) \(word) \(user.text) \(phone.kept) \(Self.kept(id))"
     }
 
-    /// `isEnd`: Whether the column of ends holds it.
+    /// Parses a signal's stored text.
+    ///
+    /// `isEnd`: Whether the text is from the list of ends.
     fileprivate init?(kept text: Substring, isEnd: Bool) {
         let words = text.split(separator: " ", maxSplits: 7, omittingEmptySubsequences: false)
         guard words.count == 8, let epoch = UInt32(words[0]), let seq = UInt64(words[1]), let at = Int64(words[2]),
@@ -215,10 +218,12 @@ extension TakenSignals.Signal {
         )
     }
 
-    /// What stands before a name in hexadecimal, and before no other.
+    /// The prefix of an `id` that is stored in hexadecimal; no other stored `id` begins with it.
     private static let mark: Character = "\u{7F}"
 
-    /// A name of anything but plain ASCII is kept in hexadecimal: it may hold what tells names apart, or join it.
+    /// Returns an `id` as stored text: in hexadecimal unless it is plain ASCII.
+    ///
+    /// Other characters may be separators, or may combine with one.
     private static func kept(_ id: SignalID) -> String {
         guard !id.text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return id.text }
         let digits = id.text.utf8.map { ($0 < 0x10 ? "0" : "") + String($0, radix: 16) }
@@ -235,15 +240,15 @@ extension TakenSignals.Signal {
         return SignalID(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// Reads the kept signals, one a line.
+    /// Parses the stored signals, one a line.
     fileprivate static func lines(_ text: String?, areEnds: Bool) -> [Self] {
-        // By bytes: a name that was kept as it was may begin with what joins the character before it.
+        // Splits bytes, not characters: an `id` that was stored unchanged may combine with the separator next to it.
         (text ?? "").utf8.split(separator: 0x0A).compactMap { Self(kept: Substring($0), isEnd: areEnds) }
     }
 }
 
 extension LogEntry {
-    /// A kept entry; `nil` when it makes no sense.
+    /// Restores a stored entry; `nil` when the record is inconsistent.
     init?(_ record: EntryRecord) {
         let parts = record.audience.split(separator: ">", maxSplits: 1)
         guard parts.count == 2, let audience = Audience(kept: parts[1]) else { return nil }
@@ -285,7 +290,10 @@ extension LogEntry {
     }
 }
 
-/// What is kept of a call in one column: who answered, who declined, who holds and mutes what.
+/// The parts of a call that are stored in one column.
+///
+/// They are who answered, who declined, what each side holds and mutes, whether the call waits or is silenced, the
+/// results of its pushes, and the signals that must be recognized when they come again.
 private struct KeptState {
     var winner: Phone?
     var decliner: Phone?
@@ -293,9 +301,9 @@ private struct KeptState {
     var callee = MediaUpdate()
     var isWaiting = false
     var isSilenced = false
-    /// The signals that were taken under its name.
+    /// The signals taken under the call's callId.
     var taken = TakenSignals()
-    /// What became of the pushes that were sent; of one that was under way it is not known.
+    /// The results of the pushes that were sent; a push under way has no result yet and is not stored.
     var pushes: [DeviceID: DevicePush] = [:]
 
     init(of call: Call, ending: CallSession.Ending?) {
@@ -359,7 +367,7 @@ private struct KeptState {
     }
 
     init?(_ text: String) {
-        guard let object = try? JSONObject(Array(text.utf8)) else { return nil }  // what is wrong with it helps nobody
+        guard let object = try? JSONObject(Array(text.utf8)) else { return nil }  // the parser's error is of no use
         for member in object.members {
             let value = object.string(member)
             switch object.name(of: member) {

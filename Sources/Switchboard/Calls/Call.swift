@@ -1,48 +1,49 @@
 import CallCore
 import CallWire
 
-/// A call as the switchboard keeps it: the session that decides, and the bytes and timers around it.
+/// A call in the switchboard: the state machine that decides, with its frames, pushes and timers.
 final class Call {
     var session: CallSession
     /// The room as the caller named it.
     let room: String
-    /// How every frame of the call begins.
+    /// The beginning that all frames of the call share.
     private let logHead: LogHead
-    /// The caller's name as it is shown.
+    /// The caller's displayed name.
     var displayName: String?
-    /// What CallKit knows the call by.
+    /// The UUID by which CallKit identifies the call.
     let uuid: String
-    /// Why the callee is not told of it.
+    /// Why the call is hidden from the callee; `nil` = it is shown.
     let hidden: CallRecord.Hidden?
-    /// Whether the callee was in another call when this one came.
+    /// Whether the callee was in another call when this call began.
     let isWaiting: Bool
-    /// The frames as they are relayed, each at the place of its entry in the session's log.
+    /// The frames as they are relayed, each at the index of its entry in the log.
     var frames: [[UInt8]] = []
-    /// The devices that are, or were, to be woken.
+    /// The pushes of the call, by device.
     var pushes: [DeviceID: DevicePush] = [:]
-    /// Whether its callee has asked not to be disturbed while it rang.
+    /// Whether the callee set do-not-disturb while the call rang.
     var isSilenced = false
-    /// Requests that wait for the next entry.
+    /// The requests that wait for the next entry.
     var polls: [RequestID] = []
-    /// What its timeline holds.
+    /// The bound on the call's timeline.
     var timeline = TimelineBound()
-    /// How many entries of its log were counted towards their users' quotas.
+    /// The number of log entries that were counted towards their users' quotas.
     var countedEntries = 0
-    /// Bytes of its timeline that were not counted yet.
+    /// The bytes of the timeline that were not counted yet.
     var uncountedBytes = 0
-    /// By which ways the caller's newest offer has come: some apps send it by both.
+    /// The ways by which the caller's newest offer has come: some apps send it both by request and by connection.
     var offerWays: Set<Source.Way> = []
-    /// The newest answer to the call before under this name: it may come once more, by a slower way.
+    /// The digest of the newest answer to the previous call under this callId: that answer may come again by a slower
+    /// way.
     var earlierAnswer: UInt64?
-    /// The signals that were taken under its name and begin, answer and end nothing when they come again.
+    /// The signals taken under the callId that begin, answer and end nothing when they come again.
     var taken = TakenSignals()
-    /// Pushes of it that are under way.
+    /// The number of the call's pushes that are under way.
     var openPushes = 0
-    /// When it was last taken up from rest, or kept from it.
+    /// When the call was last loaded from rest, or was due to rest but stayed in memory.
     var takenUpAt: Moment?
-    /// For when the heap holds a timer for it.
+    /// The moment of the call's timer in the heap.
     var scheduledAt: Moment?
-    /// Whether its record must be kept anew.
+    /// Whether the call's record must be stored again.
     var isDirty = false
 
     init(
@@ -64,18 +65,18 @@ final class Call {
     var number: CallNumber { session.number }
     var key: CallKey { session.key }
 
-    /// Whether the newest offer is still to come by a way, if its app sends it by both.
+    /// Whether the newest offer has come, but not yet by `way`; it still may, as some apps send it by both ways.
     func offerHasComeOnlyBy(other way: Source.Way) -> Bool { !offerWays.isEmpty && !offerWays.contains(way) }
 
-    /// Which log is its.
+    /// The name of the call's log.
     var logName: LogName { LogName(callID: key.id, room: room, epoch: session.epoch) }
 
-    /// When it ended; `nil` while it lives.
+    /// When the call ended; `nil` while it is live.
     var endedAt: Moment? {
         if case .ended(let ending, _) = session.phase { ending.at } else { nil }
     }
 
-    /// When the switchboard must look at it again.
+    /// Returns the next moment at which the switchboard must check the call.
     func deadline(fetchableFor: Moment.Span) -> Moment? {
         var next =
             endedAt.map { min(max($0, takenUpAt ?? $0) + Switchboard.restsAfter, $0 + fetchableFor) }
@@ -89,7 +90,7 @@ final class Call {
 
     func user(on side: Side) -> UserID { side == .caller ? session.caller : session.callee }
 
-    /// Where an entry of its log stands.
+    /// Returns the position of a log entry.
     func place(of entry: LogEntry) -> LogPlace {
         LogPlace(in: logHead, seq: entry.seq, at: entry.at)
     }

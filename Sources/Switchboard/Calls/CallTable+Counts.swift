@@ -1,7 +1,7 @@
 import CallCore
 
 extension CallTable {
-    /// How many live calls are in each state.
+    /// Returns the number of live calls in each state.
     func countByState() -> [CallState: Int] {
         var counts: [CallState: Int] = [.ringing: 0, .answered: 0, .active: 0]
         forEachLive { counts[$0.session.state, default: 0] += 1 }

@@ -1,16 +1,16 @@
 import CallCore
 
-/// Every call that can still be fetched, found by name, by user and by number.
+/// The calls that can still be fetched, indexed by callId, by user and by number.
 struct CallTable: ~Copyable {
     private var byNumber: [CallNumber: Call] = [:]
-    /// The newest epoch under each name.
+    /// The newest call of each callId and pair of users.
     private var byKey: [CallKey: Call] = [:]
-    /// What a user finds under a callId: more than one call when they use it with several people.
+    /// The calls that a user may mean by a callId: more than one if the user has calls with several users under it.
     private var named: [Name: [Call]] = [:]
-    /// A user's live calls, oldest first.
+    /// The live calls of each user, oldest first.
     private var live: [UserID: [Call]] = [:]
 
-    /// Which call an offer began, by the name that its device gave it.
+    /// The call that each offer began, by the offer's `id`, its device and its user.
     private var offers: [OfferName: CallNumber] = [:]
 
     private struct OfferName: Hashable {
@@ -24,22 +24,22 @@ struct CallTable: ~Copyable {
         let id: CallID
     }
 
-    /// The calls that have ended and are read from the store when they are asked for.
+    /// The ended calls that are read from the store when a client asks for them.
     var resting = RestingCalls()
 
-    /// How many calls are live.
+    /// The number of live calls.
     private(set) var liveCount = 0
-    /// How many calls are kept in memory.
+    /// The number of calls in memory.
     var count: Int { byNumber.count }
 
     subscript(number: CallNumber) -> Call? { byNumber[number] }
     subscript(key: CallKey) -> Call? { byKey[key] }
 
-    /// The call that a user means by a callId; a call that is hidden from them is not found.
+    /// Returns the call that a user means by a callId; a call that is hidden from the user is not found.
     ///
-    /// `peer`: With whom, if they say so.
-    /// `phone`: The user's device that means it.
-    /// `said`: Of a signal that may not name the peer: its `id`, and when it came.
+    /// `peer`: The other user of the call, if the user names one.
+    /// `phone`: The user's device that means the call.
+    /// `said`: For a signal that may not name the peer: its `id`, and when it came.
     @inline(__always)
     func find(
         _ id: CallID,
@@ -50,19 +50,21 @@ struct CallTable: ~Copyable {
     ) -> Call? {
         if let peer { return find(CallKey(id: id, pair: Pair(user, peer)), for: user) }
         guard let named = named[Name(user: user, id: id)] else { return nil }
-        // There is nearly always one call of the name.
+        // There is nearly always one call with the callId.
         guard named.count > 1 else { return named.first.flatMap { Self.visible($0, to: user) } }
         return Self.meant(among: named, by: user, phone, said: said)
     }
 
-    /// The call of a user with a peer whom they name: the newest, or the newest that is not hidden from them.
+    /// Returns a user's call with a named peer: the newest, or the newest that is not hidden from the user.
     private func find(_ key: CallKey, for user: UserID) -> Call? {
         guard let newest = byKey[key] else { return nil }
         return Self.visible(newest, to: user)
             ?? named[Name(user: user, id: key.id)]?.last { $0.key == key && Self.visible($0, to: user) != nil }
     }
 
-    /// A function of its own, so that the table is not copied where there is one call of the name.
+    /// Chooses among several calls.
+    ///
+    /// A separate function, so that the table is not copied when there is only one call.
     @inline(never)
     private static func meant(
         among named: [Call],
@@ -75,30 +77,30 @@ struct CallTable: ~Copyable {
         return Claims.meant(by: user, phone, among: known)
     }
 
-    /// A user's calls under a callId, the newest with each peer, without those that are hidden from the user.
+    /// Returns a user's calls under a callId, the newest with each peer, except those that are hidden from the user.
     func calls(named id: CallID, of user: UserID) -> [Call] {
         everything(named: id, of: user).filter { Self.visible($0, to: user) != nil }
     }
 
-    /// As ``calls(named:of:)``, with those that are hidden from the user.
+    /// Returns the same as ``calls(named:of:)``, including the calls that are hidden from the user.
     func everything(named id: CallID, of user: UserID) -> [Call] { named[Name(user: user, id: id)] ?? [] }
 
-    /// The call that a device began by the offer with this `id`.
+    /// Returns the call that a device began by the offer with this `id`.
     ///
     /// An offer that comes again may not know its callId.
     func begun(by user: UserID, _ phone: Phone, offer id: SignalID) -> Call? {
         offers[OfferName(user: user, device: phone.id, id: id)].flatMap { byNumber[$0] }
     }
 
-    /// A user's live calls, oldest first; those hidden from them included.
+    /// Returns a user's live calls, oldest first, including those hidden from the user.
     func live(of user: UserID) -> [Call] { live[user] ?? [] }
 
-    /// Visits every live call, in no order that matters.
+    /// Visits every live call, in no defined order.
     func forEachLive(_ body: (Call) -> Void) {
         for call in byNumber.values where call.session.isLive { body(call) }
     }
 
-    /// The name of the offer that began a call.
+    /// Returns the key of the offer that began a call.
     private func offerName(of call: Call) -> OfferName? {
         guard case .signal(.offer, .caller, let phone, let id?, _)? = call.session.log.first?.content else {
             return nil
@@ -106,7 +108,7 @@ struct CallTable: ~Copyable {
         return OfferName(user: call.session.caller, device: phone.id, id: id)
     }
 
-    /// Takes note of the offer that began a call, once its log has it.
+    /// Records the offer that began a call, once the call's log contains it.
     mutating func began(_ call: Call) {
         if let name = offerName(of: call) { offers[name] = call.number }
     }
@@ -121,13 +123,13 @@ struct CallTable: ~Copyable {
         if call.session.isLive { liveCount += 1 }
     }
 
-    /// Lets a user find a call by its callId, in place of the earlier call of the same two users.
+    /// Makes a call findable by its callId for a user, in place of the earlier call of the same two users.
     ///
-    /// A call that is kept from its callee does not displace one that the callee knows: late signals of that one must
-    /// not go to somebody else who uses the name.
+    /// A call that is hidden from its callee does not replace a call that the callee knows: late signals for the known
+    /// call must not go to another user's call under the same callId.
     private mutating func list(_ call: Call, for user: UserID) {
         let name = Name(user: user, id: call.key.id)
-        // All but always there is none of the name.
+        // There is almost never another call with the callId.
         guard var known = named[name] else {
             named[name] = [call]
             return
@@ -143,10 +145,10 @@ struct CallTable: ~Copyable {
         named[Name(user: call.session.caller, id: call.key.id)]?.contains { $0 === call } ?? false
     }
 
-    /// Whether a call still stands among the live ones of its users.
+    /// Whether a call is still listed among its users' live calls.
     func isListedLive(_ call: Call) -> Bool { live[call.session.caller]?.contains { $0 === call } ?? false }
 
-    /// Takes note that a call has ended.
+    /// Records that a call has ended.
     mutating func ended(_ call: Call) {
         guard isListedLive(call) else { return }
         for user in Set([call.session.caller, call.session.callee]) {
@@ -156,12 +158,12 @@ struct CallTable: ~Copyable {
         liveCount -= 1
     }
 
-    /// Forgets a call: it can no longer be fetched.
+    /// Removes a call that can no longer be fetched.
     mutating func remove(_ call: Call) {
         ended(call)
         byNumber[call.number] = nil
         if let name = offerName(of: call), offers[name] == call.number { offers[name] = nil }
-        // A newer epoch may have taken its name.
+        // A newer epoch may have taken the callId.
         if byKey[call.key] === call { byKey[call.key] = nil }
         for user in Set([call.session.caller, call.session.callee]) {
             let name = Name(user: user, id: call.key.id)
@@ -184,9 +186,9 @@ struct CallTable: ~Copyable {
         resting.insert(call.number, ended)
     }
 
-    /// Takes a call up from rest.
+    /// Adds a call that was loaded from rest.
     ///
-    /// `isNewest`: Whether it was the newest call of its name between its two users when it was put to rest.
+    /// `isNewest`: Whether it was the newest call of its callId and its two users when it was put to rest.
     /// `isNamed`: Whether it was found by its callId then.
     mutating func takeUp(_ call: Call, isNewest: Bool, isNamed: Bool) {
         byNumber[call.number] = call
@@ -201,7 +203,7 @@ struct CallTable: ~Copyable {
         }
     }
 
-    /// The calls at rest that a device may have begun by the offer with this `id`.
+    /// Returns the calls at rest that a device may have begun by the offer with this `id`.
     func asleep(begunBy user: UserID, _ phone: Phone, offer id: SignalID) -> [CallNumber] {
         resting.isEmpty ? [] : resting.named(OfferName(user: user, device: phone.id, id: id).hashValue)
     }

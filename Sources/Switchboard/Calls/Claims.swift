@@ -1,35 +1,38 @@
 import CallCore
 
-/// Decides which of several calls of one callId is meant by a signal or a request that does not name the peer.
+/// Decides which of several calls under one callId is meant by a signal or a request that does not name the peer.
 ///
-/// A stranger may offer under the callId of somebody else's call. What a device says without naming the peer must not
-/// go to the stranger: an answer's SDP would tell where the device is, and for the true caller it would ring on.
+/// Any user may send an offer under the callId of somebody else's call. A signal without a peer must not go to such a
+/// user: an answer's SDP would reveal where the device is, and the true caller's call would ring on.
 enum Claims {
-    /// Whether a callId is made of its two users' ids, as in `11-10`: some apps use one for all calls of two users.
+    /// Whether a callId is made of its two users' ids, as in `11-10`: some apps use one callId for all calls of two
+    /// users.
     static func names(_ id: CallID, _ a: UserID, _ b: UserID) -> Bool {
         let text = id.text
         guard text.utf8.count == a.text.utf8.count + b.text.utf8.count + 1 else { return false }
         return isName(text, a, b) || isName(text, b, a)
     }
 
-    /// Whether a callId may name a user and somebody else than those of a call: theirs is meant, though this one is live.
+    /// Whether a callId may name `user` and somebody who is not in `call`.
+    ///
+    /// If so, the call of the two named users is meant, although `call` is live.
     static func mayName(_ id: CallID, _ user: UserID, otherThan call: Call) -> Bool {
         guard id.text.hasPrefix(user.text + "-") || id.text.hasSuffix("-" + user.text) else { return false }
         return !names(id, call.session.caller, call.session.callee)
     }
 
     private static func isName(_ text: String, _ a: UserID, _ b: UserID) -> Bool {
-        // User ids may hold characters that callIds may not: for Socket.IO `@` and `+` are written as `.`.
+        // User ids may contain characters that callIds may not: for Socket.IO `@` and `+` are written as `.`.
         zip(text.utf8, "\(a.text)-\(b.text)".utf8).allSatisfy { written, meant in
             written == meant
                 || (written == UInt8(ascii: ".") && (meant == UInt8(ascii: "@") || meant == UInt8(ascii: "+")))
         }
     }
 
-    /// Whether an offer under a callId is kept from its callee, because the callee has a live call of that name with
-    /// somebody else.
+    /// Whether an offer under a callId is hidden from its callee, because the callee has a live call under that callId
+    /// with somebody else.
     ///
-    /// A callId made of the ids of caller and callee is theirs, whoever used it first.
+    /// A callId made of the ids of caller and callee belongs to these two, whoever used it first.
     static func isTaken(_ id: CallID, for caller: UserID, of callee: UserID, in calls: borrowing CallTable) -> Bool {
         let known = calls.everything(named: id, of: callee)
         guard !known.isEmpty else { return false }
@@ -37,13 +40,14 @@ enum Claims {
             $0.session.isLive && !$0.key.pair.holds(caller) && $0.session.side(of: callee) != nil
         }
         guard names(id, caller, callee) else { return !others.isEmpty }
-        // Where `.` stands for two characters a callId names two pairs: it is theirs who use it.
+        // As `.` stands for two characters, one callId can name two pairs of users: it belongs to the pair that uses
+        // it.
         return others.contains { names(id, $0.session.caller, $0.session.callee) }
     }
 
-    /// The call that is meant among those of one callId.
+    /// Returns the call that is meant among those of one callId.
     ///
-    /// In this order: the call between the two users whom the callId names, the live one before the newest; the oldest
+    /// In this order: the call between the two users that the callId names, a live one before the newest; the oldest
     /// live call that the device is in; the user's oldest live call; the newest call.
     static func meant(by user: UserID, _ phone: Phone?, among calls: [Call]) -> Call? {
         let own = calls.filter { names($0.key.id, $0.session.caller, $0.session.callee) }
@@ -57,7 +61,7 @@ enum Claims {
         return live.first ?? calls.max { $0.number < $1.number }
     }
 
-    /// Whether a device is in a call: makes it, or has answered it.
+    /// Whether a device is in a call: it began the call or has answered it.
     static func isIn(_ call: Call, _ user: UserID, _ phone: Phone) -> Bool {
         switch call.session.side(of: user) {
         case .caller: call.session.isCaller(phone)
@@ -66,16 +70,16 @@ enum Claims {
         }
     }
 
-    /// For how long after a call's end a signal without a peer may still belong to it.
+    /// How long after a call's end a signal without a peer may still belong to it.
     private static let lateFor = Moment.Span.seconds(10)
-    /// The same for a device that is not known to have been told of the end: for as long as a phone may ring.
+    /// The same for a device that may not have been notified of the end: as long as a device may ring.
     private static let untoldFor = Moment.Span.seconds(120)
 
-    /// The call that a signal without a peer means.
+    /// Returns the call that a signal without a peer means.
     ///
-    /// It may be late: its call has ended, and somebody else calls the user under the same callId. It then belongs to
-    /// the call that has ended, for ten seconds after the end, or for two minutes if the device is not known to have
-    /// been told of it.
+    /// The signal may be late: its call has ended, and somebody else calls the user under the same callId. It then
+    /// belongs to the call that has ended, for ten seconds after the end, or for two minutes if the device is not known
+    /// to have been notified of the end.
     static func meant(
         by user: UserID,
         _ phone: Phone,
@@ -104,13 +108,13 @@ enum Claims {
 }
 
 extension Switchboard {
-    /// Why a call that begins is kept from its callee; `nil` = it is not.
+    /// Returns why a new call is hidden from its callee; `nil` = it is shown.
     func hides(_ id: CallID, of caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
         directory.hides(caller, from: callee, at: now)
             ?? (Claims.isTaken(id, for: caller, of: callee, in: calls) ? .nameTaken : nil)
     }
 
-    /// Takes note that a call is kept from its callee, and why.
+    /// Records that a call is hidden from its callee, and why.
     func noteHidden(_ call: Call, at now: Moment) {
         guard let hidden = call.hidden else { return }
         metrics.callsHidden[hidden, default: 0] += 1
@@ -121,9 +125,9 @@ extension Switchboard {
         }
     }
 
-    /// The call that an offer without a peer belongs to.
+    /// Returns the call that an offer without a peer belongs to.
     ///
-    /// A callId `<me>-<peer>` names the callee: somebody else who rings under it does not keep the user from calling.
+    /// A callId `<me>-<peer>` names the callee: another user that rings under it does not keep the user from calling.
     func call(ofOffer id: CallID, from source: Source) -> Call? {
         guard let call = calls.find(id, for: source.user, on: source.phone) else { return nil }
         guard let peer = Room.peer(inCallID: id, for: source.user), !call.key.pair.holds(peer),

@@ -1,18 +1,20 @@
 import CallCore
 
-/// What is left in memory of a call at rest: it has ended, nothing is under way in it, and the store has the rest.
+/// The part of a call at rest that stays in memory.
+///
+/// The call has ended, nothing is under way in it, and the store has the rest.
 ///
 /// Some 40 bytes; see Decision 0012.
 struct EndedCall {
-    /// When it can no longer be fetched.
+    /// When the call can no longer be fetched.
     let expiresAt: Moment
-    /// How many events its timeline holds.
+    /// The number of events in the call's timeline.
     let events: UInt16
-    /// Whether it is the newest call of its name between its two users.
+    /// Whether it is the newest call of its callId and its two users.
     let isNewest: Bool
-    /// Whether it is found by its callId; a later call may have taken that.
+    /// Whether it is found by its callId; a later call may have taken the callId.
     let isNamed: Bool
-    /// Hashes of what it is found by: its callId with either user, and the offer that began it (0 = none).
+    /// Hashes of the keys that lead to the call: its callId with either user, and the offer that began it (0 = none).
     fileprivate let names: (caller: Int, callee: Int, offer: Int)
 
     init(_ call: Call, expiresAt: Moment, isNewest: Bool, isNamed: Bool, offer: Int?) {
@@ -29,8 +31,8 @@ struct EndedCall {
 
 /// The calls at rest.
 ///
-/// Names are kept as hashes. A call that is found by a hash is read from the store and then looked up by its whole
-/// name: two names with one hash cost a reading, and nothing else.
+/// Their keys are stored as hashes. A call that is found by a hash is read from the store and then looked up by its
+/// full key: two keys with the same hash cost one read, and nothing else.
 struct RestingCalls {
     private enum Found {
         case one(CallNumber)
@@ -40,7 +42,7 @@ struct RestingCalls {
     private var calls: [CallNumber: EndedCall] = [:]
     private var found: [Int: Found] = [:]
 
-    /// The hash of a callId and one of its two users.
+    /// Returns the hash of a callId and one of its two users.
     static func name(_ id: CallID, of user: UserID) -> Int {
         var hasher = Hasher()
         hasher.combine(user)
@@ -52,7 +54,7 @@ struct RestingCalls {
     var count: Int { calls.count }
     subscript(number: CallNumber) -> EndedCall? { calls[number] }
 
-    /// The calls that have a name of this hash, oldest first.
+    /// Returns the calls that have a key with this hash, oldest first.
     func named(_ name: Int) -> [CallNumber] {
         switch found[name] {
         case nil: []

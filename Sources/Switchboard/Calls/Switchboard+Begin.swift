@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// How a call begins: under which epoch, seen by whom, crossing which other call.
+/// The beginning of a call: its epoch, the devices that are shown it, and the calls that it crosses.
 extension Switchboard {
     func begin(
         _ offer: Offer,
@@ -15,12 +15,13 @@ extension Switchboard {
         let key = CallKey(id: id, pair: Pair(source.user, callee))
         let older = calls[key]
         let epoch = directory.nextEpoch(of: key, after: older?.session.epoch, at: now)
-        // Whoever has not heard of its end yet is still to be told: then it only loses its name, and goes in its time.
+        // If a device has not yet been notified of the older call's end, the older call stays in memory without its
+        // callId until its time is up.
         if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older, at: now) }
         replaceRinging(from: source.user, to: callee, by: id, at: now)
         lastCallNumber += 1
         let hidden = hides(id, of: source.user, from: callee, at: now)
-        // One that is kept from its callee because of its name looks to its caller as any other would.
+        // To its caller, a call that is hidden because its callId is taken looks like any other call.
         let looksShown = hidden == nil || hidden == .nameTaken
         let isBusy = looksShown && isInCall(callee)
         let session = CallSession(
@@ -84,7 +85,7 @@ extension Switchboard {
         at now: Moment
     ) -> Receipt {
         var outputs: [CallSession.Output] = []
-        // The devices that hear of the call by their socket are its legs before its first entry is sent.
+        // The devices that receive the call on their connection become its legs before its first entry is sent.
         if reachesCallee {
             for session in sessionsByUser[call.session.callee] ?? [] {
                 call.session.handle(.notified(session.phone), at: now, into: &outputs)
@@ -98,7 +99,7 @@ extension Switchboard {
         return Receipt(call: call, seq: seq)
     }
 
-    /// Calls that the callee is making to the caller right now.
+    /// Returns the ringing calls of the callee to the caller.
     private func rivals(of call: Call) -> [Call] {
         calls.live(of: call.session.callee).filter { other in
             guard case .ringing = other.session.phase, other !== call else { return false }
@@ -111,7 +112,7 @@ extension Switchboard {
         calls.live(of: user).contains { $0.session.answeredAt != nil }
     }
 
-    /// The first number of a new log: above any that a crash may have lost after it was shown.
+    /// Returns the first number of a new log: above any number that was shown and that a crash may have lost.
     private func firstSeq(at now: Moment) -> UInt64 {
         guard crashes > 0, now < startedAt + policy.crashShadow else { return 1 }
         return 1 + UInt64(crashes) * CallCore.Limits.restartGap

@@ -1,16 +1,16 @@
 import CallCore
 import CallWire
 
-/// The shell around the call core: hands inputs in, and does what comes out.
+/// The shell around the call core: hands inputs to a call and carries out its outputs.
 extension Switchboard {
-    /// What a call said to a signal.
+    /// The result of a signal.
     enum Driven {
         case acknowledged(seq: UInt64, isNew: Bool)
         case refused(CallSession.Refusal)
         case nothing
     }
 
-    /// Hands one input to a call and does what follows: decide first, act after.
+    /// Hands one input to a call and carries out its outputs: the call decides first, the actions follow.
     @discardableResult
     func drive(
         _ call: Call,
@@ -20,7 +20,7 @@ extension Switchboard {
         at now: Moment
     ) -> Driven {
         var outputs: [CallSession.Output] = []
-        // Reused, so that a relayed signal allocates nothing here.
+        // The array is reused, so that a relayed signal allocates nothing here.
         swap(&outputs, &steps)
         call.session.handle(input, at: now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: user, at: now)
@@ -31,7 +31,7 @@ extension Switchboard {
         return result
     }
 
-    /// Whether a signal leaves a call's deadline where it is: by far the most do.
+    /// Whether a signal leaves a call's deadline unchanged, as by far the most do.
     private static func movesNoDeadline(_ signal: Signal) -> Bool {
         switch signal.content {
         case .ice, .dtmf, .info, .update: true
@@ -59,7 +59,7 @@ extension Switchboard {
             case .changed: markDirty(call)
             }
         }
-        // Only now does every entry of the log have its frame.
+        // Every entry of the log has its frame only from here on.
         if !call.polls.isEmpty { answerPolls(of: call, at: now) }
         for (session, side) in told where call.session.owesNews(to: session.phone, side: side) {
             awaitNews(of: call, side, by: session)
@@ -112,13 +112,13 @@ extension Switchboard {
         )
     }
 
-    /// The reason of an end as it holds: by the time its entry is written the call has ended with it.
+    /// Returns the reason that is in force for an end: when its entry is written, the call has already ended with it.
     private func reason(of message: SignalMessage?, by side: Side, in call: Call) -> EndReason? {
         if case .ended(let ending, _) = call.session.phase { return ending.reason }
         return nil
     }
 
-    /// Hands an entry to every session that it concerns, and to whoever polls for it.
+    /// Sends an entry to every connection that it concerns.
     private func deliver(_ entry: LogEntry, of call: Call, told: inout [(Session, Side)], at now: Moment) {
         guard let frame = call.frames.last else { return }
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
@@ -127,7 +127,7 @@ extension Switchboard {
             let user = call.user(on: side)
             for session in sessionsByUser[user] ?? []
             where call.session.sees(entry, side: side, phone: session.phone) {
-                // The cursor that replays the log will come to it.
+                // The replay's cursor will reach this entry.
                 if session.replays(call.number) { continue }
                 metrics.delivered += 1
                 send(frame, to: session, at: now)
@@ -137,7 +137,7 @@ extension Switchboard {
         }
     }
 
-    /// What is done once when a call has ended.
+    /// Does what is due once when a call has ended.
     private func settle(_ call: Call, at now: Moment) {
         guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
         calls.ended(call)

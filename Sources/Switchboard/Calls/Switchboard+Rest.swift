@@ -1,21 +1,21 @@
 import CallCore
 import CallWire
 
-/// Calls at rest: an ended call goes out of memory, and is taken up again when somebody asks for it.
+/// Calls at rest: an ended call is removed from memory, and loaded again when a client asks for it.
 ///
 /// The signal or request that asks is put aside until the store has answered, and is then handled as if the call had
-/// been in memory all the time. So there is one way in which an ended call answers (Decision 0012).
+/// been in memory all the time. So there is only one code path for ended calls (Decision 0012).
 extension Switchboard {
-    /// Something that waits for calls to be taken up.
+    /// Work that waits until calls are loaded.
     struct Parked {
         enum Work {
             case signal(SignalMessage, id: SignalID?, Session)
             case sync([CallID: ClientMessage.Cursor], id: SignalID?, SessionID)
             case request(RequestID, Who, Request)
             case timeline(RequestID, Who, CallRecord, [TimelineRecord])
-            /// A device has connected that was not there when the calls ended.
+            /// Notify a device that has connected of the calls that ended while it was away.
             case news(SessionID)
-            /// The call can no longer be fetched.
+            /// Remove a call that can no longer be fetched.
             case expiry(CallNumber)
         }
 
@@ -23,8 +23,8 @@ extension Switchboard {
         let work: Work
     }
 
-    /// For how long an ended call stays in memory after its end, or after it was taken up: apps send twice, and phones
-    /// that were away come back.
+    /// How long an ended call stays in memory after its end, or after it was loaded: apps send twice, and devices that
+    /// were away come back.
     static let restsAfter = Moment.Span.seconds(15)
 
     // MARK: To rest
@@ -42,7 +42,7 @@ extension Switchboard {
         return true
     }
 
-    /// Whether a connection is still being sent the call's log, or has not confirmed yet that it was told of its end.
+    /// Whether a connection is still being sent the call's log, or has not yet confirmed the notification of its end.
     private func isBeingTold(_ call: Call) -> Bool {
         for user in [call.session.caller, call.session.callee] {
             for session in sessionsByUser[user] ?? []
@@ -55,7 +55,7 @@ extension Switchboard {
 
     // MARK: Up again
 
-    /// The calls at rest that a user may mean by a callId.
+    /// Returns the calls at rest that a user may mean by a callId.
     ///
     /// `found`: The call that was found in memory. It is the one that is meant if it is live, or if a peer is named.
     func asleep(_ id: CallID, for user: UserID, with peer: UserID?, unless found: Call?) -> [CallNumber] {
@@ -67,10 +67,11 @@ extension Switchboard {
         return calls.resting.named(RestingCalls.name(id, of: user))
     }
 
-    /// The calls at rest that a signal other than an offer may mean.
+    /// Returns the calls at rest that a signal other than an offer may mean.
     ///
-    /// Also when a live call was found: a signal without a peer may be a late one of an ended call with somebody else,
-    /// unless its device is in the live call. An end without a peer may always be one that was taken before.
+    /// There may be some even when a live call was found: a signal without a peer may be a late one for an ended call
+    /// with somebody else, unless its device is in the live call. An end without a peer may always be one that was
+    /// taken before.
     func asleep(
         _ id: CallID,
         _ message: SignalMessage,
@@ -84,12 +85,12 @@ extension Switchboard {
         return calls.resting.named(RestingCalls.name(id, of: source.user))
     }
 
-    /// The calls at rest that the newest waiting offer of a user to another one waits for.
+    /// Returns the calls at rest for which a user's newest waiting offer to a peer waits.
     func awaitedByOffer(from user: UserID, to peer: UserID) -> [CallNumber] {
         for work in parked.reversed() {
             guard let (offer, caller) = offer(in: work.work), caller == user else { continue }
             let inItsName = offer.callID.flatMap { Room.peer(inCallID: $0, for: user) }
-            // One whose peer cannot be read is refused in its turn.
+            // An offer whose peer cannot be read is refused when it is handled.
             if (try? self.peer(of: offer, from: user)) ?? inItsName == peer { return work.awaited.sorted() }
         }
         return []
@@ -105,7 +106,7 @@ extension Switchboard {
         }
     }
 
-    /// Puts work aside until calls are taken up.
+    /// Puts work aside until calls are loaded.
     func park(_ work: Parked.Work, until numbers: [CallNumber], at now: Moment) {
         parked.append(Parked(awaited: Set(numbers), work: work))
         for number in numbers where beingTakenUp.insert(number).inserted {
@@ -113,7 +114,7 @@ extension Switchboard {
         }
     }
 
-    /// The store has a call's record and log.
+    /// Handles the store's answer with a call's record and log.
     func tookUp(_ number: CallNumber, _ stored: StoredCall?, at now: Moment) {
         beingTakenUp.remove(number)
         if let ended = calls.resting[number] {
@@ -131,10 +132,10 @@ extension Switchboard {
         for work in unpark(number) { resume(work, at: now) }
     }
 
-    /// The store could not read a call: it stays at rest, and whoever asked is to ask again.
+    /// Handles the store's failure to read a call: the call stays at rest, and the clients that asked must ask again.
     func couldNotTakeUp(_ number: CallNumber, at now: Moment) {
         beingTakenUp.remove(number)
-        // A device is told of the other ended calls all the same.
+        // A device is still notified of the other ended calls.
         for index in parked.indices {
             if case .news(let id) = parked[index].work, parked[index].awaited.remove(number) != nil {
                 sessions[id]?.hasUnreadNews = true
@@ -156,7 +157,7 @@ extension Switchboard {
         }
     }
 
-    /// The work that waited for this call and now waits for no other, in the order in which it came.
+    /// Returns the work that waited for this call and now waits for no other, in the order in which it came.
     private func unpark(_ number: CallNumber) -> [Parked.Work] {
         for index in parked.indices { parked[index].awaited.remove(number) }
         let ready = parked.filter(\.awaited.isEmpty)
@@ -181,16 +182,17 @@ extension Switchboard {
         }
     }
 
-    /// Whether a signal that had to wait is still taken.
+    /// Whether a signal that had to wait is still accepted.
     ///
-    /// An app hangs up and disconnects: its end counts, as it does where it need not wait. Other signals come again.
+    /// An app may hang up and disconnect: its end still counts, as it does without waiting. Other signals are sent
+    /// again.
     private func isHeeded(_ message: SignalMessage, from session: Session) -> Bool {
         if sessions[session.id] != nil { return true }
         guard case .end = message.content else { return false }
         return !isRevoked(session.who)
     }
 
-    /// A call at rest can no longer be fetched: it is taken up once more, and its timeline keeps what its log tells.
+    /// Loads a call at rest that can no longer be fetched, so that the signals in its log are moved to its timeline.
     func restIsOver(_ number: CallNumber, at now: Moment) {
         guard let ended = calls.resting[number], now >= ended.expiresAt else { return }
         park(.expiry(number), until: [number], at: now)

@@ -1,13 +1,14 @@
 import CallCore
 import CallWire
 
-/// The limits of one user: ends without effect, and kept bytes.
+/// The limits of one user: ends without effect, and stored bytes.
 extension Switchboard {
     // MARK: Ends
 
-    /// Whether an end may come now.
+    /// Whether an end is accepted now.
     ///
-    /// An end that ends a call always may: there are no more of those than calls. Other ends have a rate of their own.
+    /// An end that ends a call always is: there are no more of those than calls. Other ends have a rate limit of their
+    /// own.
     func mayEnd(_ message: SignalMessage, by user: UserID, _ phone: Phone, at now: Moment) -> Bool {
         let full = TokenBucket(perSecond: Double(policy.endsPerSecond), burst: policy.endBurst, at: now)
         if endBuckets[user, default: full].take(at: now) || endsCall(message, by: user, phone) { return true }
@@ -15,9 +16,9 @@ extension Switchboard {
         return false
     }
 
-    /// Whether an end is of a call that goes on for its sender.
+    /// Whether an end is for a call that is not over for its sender.
     private func endsCall(_ message: SignalMessage, by user: UserID, _ phone: Phone) -> Bool {
-        // A room that is none of the user's is refused by whoever takes the end.
+        // A room that is not the user's is refused when the end is handled.
         let peer = try? self.peer(of: message, from: user)
         let found =
             message.callID.map { calls.find($0, for: user, with: peer, on: phone) }
@@ -29,14 +30,15 @@ extension Switchboard {
 
     // MARK: Kept bytes
 
-    /// What a row of the database costs besides its text, in bytes.
+    /// The cost of a database row in bytes, besides its text.
     private static let rowBytes = 128
-    /// How many entries a log gathers before they are counted, a power of two: counting each would cost the relaying.
+    /// How many entries a log gathers before they are counted, a power of two: counting each one would slow down
+    /// relaying.
     private static let countedEvery: UInt64 = 16
-    /// The size of an entry that is counted at once, in bytes.
+    /// The size from which an entry is counted immediately, in bytes.
     private static let largeEntry = 4_096
 
-    /// Counts a call's newest entries towards the quotas of the users who caused them, if there are enough.
+    /// Counts a call's newest entries towards the quotas of the users that caused them, if there are enough.
     @inline(__always)
     func countKeptEntries(of call: Call, newest entry: LogEntry, _ size: Int, isLast: Bool) {
         guard isLast || size > Self.largeEntry || entry.seq & (Self.countedEvery - 1) == 0 else { return }
@@ -73,7 +75,7 @@ extension Switchboard {
         keptBuckets[user] = bucket
     }
 
-    /// The refusal of a user whose quota of kept bytes is used up; `nil` = something is left.
+    /// Returns the refusal for a user whose quota of stored bytes is used up; `nil` = the quota is not used up.
     func quotaRefusal(of user: UserID, at now: Moment) -> WireError? {
         guard overQuota.contains(user), var bucket = keptBuckets[user] else { return nil }
         guard bucket.isEmpty(at: now) else {
@@ -86,7 +88,7 @@ extension Switchboard {
         return error
     }
 
-    /// Forgets who had used up a quota of which something is left again, whether they have asked since or not.
+    /// Forgets the users whose quota has refilled since, whether or not they have asked.
     func forgetQuotas(at now: Moment) {
         guard !overQuota.isEmpty else { return }
         overQuota = overQuota.filter { user in

@@ -1,32 +1,34 @@
 import CallCore
 import CallWire
 
-/// Who sends a signal, by whichever way it came.
+/// The sender of a signal, by whichever way the signal came.
 struct Source {
     let user: UserID
     let phone: Phone
     let name: String?
     let way: Way
-    /// Whether it is a service, which is believed in what it says of others.
+    /// Whether the sender is a service, which may make statements about other users.
     var isService = false
 
-    /// How a signal comes in.
+    /// The way by which a signal comes in: a connection, or a request.
     enum Way { case session, request }
 }
 
-/// What became of a signal that was taken.
+/// The result of an accepted signal.
 struct Receipt {
     let call: Call
     /// The number of its entry; 0 = it needed none.
     let seq: UInt64
     /// Whether the server made the callId.
     var madeCallID = false
-    /// A signal that was sent again, as it was taken then: its callId may be in use again.
+    /// For a signal that was sent again: the record of its first arrival.
+    ///
+    /// Its callId may be in use again.
     var taken: TakenSignals.Signal?
-    /// The epoch of the log that the entry is in.
+    /// The epoch of the log that contains the entry.
     var epoch: UInt32 { taken?.epoch ?? call.session.epoch }
 
-    /// How the call stands when a client must know at once: an offer may have lost a glare.
+    /// The end of the call, if the ack must report it: an offer may have lost a glare or found the callee busy.
     var outcome: StateChange? {
         if let taken { return taken.reason == .busy ? StateChange(.ended, reason: .busy) : nil }
         guard case .ended(let ending, _) = call.session.phase, ending.reason == .glare || ending.reason == .busy else {
@@ -52,7 +54,7 @@ extension Switchboard {
         return take(offer, message, from: source, peer, at: now)
     }
 
-    /// Why no signal of this kind is taken from a user now; `nil` = it is.
+    /// Returns why no signal of this kind is accepted from a user now; `nil` = it is accepted.
     private func refusal(of kind: SignalKind, from user: UserID, at now: Moment) -> WireError? {
         if isDraining { return WireError(.draining, "the server is shutting down") }
         guard kind != .end else { return nil }
@@ -60,13 +62,14 @@ extension Switchboard {
         return overQuota.isEmpty ? nil : quotaRefusal(of: user, at: now)
     }
 
-    /// The name that a user is shown under, by what they said and what their token says; either may be absent.
+    /// Returns the displayed name of a user, from the name that the client sent and the token's name; either may be
+    /// absent.
     func shownName(_ said: String?, of token: String?, isService: Bool) -> String? {
         if let said, policy.callerName == .any || isService { return said }
         return token?.cut(to: WireLimits.displayNameCharacters).unlessBlank
     }
 
-    /// Whom a message is for, as `to` and `room` say.
+    /// Returns the user that a message is for, according to `to` and `room`.
     func peer(of message: SignalMessage, from user: UserID) throws(WireError) -> UserID? {
         if message.to == user { throw .invalid(.to, "is the sender; a call needs two users") }
         guard let name = message.room else { return message.to }
@@ -95,13 +98,13 @@ extension Switchboard {
         }
         let call: Call?
         if let id = message.callID {
-            // Whoever names the peer means the call with that peer, and not another one under the same name.
+            // A sender that names the peer means the call with that peer, and not another one under the same callId.
             call = calls.find(id, for: source.user, with: peer, on: source.phone, said: (message.id, now))
             if !calls.resting.isEmpty, awaits(asleep(id, message, from: source, peer, unless: call)) {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
-            // A signal behind an offer that still waits for a call at rest is for the call that the offer will begin.
+            // A signal that follows an offer waiting for a call at rest is for the call that the offer will begin.
             if !parked.isEmpty, awaits(awaitedByOffer(from: source.user, to: peer)) {
                 return .failure(Self.unknownCall)
             }
@@ -115,16 +118,16 @@ extension Switchboard {
         return deliverSignal(message, to: call, side, from: source, at: now)
     }
 
-    /// The call that a signal without a callId means: the newest live one with a peer.
+    /// Returns the call that a signal without a callId means: the newest live one with a peer.
     func liveCall(of user: UserID, with peer: UserID) -> Call? {
         calls.live(of: user).last { $0.key.pair.holds(peer) && $0.session.side(of: user) != nil }
     }
 
-    /// The refusal of a signal whose call its sender cannot see.
+    /// Returns the refusal of a signal whose sender cannot see the call.
     ///
-    /// Where a later call of the name is hidden from its sender, a signal that names an earlier epoch is told that its
-    /// call is over, as it would be if the later call were shown: a device that was pushed the earlier call gives up,
-    /// and learns nothing of the later one.
+    /// If a later call under the callId is hidden from the sender, a signal that names an earlier epoch is answered
+    /// `call_ended`, as it would be if the later call were shown. A device that was pushed the earlier call then gives
+    /// up, and learns nothing of the later one.
     private func refusal(of message: SignalMessage, from source: Source, _ peer: UserID?) -> Result<Receipt, WireError>
     {
         guard let id = message.callID, let peer, let hidden = calls[CallKey(id: id, pair: Pair(source.user, peer))]
@@ -133,7 +136,7 @@ extension Switchboard {
         return .failure(.callEnded)
     }
 
-    /// For how long after a call's end its offer may still come by the other way: by request, or by socket.
+    /// How long after a call's end its offer may still come by the other way (request or connection).
     private static let repeatedFor = Moment.Span.seconds(10)
 
     static let unknownCall = WireError(.notFound, "there is no such call")
@@ -145,14 +148,14 @@ extension Switchboard {
         from source: Source,
         at now: Moment
     ) -> Result<Receipt, WireError> {
-        // No two calls have the same description. An app that answers by request and by a socket that was away may have
-        // hung up and been called again before the second one arrives.
+        // No two calls have the same description. An app that answers both by request and by a connection that was away
+        // may have hung up and been called again before the second answer arrives.
         if case .answer(let digest) = message.content, case .ringing = call.session.phase, message.epoch == nil,
             digest == call.earlierAnswer
         {
             return .success(Receipt(call: call, seq: 0))
         }
-        // A device with a name speaks for itself; one without may act for a device that is in the call.
+        // A named device acts for itself; an unnamed one may act for a device that is in the call.
         let phone = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
         let signal = message.signal
         if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, phone, at: now) {
@@ -186,8 +189,8 @@ extension Switchboard {
         at now: Moment
     ) -> Result<Receipt, WireError> {
         var offer = offer
-        // A callId `<me>-<peer>` names the callee as `to` does: a phone that was killed in a call, comes back under the
-        // same token and calls again would else renegotiate with nobody.
+        // A callId `<me>-<peer>` names the callee as `to` does. Otherwise an app that was killed in a call and calls
+        // again under the same token would renegotiate its lost call instead of beginning a new one.
         if source.phone.isUnnamed, message.callID.flatMap({ Room.peer(inCallID: $0, for: source.user) }) != nil {
             offer.namesCallee = true
         }
@@ -205,10 +208,10 @@ extension Switchboard {
                 return deliverSignal(message, to: call, side, from: source, at: now)
             }
         }
-        // An offer that names an epoch means that call. It rings nobody if it is a renegotiation that crossed the
-        // call's end, or a later call under its name that is kept from its sender.
+        // An offer that names an epoch means the call of that epoch. It does not ring if it is a renegotiation that
+        // crossed the call's end, or if a later call under its callId is hidden from its sender.
         if let epoch = message.epoch {
-            // A call that is not known was lost in a crash: its caller begins it again.
+            // An unknown call was lost in a crash: its caller begins it again.
             guard let call = found, epoch <= call.session.epoch else { return .failure(Self.unknownCall) }
             guard epoch == call.session.epoch, call.session.isLive, call.session.side(of: source.user) != nil else {
                 return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
@@ -235,7 +238,7 @@ extension Switchboard {
         return .success(begin(offer, message, from: source, to: callee, keys, at: now))
     }
 
-    /// The calls at rest that an offer may concern.
+    /// Returns the calls at rest that an offer may concern.
     private func asleep(
         _ message: SignalMessage,
         from source: Source,
@@ -247,21 +250,21 @@ extension Switchboard {
         return calls.asleep(begunBy: source.user, source.phone, offer: id)
     }
 
-    /// Takes note of the calls that the signal at hand must wait for; returns whether there are any.
+    /// Records the calls that the current signal must wait for; returns whether there are any.
     private func awaits(_ numbers: [CallNumber]) -> Bool {
         guard !numbers.isEmpty else { return false }
         awaited = numbers
         return true
     }
 
-    /// Hands over the calls that were noted so; `nil` = the signal need not wait.
+    /// Returns and clears the calls that the current signal must wait for; `nil` = the signal need not wait.
     func takeAwaited() -> [CallNumber]? {
         guard !awaited.isEmpty else { return nil }
         defer { awaited = [] }
         return awaited
     }
 
-    /// The call that an offer without a callId has begun, when it comes again under its `id`.
+    /// Returns the call that an offer without a callId has begun, when the offer comes again under its `id`.
     private func begun(by message: SignalMessage, from source: Source, _ named: UserID?) -> Call? {
         guard let id = message.id, let call = calls.begun(by: source.user, source.phone, offer: id) else { return nil }
         return named.map { call.key.pair.holds($0) } ?? true ? call : nil
@@ -274,10 +277,10 @@ extension Switchboard {
 }
 
 extension WireError {
-    /// The refusal of a signal whose call is over.
+    /// The refusal of a signal for a call that is over.
     fileprivate static let callEnded = WireError(CallSession.Refusal.callEnded)
 
-    /// What a client is told of the call core's refusal.
+    /// The error that a client is sent for a refusal of the call core.
     init(_ refusal: CallSession.Refusal) {
         switch refusal {
         case .alreadyAnswered: self.init(.alreadyAnswered, "another answer has the call")

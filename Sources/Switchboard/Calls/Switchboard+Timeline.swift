@@ -1,9 +1,9 @@
 import CallCore
 import CallWire
 
-/// What a call's timeline tells: everything that helps to say why a phone did not ring, and no more.
+/// The timeline of a call: everything that helps to explain why a device did not ring, and nothing else.
 extension Switchboard {
-    /// Writes an event into a call's timeline.
+    /// Adds an event to a call's timeline.
     func note(
         _ call: Call,
         _ event: String,
@@ -58,7 +58,7 @@ extension Switchboard {
         countKeptEvent(event.utf8.count + details.utf8.count, of: call, at: now)
     }
 
-    /// Says how many events a full timeline does not hold.
+    /// Records how many events a full timeline has omitted.
     private func tellOmitted(of call: Call, _ more: Int = 0, at now: Moment) {
         let count = call.timeline.takeOmitted() + more
         guard count > 0 else { return }
@@ -76,7 +76,7 @@ extension Switchboard {
         tellOmitted(of: call, signals.count - min(room, signals.count), at: now)
     }
 
-    /// What a log entry adds to the timeline; changes of state are told by their causes.
+    /// Returns the timeline event of a log entry; `nil` for a change of state, whose cause has an event of its own.
     static func event(for entry: LogEntry) -> TimelineRecord? {
         guard case .signal(let kind, let side, let phone, _, _) = entry.content else { return nil }
         return TimelineRecord(signal: kind, from: side, phone, seq: entry.seq, at: entry.at)
@@ -84,7 +84,7 @@ extension Switchboard {
 }
 
 extension TimelineRecord {
-    /// A signal, as the timeline tells it.
+    /// The event of a signal.
     fileprivate init(signal kind: SignalKind, from side: Side, _ phone: Phone, seq: UInt64, at moment: Moment) {
         self.init(
             at: moment,
@@ -93,7 +93,7 @@ extension TimelineRecord {
         )
     }
 
-    /// What a kept log entry adds to the timeline; `nil` for a change of state.
+    /// The timeline event of a stored log entry; `nil` for a change of state.
     public init?(_ record: EntryRecord) {
         guard let entry = LogEntry(record), let event = Switchboard.event(for: entry) else { return nil }
         self = event

@@ -1,20 +1,19 @@
 import CallCore
 import CallWire
 
-/// The signals that were taken under a name and must not be taken for new ones when they come again: each means the call
-/// that took it, however late it comes.
+/// The signals taken under a callId that must not be taken for new ones when they come again.
 ///
-/// A signal that is sent again, because its ack was lost, may find its callId in use again. An end would end the next call,
-/// an answer would take it, and an offer would ring anew. All ends are kept, and the descriptions of earlier calls: those
-/// of the call itself are in its log.
+/// Each means the call that took it, however late it comes. A signal that is sent again because its ack was lost may
+/// find its callId in use again. An end would end the next call, an answer would answer it, and an offer would ring
+/// again. All ends are kept, and the descriptions of earlier calls: those of the call itself are in its log.
 struct TakenSignals {
-    /// A signal.
+    /// A signal that was taken.
     struct Signal: Equatable {
-        /// Which kind of signal was taken.
+        /// The kind of a signal that was taken.
         enum Kind: Equatable {
-            /// An end, and why the call was over for its device.
+            /// An end, with the reason why the call was over for its device.
             case end(EndReason?)
-            /// An offer or an answer. Its digest tells it from another one to which an app gives the same `id`.
+            /// An offer or an answer. The digest distinguishes it from another one to which an app gives the same `id`.
             case description(digest: UInt64)
         }
 
@@ -22,17 +21,17 @@ struct TakenSignals {
         let user: UserID
         let phone: Phone
         let id: SignalID
-        /// The epoch that it was taken in.
+        /// The epoch in which the signal was taken.
         let epoch: UInt32
-        /// What its ack said: 0 = it needed no entry.
+        /// The number in its ack: 0 = it needed no entry.
         let seq: UInt64
         let at: Moment
 
-        /// Why the call was over for its device, if it was an end.
+        /// The reason why the call was over for the device, if the signal was an end.
         var reason: EndReason? { if case .end(let reason) = kind { reason } else { nil } }
     }
 
-    /// How many of either kind are kept: a call has one end, and one of each device that had lost it.
+    /// How many of either kind are kept: a call has one end, and one more from each device that had lost it.
     private static let most = 16
 
     /// The ends, oldest first.
@@ -42,7 +41,7 @@ struct TakenSignals {
 
     init() {}
 
-    /// The signals of the calls before, as far as those could still be fetched.
+    /// The signals of the calls before `call` and of `call` itself, as far as those calls could still be fetched.
     init(before call: Call?, since moment: Moment) {
         guard let call else { return }
         ends = call.taken.ends.filter { $0.at >= moment }
@@ -51,30 +50,32 @@ struct TakenSignals {
 
     var isEmpty: Bool { ends.isEmpty && descriptions.isEmpty }
 
-    /// An end that was taken before.
+    /// Returns an end that was taken before.
     func end(_ id: SignalID, from phone: Phone, of user: UserID) -> Signal? {
         ends.first { $0.id == id && $0.user == user && Self.isSame($0.phone, phone) }
     }
 
-    /// An offer or answer that an earlier call took.
+    /// Returns an offer or answer that an earlier call took.
     func description(_ id: SignalID, digest: UInt64, from phone: Phone, of user: UserID) -> Signal? {
         descriptions.first {
             $0.id == id && $0.kind == .description(digest: digest) && $0.user == user && Self.isSame($0.phone, phone)
         }
     }
 
-    /// A device without a name goes by its token, and may have another one by the time it sends again.
+    /// Whether both are the same device.
+    ///
+    /// An unnamed device is identified by its token, and may have another token when it sends again.
     private static func isSame(_ one: Phone, _ other: Phone) -> Bool {
         one.isSame(as: other) || one.isUnnamed && other.isUnnamed
     }
 
-    /// Takes up what was kept.
+    /// Restores the stored signals.
     mutating func restore(ends: [Signal]? = nil, descriptions: [Signal]? = nil) {
         if let ends { self.ends = ends.suffix(Self.most) }
         if let descriptions { self.descriptions = descriptions.suffix(Self.most) }
     }
 
-    /// Adds an end; whether it was not there.
+    /// Adds an end; returns whether it was new.
     mutating func add(_ end: Signal) -> Bool {
         guard self.end(end.id, from: end.phone, of: end.user) == nil else { return false }
         ends.append(end)
@@ -84,7 +85,7 @@ struct TakenSignals {
 }
 
 extension Call {
-    /// The offers and answers in its log that have names.
+    /// The offers and answers in the call's log that have an `id`.
     fileprivate var descriptions: [TakenSignals.Signal] {
         session.log.compactMap { entry in
             guard case .signal(let kind, let side, let phone, let id?, let digest) = entry.content,
@@ -104,10 +105,10 @@ extension Call {
 }
 
 extension Switchboard {
-    /// The receipt of an end that was taken before, in an earlier call of its name or in this one, or of an offer or answer
-    /// that an earlier call of its name took.
+    /// Returns the receipt of a signal that was taken before under its callId: an end, taken by an earlier call or by
+    /// this one, or an offer or answer, taken by an earlier call.
     ///
-    /// The later call need not be one that its sender is shown.
+    /// The later call need not be visible to the sender.
     func receipt(ofTaken message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
         guard let id = message.id, let callID = message.callID else { return nil }
         for call in calls.everything(named: callID, of: source.user) where peer.map(call.key.pair.holds) ?? true {
@@ -150,7 +151,8 @@ extension Switchboard {
                 at: now
             )
         )
-        // The end of a device that had lost the call changes nothing else, and must be known when the call is taken up from rest.
+        // The end of a device that had lost the call changes nothing else, but must still be known when the call is
+        // loaded from rest.
         if isNew { markDirty(call) }
     }
 }

@@ -2,15 +2,15 @@ import CallCore
 
 /// Keeps a call's timeline bounded, whatever devices do (I11).
 ///
-/// An event that a device can repeat at will is written once for it in each phase; how often it came again is written
-/// when the phase is over. A phase is a state of the call. While the call rings, each wave of pushes begins a phase,
-/// and each dead socket, too, so that the timeline shows whether a device came back.
+/// An event that a device can repeat at will is written once per device in each phase; the number of its repetitions is
+/// written at the end of the phase. A phase is a state of the call. While the call rings, each wave of pushes begins a
+/// phase, and so does each dead connection, so that the timeline shows whether a device came back.
 struct TimelineBound {
-    /// Events of one call: a call has some 10, a family's with 32 devices some 200.
+    /// The largest number of events of one call: a call has some 10, a family's with 32 devices some 200.
     static let events = 512
-    /// Events reserved for the end of the call and for the counts.
+    /// The events reserved for the end of the call and for the counts.
     private static let reserved = 64
-    /// Devices whose repetitions are written one by one at the end of a phase.
+    /// The number of devices whose repetitions are written individually at the end of a phase.
     private static let countedDevices = 24
     /// The events that a device causes by connecting and asking, as often as it likes.
     private enum Repeatable: String {
@@ -20,10 +20,10 @@ struct TimelineBound {
         case fetched
     }
 
-    /// Waves of pushes and dead sockets that are told apart.
+    /// The number of waves of pushes and dead connections that are distinguished.
     private static let waves = 4
 
-    /// A repeatable event of a device that was written in this phase, and how often it came again.
+    /// A repeatable event of a device that was written in this phase, and the number of its repetitions.
     private struct Written {
         let event: Repeatable
         let wave: Int
@@ -31,7 +31,7 @@ struct TimelineBound {
         var repetitions = 0
     }
 
-    /// Something that came again in the phase that is over.
+    /// The repetitions of an event in the phase that is over.
     struct Repetition: Equatable {
         let event: String
         let device: DeviceID
@@ -40,7 +40,7 @@ struct TimelineBound {
 
     init() {}
 
-    /// That of an ended call which holds so many events.
+    /// The bound of an ended call with this number of events.
     init(holding count: Int) {
         phase = .ended
         self.count = count
@@ -48,16 +48,16 @@ struct TimelineBound {
 
     private var phase = CallState.ringing
     private var wave = 0
-    /// Whether a device was there since the last wave began.
+    /// Whether a device has come since the last wave began.
     private var hasCome = false
-    /// Few: an array is searched faster than a dictionary is kept.
+    /// There are few of them: searching an array is faster than maintaining a dictionary.
     private var written: [Written] = []
-    /// How many events were written.
+    /// The number of events written.
     private(set) var count = 0
-    /// How many were left out, and not told of yet.
+    /// The number of events left out and not reported yet.
     private(set) var omitted = 0
 
-    /// Takes note of the phase that the call is in: what came again in an earlier one.
+    /// Records the phase that the call is in; returns the repetitions in the phase that is over.
     mutating func enter(_ phase: CallState) -> [Repetition] {
         guard phase != self.phase else { return [] }
         self.phase = phase
@@ -91,7 +91,7 @@ struct TimelineBound {
         return true
     }
 
-    /// What comes from now on shows that a device came back.
+    /// Begins a wave: events from now on show that a device came back.
     private mutating func beginWave() {
         if hasCome, wave < Self.waves { (wave, hasCome) = (wave + 1, false) }
     }
@@ -99,7 +99,7 @@ struct TimelineBound {
     /// Counts an event that is written in any case.
     mutating func wrote() { count += 1 }
 
-    /// How many were left out since this was last asked.
+    /// Returns and clears the number of events left out.
     mutating func takeOmitted() -> Int {
         defer { omitted = 0 }
         return omitted

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// Devices as their user, who registered them, sees them.
+/// Devices as JSON for the user that registered them.
 enum DeviceView {
     static func list(_ devices: [DeviceRecord]) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
@@ -11,7 +11,7 @@ enum DeviceView {
         return json.bytes
     }
 
-    /// What a registration is answered with; `message` = what whoever registered should know.
+    /// Returns the answer to a registration; `message` = a hint for the client that registered.
     static func one(_ device: DeviceRecord, message: String? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 512)
         write(device, message: message, into: &json)
@@ -82,7 +82,7 @@ enum DeviceView {
     }
 }
 
-/// Blocks as the app's list of contacts.
+/// Blocks as JSON for the app's list of contacts.
 enum BlockView {
     static func list(_ blocks: [BlockRecord], for who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)

@@ -1,13 +1,15 @@
 import CallCore
 
-/// Who has which devices, who blocks whom, who is not to be disturbed, and how often a callId was used.
+/// The devices, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
 struct Directory {
     private var devices: [UserID: [DeviceRecord]] = [:]
-    /// To whom a push token belongs: to one user's device at a time.
+    /// The owner of each push token: one user's device at a time.
     private var owners: [String: Owner] = [:]
     private var blocked: [UserID: [UserID: Moment]] = [:]
     private var undisturbed: [UserID: Moment]
-    /// Up to which moment of issue whose tokens are refused: one row a user, for ever, for a token need not end.
+    /// For each user, the moment up to which tokens issued are refused.
+    ///
+    /// One entry a user, for ever, because a token need not expire.
     private var revocations: [UserID: Moment]
     private var epochs: Epochs
 
@@ -20,19 +22,19 @@ struct Directory {
         undisturbed = stored.doNotDisturb
         revocations = stored.revocations
         epochs = Epochs(stored.epochs, keptFor: historyFor, at: now)
-        // A registration without a device id completes the newest row: their order must be as it was.
+        // A registration without a device id completes the newest row, so the order of rows must be restored.
         for device in stored.devices.sorted(by: { $0.createdAt < $1.createdAt }) { put(device) }
         for block in stored.blocks { blocked[block.by, default: [:]][block.blocked] = block.at }
     }
 
     // MARK: Devices
 
-    /// A user's devices, in the order of their registration.
+    /// Returns a user's devices, in the order of their registration.
     func devices(of user: UserID) -> [DeviceRecord] { devices[user] ?? [] }
 
     func device(_ id: DeviceID, of user: UserID) -> DeviceRecord? { devices[user]?.first { $0.id == id } }
 
-    /// The device that a token belongs to.
+    /// Returns the device that owns a token.
     func owner(ofToken token: String) -> (user: UserID, device: DeviceID)? {
         owners[token].map { ($0.user, $0.device) }
     }
@@ -68,7 +70,7 @@ struct Directory {
 
     // MARK: Blocks and do-not-disturb
 
-    /// Whom a user blocks, and since when, in the order of ids.
+    /// Returns the users that a user blocks, and since when, in the order of ids.
     func blocks(of user: UserID) -> [BlockRecord] {
         (blocked[user] ?? [:]).map { BlockRecord(by: user, blocked: $0.key, at: $0.value) }.sorted {
             $0.blocked < $1.blocked
@@ -90,21 +92,21 @@ struct Directory {
 
     mutating func doNotDisturb(_ user: UserID, until: Moment?) { undisturbed[user] = until }
 
-    /// Why a call is kept from its callee, if it is.
+    /// Returns why a call is hidden from its callee; `nil` = it is shown.
     func hides(_ caller: UserID, from callee: UserID, at now: Moment) -> CallRecord.Hidden? {
         if blocked[callee]?[caller] != nil { return .block }
         return isUndisturbed(callee, at: now) ? .doNotDisturb : nil
     }
 
-    /// Whether a user does not want to be disturbed.
+    /// Whether a user has set do-not-disturb.
     func isUndisturbed(_ user: UserID, at now: Moment) -> Bool { undisturbed[user].map { now < $0 } ?? false }
 
     // MARK: Revocations
 
-    /// Up to which moment of issue a user's tokens are refused.
+    /// Returns the moment up to which tokens issued to a user are refused.
     func revocation(of user: UserID) -> Moment? { revocations[user] }
 
-    /// The users whose tokens are refused up to a moment that lies behind this one.
+    /// Returns the users whose tokens are refused up to a moment later than this one.
     func revocations(behind moment: Moment) -> [UserID] {
         revocations.filter { moment < $0.value }.keys.sorted()
     }
@@ -113,23 +115,23 @@ struct Directory {
 
     // MARK: Epochs
 
-    /// The epoch of the next use of a name, and takes note of it.
+    /// Returns the epoch of the next call under a callId, and records it.
     ///
-    /// A UUID is not used again once it is forgotten, so only other names are remembered for longer than their calls.
+    /// A UUID is not used again once it is forgotten, so only other callIds are remembered for longer than their calls.
     mutating func nextEpoch(of key: CallKey, after current: UInt32?, at now: Moment) -> UInt32 {
         let epoch = max(current ?? 0, epochs[key] ?? 0) + 1
         if !UUIDv5.isUUID(key.id.text) { epochs.use(epoch, of: key, at: now) }
         return epoch
     }
 
-    /// A call has ended: its name is remembered as long as the history has it.
+    /// Records the end of a call: its callId is remembered as long as the history has the call.
     mutating func ended(_ key: CallKey, epoch: UInt32, at now: Moment) {
         if !UUIDv5.isUUID(key.id.text) { epochs.use(max(epoch, epochs[key] ?? 0), of: key, at: now) }
     }
 
-    /// Forgets the epochs of names that the history does not have any more.
+    /// Forgets the epochs of callIds that the history no longer contains.
     mutating func forgetEpochs(at now: Moment) { epochs.forgetOld(at: now) }
 
-    /// How many epochs are remembered.
+    /// The number of epochs that are remembered.
     var epochCount: Int { epochs.count }
 }

@@ -1,40 +1,41 @@
 import CallCore
 
-/// The newest epoch of each name that may be used again long after, remembered as long as the history and a little longer.
+/// The newest epoch of each callId that may be used again long after, remembered as long as the history and a little
+/// longer.
 ///
-/// Names are sorted by when they were last used into spans of time, and a span goes whole when all in it are old: nothing is walked from end
-/// to end.
+/// The callIds are divided into spans of time by their last use. A span is discarded as a whole when all its callIds
+/// are old, so that no list is searched from end to end.
 struct Epochs {
-    /// Into how many spans the history's time is divided.
+    /// The number of spans that the history's time is divided into.
     private static let spans: Int64 = 4
 
     private let span: Moment.Span
     private let keptFor: Moment.Span
-    /// The names last used from a moment on, oldest span first; never empty.
+    /// The epochs of the callIds last used from a moment on, one element a span, oldest first; never empty.
     private var used: [(from: Moment, epochs: [CallKey: UInt32])]
 
     init(_ stored: [CallKey: UInt32], keptFor: Moment.Span, at now: Moment) {
         self.keptFor = keptFor
         span = Moment.Span(milliseconds: max(1, keptFor.milliseconds / Self.spans))
-        // When they were used is not known here: no longer ago than now.
+        // The times of last use are unknown here, so all callIds count as used now.
         used = [(now, stored)]
     }
 
     var count: Int { used.reduce(0) { $0 + $1.epochs.count } }
 
-    /// The newest epoch of a name.
+    /// The newest epoch of a callId.
     subscript(key: CallKey) -> UInt32? {
         for span in used.reversed() { if let epoch = span.epochs[key] { return epoch } }
         return nil
     }
 
-    /// Takes note that a name is used.
+    /// Records the use of a callId.
     mutating func use(_ epoch: UInt32, of key: CallKey, at now: Moment) {
         if let newest = used.last, now >= newest.from + span { used.append((now, [:])) }
         used[used.count - 1].epochs[key] = epoch
     }
 
-    /// Forgets the spans whose names were all last used longer ago than the history reaches.
+    /// Discards the spans whose callIds were all last used longer ago than the history reaches.
     mutating func forgetOld(at now: Moment) {
         while used.count > 1, used[1].from + keptFor <= now { used.removeFirst() }
         if used.count == 1, used[0].from + span + keptFor <= now { used[0] = (now, [:]) }

@@ -5,7 +5,8 @@ import CallWire
 extension Switchboard {
     func register(_ registration: Registration, by who: Who, as id: RequestID, at now: Moment) {
         var device = row(for: registration, by: who, at: now)
-        // A Firebase token may come alone: what the app has said of itself stays, for its pushes' topic is made of it.
+        // A Firebase token may come alone. The app's earlier details then stay, because the topic of its pushes depends
+        // on them.
         if !registration.bundleID.isEmpty || device.bundleID.isEmpty {
             device.platform = registration.platform
             device.bundleID = registration.bundleID
@@ -14,7 +15,7 @@ extension Switchboard {
         if let environment = registration.environment { device.environment = environment }
         if let token = registration.voipToken {
             takeOver(token, .voip, by: device)
-            // Which environment works was found out with the old token.
+            // The working environment was found with the old token.
             if device.voipToken != token { device.workingEnvironment = nil }
             device.voipToken = token
             device.voipTokenAt = now
@@ -29,13 +30,14 @@ extension Switchboard {
         makeRoom(for: device)
         directory.put(device)
         changes.append(.device(device))
-        // An app must not be left to believe that such a phone will ring.
+        // An app must not be led to believe that such a device will ring.
         let later = "the Firebase token is kept; sending to it comes in a later version"
         let message = registration.fcmToken == nil ? nil : later
         say(.reply(id, Reply(body: DeviceView.one(device, message: message))), at: now)
     }
 
-    /// The row that a registration is about: by device id, else by token, else the one whose other half is empty.
+    /// Returns the row that a registration updates: by device id, else by token, else the unnamed row that lacks this
+    /// kind of token, else a new one.
     private func row(for registration: Registration, by who: Who, at now: Moment) -> DeviceRecord {
         let own = directory.devices(of: who.user)
         func fresh(_ id: DeviceID, isNamed: Bool) -> DeviceRecord {
@@ -73,7 +75,8 @@ extension Switchboard {
         return id
     }
 
-    /// A token belongs to the last to register it: a phone that changed hands must not ring for its former owner.
+    /// Moves a token to the last device that registered it: a device that changed hands must not ring for its former
+    /// owner.
     private func takeOver(_ token: String, _ kind: PushOrder.Kind, by device: DeviceRecord) {
         guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
             var old = directory.device(owner.device, of: owner.user)

@@ -1,14 +1,14 @@
 import CallCore
 
-/// The ladder: who said what to whom, and when.
+/// The ladder: which party sent what to which other one, and when.
 ///
 /// Columns are the caller, the server, APNs and each device of the callee; offsets are in milliseconds from the offer.
 extension Explanation {
-    /// How far apart two columns stand, in characters.
+    /// The distance between two columns, in characters.
     private static let columnWidth = 18
     private static let offsetWidth = 8
 
-    /// The callee's devices in the order in which they appear.
+    /// The callee's devices in the order of their first event.
     private var calleeDevices: [String] {
         var seen: [String] = []
         for event in events {
@@ -32,7 +32,9 @@ extension Explanation {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// The events as rows: what comes in dozens and says little is one row for each sender while nothing else happens.
+    /// The events as rows.
+    ///
+    /// Numerous events of little interest share one row for each sender, until another event follows.
     private var rungs: [(Event, count: Int)] {
         let numerous: Set<String> = ["signal.ice", "signal.info", "signal.dtmf", "signal.update", "fetched"]
         var rows: [(Event, count: Int)] = []
@@ -56,7 +58,7 @@ extension Explanation {
 
     private func offsetText(_ event: Event) -> String { "\((event.at - record.startedAt).milliseconds)" }
 
-    /// What a row shows: an arrow between two columns, or a word at one.
+    /// The content of a row: an arrow between two columns, or a word at one.
     private enum Step {
         case arrow(from: Int, to: Int, String)
         case word(at: Int, String)
@@ -123,7 +125,7 @@ extension Explanation {
         return String(cells).trimmingEnd()
     }
 
-    /// A device's id as it fits a column.
+    /// Returns a device's id shortened to the width of a column.
     static func short(_ device: String) -> String {
         device.count <= columnWidth - 2 ? device : String(device.prefix(columnWidth - 3)) + "…"
     }

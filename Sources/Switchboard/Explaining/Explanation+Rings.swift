@@ -1,6 +1,6 @@
 import CallCore
 
-/// The rings that came after a call and were refused: why a phone did not ring again.
+/// Rings after a call that were refused: they explain why a device did not ring again.
 extension Explanation {
     /// A line for each limit that refused further rings.
     var refusedRings: [String] {

@@ -1,6 +1,6 @@
 import CallCore
 
-/// The verdict: what became of the call, and why, in a sentence or two.
+/// The verdict: the outcome of the call and the reason for it, in a sentence or two.
 extension Explanation {
     var verdict: String {
         var parts = [outcome]
@@ -23,7 +23,7 @@ extension Explanation {
         return "Verdict: " + parts.joined(separator: "\n         ")
     }
 
-    /// How long a phone may take from its push until it is heard of, before one wonders.
+    /// How long a device may reasonably take from its push to its first sign of life.
     private static let wakingTime = Moment.Span.seconds(5)
 
     private var callee: String { record.callee.text }
@@ -34,7 +34,7 @@ extension Explanation {
             ? "The caller was told busy, as any other would have been." : "The caller saw an ordinary ring."
     }
 
-    /// How it ended.
+    /// How the call ended.
     private var outcome: String {
         if record.hidden == .block {
             return
@@ -79,9 +79,9 @@ extension Explanation {
         }
     }
 
-    /// How it stands with a call that nobody has answered and that has not ended, as far as is written.
+    /// The state of a call that was not answered and has not ended, as far as the store shows.
     private var ringing: String {
-        // A server that runs ends it to the millisecond, and has written so a moment later.
+        // A running server ends the ring to the millisecond, and has stored the end a moment later.
         let isOver = now > record.ringUntil + .seconds(5)
         switch keeper {
         case .server where isOver:
@@ -98,7 +98,7 @@ extension Explanation {
         }
     }
 
-    /// How it stands with a call that was answered and has not ended, as far as is written.
+    /// The state of a call that was answered and has not ended, as far as the store shows.
     private var goingOn: String {
         switch keeper {
         case .server: return "the call goes on"
@@ -113,13 +113,13 @@ extension Explanation {
 
     /// The end that one side sent and that ended the call.
     ///
-    /// A device that lost the call says later that it is done.
+    /// A device that has lost the call may send a later end.
     private var ender: Event? {
         guard let endedAt = record.endedAt else { return nil }
         return events.last { $0.signal == "end" && $0.at <= endedAt }
     }
 
-    /// Who ended it.
+    /// The side that ended the call.
     private var enderName: String {
         switch ender?.side {
         case .caller: record.caller.text
@@ -134,7 +134,7 @@ extension Explanation {
         case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
         case .disconnected: return "it ended at \(offset(endedAt)) because one side was gone for longer than its grace"
         case .failed: return "it failed at \(offset(endedAt)), as \(enderName) said"
-        // A phone that was killed in the call may be either one's, and who began anew is not kept with this call.
+        // The app that was killed in the call may be either user's, and the call's record does not show who began anew.
         case .replaced: return "one of the two began anew under the same callId at \(offset(endedAt))"
         case .cancelled, .declined, .busy, .unanswered, .answeredElsewhere, .declinedElsewhere, .glare:
             return "it ended with \(reason.rawValue) at \(offset(endedAt))"
@@ -170,9 +170,9 @@ extension Explanation {
         return name + bySocket(own)
     }
 
-    /// Why a push without an answer was taken back; `nil` = it was not.
+    /// Returns why a push without an answer was cancelled; `nil` = it was not.
     ///
-    /// After a restart what is taken back is the next try: whether the push before it left nobody knows.
+    /// After a restart it is the next attempt that is cancelled: it is unknown whether the push before it was sent.
     private func whyTakenBack(_ push: Event, _ own: [Event]) -> String? {
         guard let back = own.first(where: { $0.name == "push.cancelled" && $0.position > push.position }) else {
             return nil
@@ -186,7 +186,7 @@ extension Explanation {
         return "the call rang no more"
     }
 
-    /// When a device was there since it was first pushed, of which it is not known that a push reached it.
+    /// Returns when a device came after its first push, if it is unknown whether a push reached it.
     private func cameAllTheSame(_ own: [Event]) -> String {
         guard let pushed = own.first(where: { $0.name == "push.sent" }),
             let life = own.first(where: { $0.position > pushed.position && $0.isLife })
@@ -253,7 +253,7 @@ extension Explanation {
         return taken + silence(since: sent)
     }
 
-    /// What it means that nothing was heard of a phone since its push.
+    /// Returns what it means that a device has given no sign of life since its push.
     private func silence(since sent: Event) -> String {
         guard let stopped = record.answeredAt ?? record.endedAt ?? (now > record.ringUntil ? record.ringUntil : nil)
         else {
@@ -267,21 +267,21 @@ extension Explanation {
             + "that did not report earlier calls."
     }
 
-    /// What helps where a push was not taken.
+    /// Returns the advice for a push that APNs did not accept.
     private func hint(for push: Event) -> String? {
         guard push.status == nil, let reason = push.reason else { return PushHint.text(forReason: push.reason) }
         return reason == PushHint.onlyLogged ? PushHint.text(for: .onlyLogged) : PushHint.network
     }
 
-    /// How a device was told.
+    /// Returns how a device was notified.
     ///
-    /// A phone on which iOS seems to withhold VoIP pushes gets a notice that rings once.
+    /// A device on which iOS seems to withhold VoIP pushes gets a notice, which rings once.
     private func verb(_ push: Event) -> String {
         guard push.kind == PushOrder.Kind.alert.rawValue else { return "was pushed" }
         return "had not reacted to its last \(Switchboard.pushesUntilAlert) VoIP pushes, and was sent a notice instead"
     }
 
-    /// Whether a device, or the phone without a name that it stands for, had a dead socket before its push.
+    /// Whether a device had a dead connection before its push; an unnamed device may have had it under another id.
     private func hadCorpse(_ device: String?, before sent: Event) -> Bool {
         let isNamed = device.map { !Self.isNameless($0) } ?? true
         return events.contains { event in
@@ -290,8 +290,8 @@ extension Explanation {
         }
     }
 
-    /// A phone that a push wakes may come back under the name of its token or its connection: the first sign of one
-    /// that was not there before.
+    /// Returns the first sign of life of an unnamed device that was not there before a push: a device that a push wakes
+    /// may come back under the id of its token or its connection.
     private func nameless(after sent: Event) -> Event? {
         let known = Set(events.prefix { $0.position <= sent.position }.map(\.device))
         return events.first {
@@ -300,12 +300,12 @@ extension Explanation {
         }
     }
 
-    /// Whether the server made a device's name: of a token, of a connection, or of a registration without one.
+    /// Whether the server made a device's id: for a token, for a connection, or for a registration without an id.
     private static func isNameless(_ device: String) -> Bool {
         device.hasPrefix("t-") || device.hasPrefix("c-") || device.hasPrefix("d-")
     }
 
-    /// What kind of device it is, in a word.
+    /// Returns the kind of a device in a word, with its id.
     private func model(of device: String) -> String {
         guard let record = devices.first(where: { $0.id.text == device }) else { return "device \(device)" }
         switch record.platform.lowercased() {

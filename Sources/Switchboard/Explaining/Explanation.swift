@@ -1,35 +1,35 @@
 public import CallCore
 import CallWire
 
-/// Why a call rang, or did not: its ladder as text, and a verdict in plain words.
+/// An explanation why a call rang, or did not: its ladder as text, and a verdict in plain words.
 ///
-/// Made from what is kept alone, so that it can be told of a running server and of a stopped one. Holds no description, no
-/// candidate and no address.
+/// It is made from stored records alone, so it works for a running server and for a stopped one. It contains no
+/// description, no candidate and no address.
 public struct Explanation: Sendable {
     /// The call.
     public let record: CallRecord
-    /// What happened, oldest first.
+    /// The events of the call, oldest first.
     let events: [Event]
-    /// The callee's devices as far as they are registered.
+    /// The callee's registered devices.
     let devices: [DeviceRecord]
-    /// When this is asked.
+    /// The moment at which the explanation is requested.
     let now: Moment
-    /// Whether the call goes on beyond what is kept of it.
+    /// Who keeps the records, which decides whether the call may go on beyond them.
     let keeper: Keeper
 
-    /// Who keeps what an explanation is made from.
+    /// Who keeps the records that an explanation is made from.
     public enum Keeper: Sendable {
-        /// A server that runs.
+        /// A running server.
         case server
-        /// None: it was stopped, or killed.
+        /// No server: it was stopped, or killed.
         case nobody
-        /// Whoever has made a copy.
+        /// A copy of the database.
         case copy
     }
 
-    /// One event of the timeline, taken apart.
+    /// One event of the timeline, parsed.
     struct Event {
-        /// Its place among all events of the call.
+        /// The event's position among all events of the call.
         let position: Int
         let at: Moment
         let name: String
@@ -39,20 +39,20 @@ public struct Explanation: Sendable {
         let reason: String?
         let kind: String?
         let environment: String?
-        /// The event that came again, where it is `repeated`.
+        /// The name of the event that was repeated, if this event is `repeated`.
         let repeated: String?
-        /// How often.
+        /// The number of repetitions, omitted events or refused rings.
         let count: Int64?
-        /// The limit that was met.
+        /// The limit that was exceeded.
         let limit: String?
-        /// The user who was refused.
+        /// The user that was refused.
         let from: String?
 
         init(_ record: TimelineRecord, position: Int) {
             self.position = position
             at = record.at
             name = record.event
-            // We wrote the members; if they cannot be read, the event's name still tells something.
+            // The server wrote the members; if they cannot be read, the event's name is still useful.
             let object = try? JSONObject(Array("{\(record.details)}".utf8))
             func text(_ name: String) -> String? {
                 object?.members.first { object?.name(of: $0) == name }.flatMap { object?.string($0) }
@@ -69,21 +69,21 @@ public struct Explanation: Sendable {
             count = object?.members.first { object?.name(of: $0) == "count" }.flatMap { object?.integer($0) }
         }
 
-        /// The signal's kind, where it is one.
+        /// The kind of the signal, if the event is one.
         var signal: String? {
             if name == "offer" { return name }
             return name.hasPrefix("signal.") ? String(name.dropFirst(7)) : nil
         }
 
-        /// Whether it shows that a device of the callee was there.
+        /// Whether the event shows that a device of the callee was there.
         var isLife: Bool {
             guard side != .caller else { return false }
             return signal != nil || name == "fetched" || name == "delivered.socket"
         }
     }
 
-    /// An explanation of a kept call: its timeline, its log as far as it is kept, the callee's devices, as things stand
-    /// at a moment of the wall clock.
+    /// An explanation of a stored call, from its timeline, its log as far as it is stored, and the callee's devices, at
+    /// a moment of the wall clock.
     public init(
         record: CallRecord,
         events: [TimelineRecord],
@@ -101,7 +101,7 @@ public struct Explanation: Sendable {
         self.keeper = keeper
     }
 
-    /// The whole explanation: what call it was, its ladder, the verdict.
+    /// The whole explanation: the call, its ladder, the verdict.
     public var text: String { "\(title)\n\n\(ladder)\n\(verdict)\n" }
 
     private var title: String {
@@ -112,7 +112,8 @@ public struct Explanation: Sendable {
         return text
     }
 
-    /// Text of a user's making as it may be printed: one line, no control characters, none that turns the line around.
+    /// Returns text from a user in printable form: one line, without control characters and without characters that
+    /// reverse the direction of writing.
     static func printable(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
@@ -126,10 +127,10 @@ public struct Explanation: Sendable {
         )
     }
 
-    /// A moment as an offset from the offer: `+0.21 s`.
+    /// Returns a moment as an offset from the offer: `+0.21 s`.
     func offset(_ moment: Moment) -> String { "+" + Self.seconds(moment - record.startedAt) }
 
-    /// A span in seconds with two decimals.
+    /// Returns a span in seconds with two decimals.
     static func seconds(_ span: Moment.Span) -> String {
         let hundredths = (span.milliseconds + 5) / 10
         let rest = String(hundredths % 100)

@@ -1,25 +1,26 @@
 import CallCore
 import CallWire
 
-/// Other calls of an explained call's name, so that whoever meant one of them finds it.
+/// The other calls under an explained call's callId, for a reader that meant one of them.
 ///
-/// One callId may be in use with several people, and apps that have one for every call between two use it again and again.
+/// One callId may be in use with several users, and an app that has one for every call between two users uses it again
+/// and again.
 public struct Namesakes: Sendable {
-    /// How many calls of one name are looked at.
+    /// The number of calls under one callId that are searched.
     public static let limit = 1_000
-    /// How many are told of.
+    /// The number of calls that are listed.
     private static let shown = 5
 
     private let record: CallRecord
     private let others: [CallRecord]
 
-    /// The others among calls of one name, newest first, which may hold the call itself.
+    /// The other calls among `calls`, which are newest first and may contain the call itself.
     public init(of record: CallRecord, among calls: [CallRecord]) {
         self.record = record
         others = calls.filter { $0.number != record.number }
     }
 
-    /// A few lines behind an explanation; empty where there is no other call of the name.
+    /// A few lines that follow an explanation; empty where there is no other call under the callId.
     public var text: String {
         guard !others.isEmpty else { return "" }
         var lines = others.prefix(Self.shown).map(line)

@@ -2,81 +2,83 @@ public import CallCore
 public import CallWire
 
 extension Switchboard {
-    /// What can happen to a switchboard, by who causes it.
+    /// The inputs of a switchboard, by source.
     public enum Input: Sendable {
-        // From sockets.
-        /// A session was opened by a verified user; `device` is what the address names.
+        // From connections.
+        /// A connection was opened by a verified user; `device` is the device that the address names.
         indirect case opened(SessionID, Who, device: DeviceID?)
-        /// As ``opened(_:_:device:)``, for a client that keeps no place in a log and takes nothing twice.
+        /// A connection was opened as in ``opened(_:_:device:)``, by a client that keeps no cursor and must not be sent
+        /// anything twice.
         ///
-        /// One that names no device is the phone that its token stands for, as in requests (``Switchboard/phone(opening:)``).
-        /// `seen` is how far each log is known to have reached its device.
+        /// If it names no device, it is the device that its token stands for, as in requests
+        /// (``Switchboard/phone(opening:)``). `seen` is how far each log is known to have reached its device.
         indirect case joined(SessionID, Who, device: DeviceID?, seen: [LogName: UInt64])
-        /// A text frame came, valid UTF-8.
+        /// A text frame was received; it is valid UTF-8.
         case received(SessionID, [UInt8])
         /// The ping of this number was answered: it and all that was written before it have arrived.
         case ponged(SessionID, UInt64)
-        /// A session gave a sign of life that is neither a frame nor a pong.
+        /// A connection gave a sign of life that is neither a frame nor a numbered pong.
         case showedLife(SessionID)
-        /// The session is closed.
+        /// The connection is closed.
         case closed(SessionID)
-        /// What became of a token that a session offered to go on with.
+        /// The result of verifying a token by which a connection wants to continue.
         indirect case verified(SessionID, id: SignalID?, Result<Who, WireError>)
 
         // From requests.
-        /// A verified user asks for something.
+        /// A verified user makes a request.
         indirect case requested(RequestID, Who, Request)
-        /// Nobody waits for the reply any more.
+        /// The client no longer waits for the reply.
         case abandoned(RequestID)
 
         // From the adapters.
-        /// The store has something to say.
+        /// The store reports something.
         case stored(StoreReport)
-        /// What became of a push.
+        /// The result of a push.
         case pushed(PushID, PushResult)
 
         // From the operator and from time.
-        /// An operator has the server do something; ``Output/done(_:)`` follows.
+        /// An operator has given the server an order; ``Output/done(_:)`` follows.
         case ordered(OrderID, Order)
-        /// The server is to be shut down.
+        /// The server is to shut down.
         case drain
-        /// The wall clock has leapt away from the moments that inputs come with (`true`), or agrees with them again.
+        /// The wall clock has jumped away from the moments that inputs come with (`true`), or agrees with them again.
         case clockDoubted(Bool)
         /// The moment that ``Switchboard/deadline`` named has come.
         case deadlineReached
     }
 
-    /// What a switchboard asks of its surroundings, in order.
+    /// The outputs of a switchboard, which the caller carries out in order.
     public enum Output: Sendable {
-        /// Send a frame; its first bytes are `WireLimits.headroom`.
+        /// Send a frame; its first `WireLimits.headroom` bytes are left free for the transport's header.
         case send(SessionID, [UInt8])
-        /// Send a ping that can be told by its number: behind what was sent before; one of a session's in a turn, the last, will do.
+        /// Send a ping with this number, after what was sent before. Of a connection's pings in one turn the last is
+        /// enough.
         case ping(SessionID, UInt64)
-        /// Close a session; `isLost` = its queue is not worth waiting for.
+        /// Close a connection; `isLost` = do not wait for its queue to be sent.
         case close(SessionID, code: UInt16, reason: String, isLost: Bool)
         /// Answer a request.
         case reply(RequestID, Reply)
-        /// Check a token that a session offers; ``Input/verified(_:id:_:)`` follows.
+        /// Check a token that a connection presents; ``Input/verified(_:id:_:)`` follows.
         case verify(SessionID, id: SignalID?, token: String)
-        /// Keep these changes; ``StoreReport/committed(upTo:)`` follows.
+        /// Store these changes; ``StoreReport/committed(upTo:)`` follows.
         case commit([Change], Ticket)
         /// Ask the store; ``StoreReport/answered(_:_:)`` follows.
         indirect case ask(Question, QuestionID)
         /// Send a push; ``Input/pushed(_:_:)`` follows.
         indirect case push(PushOrder)
-        /// Give up a push.
+        /// Cancel a push.
         case cancelPush(PushID)
-        /// Refuse a user's tokens that were issued up to a moment before they get here.
+        /// Refuse a user's tokens that were issued up to a moment, before they reach the switchboard.
         case revoked(UserID, before: Moment)
         /// An order was carried out, and is durable.
         case done(OrderID)
-        /// Tell the operator.
+        /// Report something to the operator.
         case note(Note)
-        /// Write into the audit log.
+        /// Write an event to the audit log.
         indirect case audit(AuditEvent)
     }
 
-    /// What is worth a line in the log.
+    /// An event that is worth a line in the log.
     public enum Note: Equatable, Sendable {
         /// A call began.
         case began(CallID, epoch: UInt32)
@@ -88,11 +90,12 @@ extension Switchboard {
         case storeStalled(String)
         /// The store can write again.
         case storeRecovered
-        /// The store holds a value that cannot be.
+        /// The store contains an invalid value.
         indirect case damaged(DamagedValue)
-        /// A call that was kept cannot be understood, and was left out.
+        /// The record of a stored call is inconsistent; the call was left out.
         case unreadable(CallNumber)
-        /// At the start: the newest of what is kept is so old (negative: so far ahead) that the clock may be wrong.
+        /// At the start: the newest stored record is so old (negative: so far in the future) that the clock may be
+        /// wrong.
         case oddClock(Moment.Span)
     }
 }
@@ -103,10 +106,10 @@ public struct Reply: Equatable, Sendable {
     public var status: Int
     /// The body, JSON.
     public var body: [UInt8]
-    /// After how many seconds to try again, where that helps.
+    /// The number of seconds after which to try again, where that helps.
     public var retryAfterSeconds: Int?
 
-    /// A reply of all its parts.
+    /// A reply with the given members.
     public init(status: Int = 200, body: [UInt8], retryAfterSeconds: Int? = nil) {
         self.status = status
         self.body = body

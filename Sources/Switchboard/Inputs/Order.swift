@@ -1,14 +1,14 @@
 public import CallCore
 
 extension Switchboard {
-    /// An operator's order to the running server; durable before ``Output/done(_:)`` says so.
+    /// An operator's order to the running server; it is durable before ``Output/done(_:)`` is sent.
     public enum Order: Equatable, Sendable {
         /// Refuse a user's tokens that were issued up to a moment, as if the user had logged out everywhere.
         case revoke(UserID, before: Moment)
     }
 }
 
-/// Names an operator's order, as the gateway numbers them; never used twice.
+/// The number of an operator's order, assigned by the gateway; never reused.
 public struct OrderID: Hashable, Sendable {
     /// The number.
     public let rawValue: UInt64

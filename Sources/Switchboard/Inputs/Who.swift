@@ -1,12 +1,12 @@
 public import CallCore
 
-/// Who asks: what a verified token says.
+/// The identity of a client: the contents of a verified token.
 public struct Who: Equatable, Sendable {
     /// The user.
     public var user: UserID
-    /// What tells this token from another.
+    /// A fingerprint that distinguishes the token from others.
     public var mark: TokenMark
-    /// The user's name as it is shown.
+    /// The user's displayed name.
     public var name: String?
     /// The device that the token names.
     public var device: DeviceID?
@@ -14,17 +14,17 @@ public struct Who: Equatable, Sendable {
     public var rooms: Set<String>
     /// Whether it is a service, which may act for any user.
     public var isService: Bool
-    /// Until when the token is valid.
+    /// When the token expires.
     public var expiresAt: Moment?
-    /// When the token was issued, to the second; `nil` = it does not say.
+    /// When the token was issued, to the second; `nil` = the token does not contain it.
     public var issuedAt: Moment?
     /// Whether the token writes the user as a JSON integer.
     public var userIsInteger: Bool
 
-    /// The one call that it is good for, where it is no token but a push's capability.
+    /// The one call that the client may act in, if it has presented a push's capability and not a token.
     public var scope: CallScope?
 
-    /// A token's word.
+    /// The identity from a token.
     public init(
         user: UserID,
         mark: TokenMark,
@@ -47,18 +47,18 @@ public struct Who: Equatable, Sendable {
         self.userIsInteger = userIsInteger
     }
 
-    /// What a push's capability stands for: one device of the user, in one epoch of one call.
+    /// The identity from a push's capability: one device of the user, in one epoch of one call.
     public init(user: UserID, scope: CallScope) {
         self.init(user: user, mark: TokenMark(rawValue: 0), device: scope.device)
         self.scope = scope
     }
 
-    /// Whether a revocation of what was issued up to a moment covers its token.
+    /// Whether a revocation of tokens issued up to a moment covers this token.
     ///
-    /// A token that does not say when it was issued is covered: it may be any that the user ever had.
+    /// A token without a moment of issue is covered: it may be any that the user ever had.
     public func isRevoked(before moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
 
-    /// The phone that a request comes from: the named device, else the token itself.
+    /// Returns the device that a request comes from: the named device, else the device that the token stands for.
     public func phone(named device: DeviceID?) -> Phone {
         if let scope { return Phone(id: scope.device, mark: mark) }
         if let id = device ?? self.device { return Phone(id: id, mark: mark) }
@@ -66,16 +66,16 @@ public struct Who: Equatable, Sendable {
     }
 }
 
-/// One connection of a device, as the gateway numbers them; never used twice.
+/// The number of a device's connection, assigned by the gateway; never reused.
 public struct SessionID: Hashable, Sendable {
     /// The number.
     public let rawValue: UInt64
 
-    /// The session with this number.
+    /// The connection with this number.
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// One request that awaits its reply, as the gateway numbers them; never used twice.
+/// The number of a request that awaits its reply, assigned by the gateway; never reused.
 public struct RequestID: Hashable, Sendable {
     /// The number.
     public let rawValue: UInt64
@@ -84,18 +84,18 @@ public struct RequestID: Hashable, Sendable {
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// What a push's capability is good for (protocol, section 6).
+/// The scope of a push's capability (protocol, section 6).
 public struct CallScope: Equatable, Sendable {
     /// The call.
     public var call: CallID
-    /// Which use of its name.
+    /// The epoch of the call.
     public var epoch: UInt32
     /// The user at the other end.
     public var peer: UserID
     /// The device that was pushed.
     public var device: DeviceID
 
-    /// A scope of all its parts.
+    /// A scope with the given members.
     public init(call: CallID, epoch: UInt32, peer: UserID, device: DeviceID) {
         self.call = call
         self.epoch = epoch

@@ -1,44 +1,47 @@
 public import CallCore
 
-/// Where calls, devices and blocks are kept: the port to the database.
+/// The port to the database, which stores calls, devices and blocks.
 ///
-/// The switchboard holds in memory all that it decides on; the store remembers it for the next start, and for history.
-/// Changes are committed in the order given, many at a time; nothing here blocks the loop but ``open(at:)`` and ``close()``.
+/// The switchboard holds in memory everything that its decisions depend on. The store keeps it for the next start, and
+/// for the history. Changes are committed in the order given, many at a time; only ``open(at:)`` and ``close()`` block
+/// the loop.
 public protocol CallStore: AnyObject, Sendable {
-    /// Opens the store and reads all that lives on: calls not yet forgotten with their logs, devices, blocks.
+    /// Opens the store and reads what the switchboard continues with: calls not yet forgotten with their logs, devices,
+    /// blocks.
     ///
-    /// Called once, before all else. Marks the store as in use; ``close()`` takes that back, a crash does not.
+    /// Called once, before everything else. Marks the store as in use; ``close()`` removes the mark, a crash does not.
     /// - Throws: ``StoreFailure`` in one sentence that an operator understands (not writable, in use, newer version).
     func open(at now: Moment) throws(StoreFailure) -> StoredState
 
-    /// Queues changes and returns at once; ``StoreReport/committed(upTo:)`` follows when they are durable.
+    /// Queues changes and returns immediately; ``StoreReport/committed(upTo:)`` follows when they are durable.
     ///
     /// The changes of one call are committed together or not at all. Tickets only grow.
-    /// - Returns: `true` when they are durable already, as in a store that knows no disk; no report follows then.
+    /// - Returns: `true` when they are durable already, as in a store without a disk; no report follows then.
     func commit(_ changes: [Change], as ticket: Ticket) -> Bool
 
     /// Queues a question; it sees every change queued before it. ``StoreReport/answered(_:_:)`` follows.
     func ask(_ question: Question, as id: QuestionID)
 
-    /// Commits what is queued, marks the store as closed in good order, and lets go of it.
+    /// Commits all queued changes, marks the store as closed cleanly, and releases it.
     func close()
 }
 
-/// What a store tells the loop, by the closure it was made with, from any thread.
+/// A report of a store to the loop, made by the closure that the store was created with, from any thread.
 public enum StoreReport: Sendable {
     /// Every change up to this ticket is durable.
     case committed(upTo: Ticket)
-    /// Nothing can be written just now (disk full, say): the store goes on trying, and what is queued is not lost.
+    /// Nothing can be written at present (because the disk is full, for instance). The store keeps trying, and what is
+    /// queued is not lost.
     case stalled(StoreFailure)
     /// Writing works again.
     case recovered
-    /// A value was read that cannot be.
+    /// An invalid value was read.
     indirect case damaged(DamagedValue)
     /// The answer to a question.
     indirect case answered(QuestionID, Answer)
 }
 
-/// Numbers a commit; grows by one with each.
+/// The number of a commit; grows by one with each.
 public struct Ticket: Hashable, Comparable, Sendable {
     /// The number, from 1.
     public let rawValue: UInt64
@@ -46,11 +49,11 @@ public struct Ticket: Hashable, Comparable, Sendable {
     /// The ticket with this number.
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// Whether `a` was drawn before `b`.
+    /// Whether `a` was issued before `b`.
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
-/// Names a question from asking to answer.
+/// The number of a question, which its answer repeats.
 public struct QuestionID: Hashable, Sendable {
     /// The number, from 1.
     public let rawValue: UInt64
@@ -59,26 +62,26 @@ public struct QuestionID: Hashable, Sendable {
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// Why a store cannot do its work, in one sentence.
+/// The reason why a store cannot do its work, in one sentence.
 public struct StoreFailure: Error, Equatable, Sendable {
-    /// What is wrong and, where there is one, what helps.
+    /// What is wrong and, if anything helps, what does.
     public let message: String
 
-    /// A failure described so.
+    /// A failure with this message.
     public init(_ message: String) { self.message = message }
 }
 
-/// One thing to keep.
+/// One change to store.
 public enum Change: Equatable, Sendable {
     /// A call began or changed; replaces the record with the same number.
     indirect case call(CallRecord)
     /// A log entry was appended to a call; (number, seq) is unique.
     case entry(CallNumber, EntryRecord)
-    /// Something happened in a call that its timeline tells.
+    /// An event was added to a call's timeline.
     case event(CallNumber, TimelineRecord)
-    /// The call can no longer be fetched: its log goes, its record and timeline stay for the history.
+    /// The call can no longer be fetched: its log is deleted, its record and timeline stay for the history.
     case logForgotten(CallNumber)
-    /// Calls that ended before this moment go altogether, with log and timeline.
+    /// Calls that ended before this moment are deleted completely, with log and timeline.
     case historyForgotten(before: Moment)
     /// A device was registered or changed; replaces the one with the same user and id.
     indirect case device(DeviceRecord)
@@ -88,38 +91,42 @@ public enum Change: Equatable, Sendable {
     case blocked(UserID, by: UserID, at: Moment)
     /// `by` no longer blocks a user.
     case unblocked(UserID, by: UserID)
-    /// A user is not to be disturbed until a moment; `nil` = may be again.
+    /// A user set do-not-disturb until a moment; `nil` = the user ended it.
     case doNotDisturb(UserID, until: Moment?)
-    /// Tokens of a user that were issued up to a moment are refused; replaces the user's earlier one.
+    /// Tokens of a user that were issued up to a moment are refused; replaces the user's earlier revocation.
     case revoked(UserID, before: Moment)
-    /// Nothing that an earlier run may have shown and lost is of importance any more: ``StoredState/crashes`` is 0 again.
+    /// Nothing that an earlier run may have shown and lost matters any more: ``StoredState/crashes`` is 0 again.
     case crashesForgotten
 }
 
-/// What is asked of the store.
+/// A question to the store.
 public enum Question: Equatable, Sendable {
     /// A user's calls as caller or callee, newest first, at most `limit`, with numbers below `before`.
     case history(UserID, limit: Int, before: CallNumber?)
     /// A call and its timeline.
     case timeline(CallChoice)
-    /// The users with whom a user has had a call, the newest first, among at most `limit` newest calls in each role.
+    /// The users with whom a user has had a call, newest first, among at most `limit` newest calls in each role.
     case peers(UserID, limit: Int)
-    /// A call whose log is still kept, with it.
+    /// A call with its log, if the log is still stored.
     case log(CallNumber)
 }
 
-/// Which call is meant, where a name may be in use with several people and is used again: the newest one that fits.
+/// A choice among calls, because a callId may be in use with several users and is used again: the newest call that
+/// fits.
 public struct CallChoice: Equatable, Sendable {
-    /// Its name.
+    /// The callId.
     public var id: CallID
-    /// Who takes part: nobody in particular, one user, or two.
+    /// The users that take part: empty for any users, one user, or two.
     public var users: [UserID]
-    /// Which use of the name; `nil` = any.
+    /// The epoch of the call; `nil` = any.
     public var epoch: UInt32?
-    /// Who asks: a call that is kept from this user, by a block or because its name was taken, is left out; `nil` = an operator.
+    /// The user that asks.
+    ///
+    /// A call that is hidden from this user, by a block or because its callId was taken, is left out; `nil` = an
+    /// operator.
     public var viewer: UserID?
 
-    /// A choice of all its parts.
+    /// A choice with the given members.
     public init(_ id: CallID, of users: [UserID] = [], epoch: UInt32? = nil, seenBy viewer: UserID? = nil) {
         self.id = id
         self.viewer = viewer
@@ -127,7 +134,7 @@ public struct CallChoice: Equatable, Sendable {
         self.epoch = epoch
     }
 
-    /// Whether a call is one of those.
+    /// Whether a call fits the choice.
     public func fits(_ call: CallRecord) -> Bool {
         call.id == id && epoch ?? call.epoch == call.epoch
             && users.allSatisfy { call.caller == $0 || call.callee == $0 }
@@ -136,49 +143,50 @@ public struct CallChoice: Equatable, Sendable {
 }
 
 extension CallRecord {
-    /// Whether a user may know of the call: its caller may, and its callee unless a block or a taken name keeps it from them.
+    /// Whether a user may see the call: its caller may, and its callee unless a block or a taken callId hides it from
+    /// them.
     public func concerns(_ user: UserID) -> Bool {
         caller == user || callee == user && hidden != .block && hidden != .nameTaken
     }
 }
 
-/// What a store answers.
+/// An answer of a store.
 public enum Answer: Equatable, Sendable {
-    /// To ``Question/history(_:limit:before:)``.
+    /// The answer to ``Question/history(_:limit:before:)``.
     case history([CallRecord])
-    /// To ``Question/timeline(_:)``; `nil` when there is no such call.
+    /// The answer to ``Question/timeline(_:)``; `nil` when there is no such call.
     case timeline(CallRecord?, [TimelineRecord])
-    /// To ``Question/peers(_:limit:)``.
+    /// The answer to ``Question/peers(_:limit:)``.
     case peers([UserID])
-    /// To ``Question/log(_:)``; `nil` when there is no such call, or its log is forgotten.
+    /// The answer to ``Question/log(_:)``; `nil` when there is no such call, or its log was deleted.
     indirect case log(StoredCall?)
     /// The question failed.
     case failed(StoreFailure)
 }
 
-/// What a store holds when it is opened.
+/// The contents of a store when it is opened.
 public struct StoredState: Equatable, Sendable {
-    /// Calls whose log is still kept, with it, oldest first.
+    /// The calls with a stored log, with that log, oldest first.
     public var calls: [StoredCall] = []
     /// Every device.
     public var devices: [DeviceRecord] = []
     /// Every block: who is blocked by whom.
     public var blocks: [BlockRecord] = []
-    /// Who is not to be disturbed until when.
+    /// The users that have set do-not-disturb, each with its end.
     public var doNotDisturb: [UserID: Moment] = [:]
-    /// Up to which moment of issue whose tokens are refused.
+    /// For each user, the moment up to which tokens issued are refused.
     public var revocations: [UserID: Moment] = [:]
-    /// The newest epoch of every name that is no UUID, also of calls whose log is forgotten.
+    /// The newest epoch of every callId that is not a UUID, including calls without a stored log.
     public var epochs: [CallKey: UInt32] = [:]
-    /// The highest call number ever given; 0 when none was.
+    /// The highest call number ever used; 0 when there was no call.
     public var lastCallNumber: Int64 = 0
     /// When the newest call in the history began; `nil` when there is none.
     public var lastCallAt: Moment?
-    /// How many times the store was opened without having been closed in good order before.
+    /// How many times the store was opened without having been closed cleanly before.
     ///
-    /// Counted since ``Change/crashesForgotten``; a clean stop changes nothing about it.
+    /// Counted since ``Change/crashesForgotten``; a clean stop does not change the count.
     public var crashes: Int = 0
-    /// The values that cannot be: what is above holds none of them.
+    /// The invalid values that were found; the members above contain none of them.
     public var damages: [DamagedValue] = []
 
     /// An empty store.
@@ -189,7 +197,7 @@ public struct StoredState: Equatable, Sendable {
 public struct StoredCall: Equatable, Sendable {
     /// The call.
     public var record: CallRecord
-    /// Its log, in `seq` order.
+    /// The log, in `seq` order.
     public var entries: [EntryRecord]
 
     /// A call with its log.
@@ -199,13 +207,13 @@ public struct StoredCall: Equatable, Sendable {
     }
 }
 
-/// Who is blocked by whom.
+/// A block of one user by another.
 public struct BlockRecord: Hashable, Sendable {
-    /// The one who blocks.
+    /// The user that blocks.
     public var by: UserID
-    /// The one who is blocked.
+    /// The user that is blocked.
     public var blocked: UserID
-    /// Since when.
+    /// When the block was set.
     public var at: Moment
 
     /// `by` blocked `blocked` at a moment.

@@ -1,37 +1,39 @@
-/// What a store may hand back: what lies beyond was not written by a server, but comes of a damaged disk or of somebody's SQL.
+/// The ranges of valid values that a store may return.
+///
+/// A value outside them was not written by a server: it comes from a damaged disk or from SQL that somebody ran.
 public enum KeptRange {
     /// Moments, in milliseconds since 1970: up to the year 2200.
     public static let moments: ClosedRange<Int64> = 0...7_258_118_400_000
-    /// Until when a user does not want to be disturbed: as far ahead as the protocol lets them say.
+    /// Ends of do-not-disturb: as far ahead as the protocol allows.
     public static let untils: ClosedRange<Int64> = 0...1 << 53
-    /// Numbers of calls and of what is in them.
+    /// Numbers of calls and of their entries.
     public static let numbers: ClosedRange<Int64> = 1...(1 << 62) - 1
-    /// Uses of a name.
+    /// Epochs of a callId.
     public static let epochs: ClosedRange<Int64> = 1...1 << 31
-    /// What is counted.
+    /// Counts.
     public static let counts: ClosedRange<Int64> = 0...1_000_000
 }
 
-/// A value that a store holds and that cannot be: see ``KeptRange``.
+/// An invalid value in a store: see ``KeptRange``.
 public struct DamagedValue: Hashable, Sendable {
-    /// The table it stands in.
+    /// The table that contains it.
     public var table: String
     /// The column.
     public var column: String
-    /// What the row is known by; no secret, but as it was found.
+    /// The key of the row: not a secret, but as it was found.
     public var row: String
     /// What was done about it.
     public var remedy: Remedy
 
-    /// What is done about a value that cannot be.
+    /// What is done about an invalid value.
     public enum Remedy: String, Sendable {
-        /// The nearest value that can be is read in its place.
+        /// The nearest valid value is read in its place.
         case replaced
-        /// The whole row is read as if it were not there; it stays in the database.
+        /// The whole row is ignored when reading; it stays in the database.
         case leftOut = "left out"
     }
 
-    /// A damaged value of all its parts.
+    /// A damaged value with the given members.
     public init(table: String, column: String, row: String, remedy: Remedy) {
         self.table = table
         self.column = column

@@ -1,20 +1,20 @@
 public import CallCore
 
-/// A call as it is kept: what is needed to go on with it after a restart, and for the history.
+/// A call as it is stored: what is needed to continue it after a restart, and for the history.
 public struct CallRecord: Equatable, Sendable {
-    /// Its number, unique over all calls and epochs.
+    /// The call's number, unique over all calls and epochs.
     public var number: CallNumber
-    /// The name that the caller chose.
+    /// The callId that the caller chose.
     public var id: CallID
-    /// Counts the uses of the name between the two, from 1.
+    /// The epoch: counts the calls of these two users under the callId, from 1.
     public var epoch: UInt32
     /// The room as the caller named it, `p2p:11-10`.
     public var room: String
-    /// Who calls.
+    /// The calling user.
     public var caller: UserID
-    /// Who is called.
+    /// The called user.
     public var callee: UserID
-    /// The caller's name as the offer gave it.
+    /// The caller's displayed name from the offer.
     public var displayName: String?
     /// Whether the call has video.
     public var hasVideo: Bool
@@ -26,30 +26,30 @@ public struct CallRecord: Equatable, Sendable {
     public var answeredAt: Moment?
     /// When media first flowed.
     public var activeAt: Moment?
-    /// When it ended.
+    /// When the call ended.
     public var endedAt: Moment?
-    /// Why it ended.
+    /// Why the call ended.
     public var reason: EndReason?
     /// The call that goes on instead of this one.
     public var replacedBy: CallID?
-    /// Why the callee was not told of the call.
+    /// Why the call is hidden from its callee; `nil` = it is shown.
     public var hidden: Hidden?
     /// The devices that take or took part: the caller's first.
     public var legs: [LegRecord]
-    /// What the switchboard keeps besides, as JSON text that means nothing to a store.
+    /// The switchboard's further state of the call, as JSON text that a store does not interpret.
     public var state: String
 
-    /// Why a call is kept from its callee.
+    /// Why a call is hidden from its callee.
     public enum Hidden: String, Sendable, CaseIterable {
         /// The callee has blocked the caller.
         case block
-        /// The callee does not want to be disturbed.
+        /// The callee has set do-not-disturb.
         case doNotDisturb = "dnd"
-        /// The callee is in a call of that name with somebody else.
+        /// The callee has a live call under that callId with somebody else.
         case nameTaken = "name_taken"
     }
 
-    /// A call of all its parts.
+    /// A call with the given members.
     public init(
         number: CallNumber,
         id: CallID,
@@ -91,16 +91,16 @@ public struct CallRecord: Equatable, Sendable {
     }
 }
 
-/// One device's part in a call, as it is kept.
+/// One device's part in a call, as it is stored.
 public struct LegRecord: Equatable, Sendable {
-    /// The device, and the token it acted under.
+    /// The device, and the token under which it acted.
     public var phone: Phone
-    /// Whether it is of the caller.
+    /// Whether the device is the caller's.
     public var isCaller: Bool
-    /// Where the leg stands, in the words of `CallCore`.
+    /// The phase of the leg, as `CallCore` names it.
     public var phase: String
 
-    /// A leg of all its parts.
+    /// A leg with the given members.
     public init(phone: Phone, isCaller: Bool, phase: String) {
         self.phone = phone
         self.isCaller = isCaller
@@ -108,26 +108,26 @@ public struct LegRecord: Equatable, Sendable {
     }
 }
 
-/// A log entry as it is kept.
+/// A log entry as it is stored.
 public struct EntryRecord: Equatable, Sendable {
-    /// Its number within the call's epoch.
+    /// The number within the call's epoch.
     public var seq: UInt64
-    /// When it was appended.
+    /// When the entry was appended.
     public var at: Moment
     /// `offer`, `ice`, … or `call` for a change of state.
     public var kind: String
-    /// Whose device sent it; `nil` = the server itself.
+    /// The device that sent the signal, or that answered the call; `nil` = the server itself.
     public var sender: Phone?
-    /// To whom it is addressed, in the words of `CallCore`.
+    /// The sender's side or the change of state, and the audience, in the terms of `CallCore`.
     public var audience: String
-    /// The `id` under which the sender sent it.
+    /// The `id` under which the sender sent it; for a change of state the call that replaces it, or the offer's `id`.
     public var signalID: String?
-    /// Tells one description from another; 0 where there is none.
+    /// A digest that distinguishes descriptions; 0 where there is no description.
     public var digest: UInt64
-    /// The object as it is relayed: one JSON object, UTF-8; a part of the frame that carries it.
+    /// The relayed object: one JSON object, UTF-8; a part of the frame that carries it.
     public var object: ArraySlice<UInt8>
 
-    /// An entry of all its parts.
+    /// An entry with the given members.
     public init(
         seq: UInt64,
         at: Moment,
@@ -149,16 +149,16 @@ public struct EntryRecord: Equatable, Sendable {
     }
 }
 
-/// Something that happened in a call, for "why did it not ring?".
+/// An event in a call, to answer the question "why did it not ring?".
 public struct TimelineRecord: Equatable, Sendable {
-    /// When.
+    /// When it happened.
     public var at: Moment
-    /// What: `offer`, `delivered.socket`, `push.sent`, `push.result`, … (protocol, section 9).
+    /// The name of the event: `offer`, `delivered.socket`, `push.sent`, `push.result`, … (protocol, section 9).
     public var event: String
-    /// The rest as members of a JSON object, without the braces; may be empty.
+    /// The details as members of a JSON object, without the braces; may be empty.
     public var details: String
 
-    /// An event of all its parts.
+    /// An event with the given members.
     public init(at: Moment, event: String, details: String) {
         self.at = at
         self.event = event
@@ -166,57 +166,57 @@ public struct TimelineRecord: Equatable, Sendable {
     }
 }
 
-/// A device that can be woken.
+/// A device that can be pushed.
 public struct DeviceRecord: Equatable, Sendable {
-    /// Whose it is.
+    /// The device's user.
     public var user: UserID
-    /// Its id: the client's, or one made by the server.
+    /// The device's id: the client's, or one made by the server.
     public var id: DeviceID
-    /// Whether the client named it.
+    /// Whether the client named the device.
     ///
-    /// One without a name is live iff an unnamed session of its user is.
+    /// An unnamed device is live if and only if its user has an unnamed connection.
     public var isNamed: Bool
-    /// Such as `ios` or `android`.
+    /// The platform, such as `ios` or `android`.
     public var platform: String
-    /// The app; its pushes' topic begins with it.
+    /// The app's bundle id; the topic of the device's pushes begins with it.
     public var bundleID: String
-    /// Its VoIP push token, lower-case hex.
+    /// The VoIP push token, lower-case hex.
     public var voipToken: String?
     /// When the VoIP token was last registered.
     public var voipTokenAt: Moment?
-    /// Its alert push token, lower-case hex.
+    /// The alert push token, lower-case hex.
     public var alertToken: String?
     /// When the alert token was last registered.
     public var alertTokenAt: Moment?
-    /// Its Firebase token (kept; sending comes later).
+    /// The Firebase token (stored; sending comes later).
     public var fcmToken: String?
     /// The APNs environment that the client named.
     public var environment: APNsEnvironment?
     /// The APNs environment that was found to work.
     public var workingEnvironment: APNsEnvironment?
-    /// When it was first registered.
+    /// When the device was first registered.
     public var createdAt: Moment
-    /// When it last showed a sign of life.
+    /// When the device last gave a sign of life.
     public var seenAt: Moment
-    /// How many VoIP pushes in a row were followed by no sign of life.
+    /// The number of VoIP pushes in a row that no sign of life followed.
     public var unansweredPushes: Int
-    /// What became of the last push.
+    /// The result of the last push.
     public var lastPush: LastPush?
 
-    /// What became of a push.
+    /// The result of a push.
     public struct LastPush: Equatable, Sendable {
-        /// When its result came.
+        /// When the result came.
         public var at: Moment
-        /// APNs' status; 0 when it gave none.
+        /// APNs' status; 0 when there was none.
         public var status: Int
-        /// APNs' reason ("BadDeviceToken"), or ours.
+        /// APNs' reason ("BadDeviceToken"), or the server's own.
         public var reason: String?
-        /// Which service was asked.
+        /// The APNs environment that was used.
         public var environment: APNsEnvironment
-        /// What it means and what to do, in plain words.
+        /// The meaning of the result and what to do, in plain words.
         public var hint: String?
 
-        /// A result of all its parts.
+        /// A result with the given members.
         public init(at: Moment, status: Int, reason: String?, environment: APNsEnvironment, hint: String?) {
             self.at = at
             self.status = status

@@ -1,25 +1,26 @@
 public import CallCore
 
-/// Who lets clients use the TURN server: the port to its shared secret.
+/// The port to the TURN server's shared secret, which lets clients use that server.
 ///
 /// Called on the loop; it must be quick and do no I/O.
 public protocol RelayIssuer: Sendable {
-    /// A credential for a user, from a moment on.
+    /// Returns a credential for a user, valid from a moment on.
     func credential(for user: UserID, at now: Moment) -> RelayCredential
 }
 
-/// What a client needs to have its media relayed, in the words of coturn's REST scheme (draft-uberti-behave-turn-rest).
+/// The credential that a client needs to use the TURN server, in the terms of coturn's REST scheme
+/// (draft-uberti-behave-turn-rest).
 public struct RelayCredential: Equatable, Sendable {
-    /// `<seconds since 1970 when it ends>:<user>`.
+    /// `<seconds since 1970 when it expires>:<user>`.
     public var username: String
-    /// The password that goes with it.
+    /// The password for the user name.
     public var credential: String
-    /// How long it is good, in seconds.
+    /// How long the credential is valid, in seconds.
     public var ttlSeconds: Int64
-    /// Where the servers are: `turn:`, `turns:` and `stun:` addresses (RFC 7064, RFC 7065).
+    /// The addresses of the servers: `turn:`, `turns:` and `stun:` (RFC 7064, RFC 7065).
     public var urls: [String]
 
-    /// A credential of all its parts.
+    /// A credential with the given members.
     public init(username: String, credential: String, ttlSeconds: Int64, urls: [String]) {
         self.username = username
         self.credential = credential

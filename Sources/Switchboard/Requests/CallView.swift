@@ -1,9 +1,9 @@
 import CallCore
 import CallWire
 
-/// Calls as the history shows them.
+/// Calls as JSON, as the history shows them.
 enum CallView {
-    /// A user's calls, newest first, with where the next page begins.
+    /// Returns a user's calls, newest first.
     static func history(_ records: [CallRecord], for who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginArray()
@@ -12,14 +12,14 @@ enum CallView {
         return json.bytes
     }
 
-    /// One call as the history shows it.
+    /// Returns one call as the history shows it.
     static func one(_ record: CallRecord, for who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 512)
         write(record, for: who, into: &json)
         return json.bytes
     }
 
-    /// One call with its legs.
+    /// Returns one call with its legs.
     static func details(_ record: CallRecord, for who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
         write(record, for: who, withLegs: true, into: &json)
@@ -69,7 +69,9 @@ enum CallView {
         json.endObject()
     }
 
-    /// The legs that the asker may know of: the caller sees no device of the callee, or a block would show.
+    /// Writes the legs that the client may see.
+    ///
+    /// The caller sees no device of the callee, because that would reveal a block.
     private static func legs(_ record: CallRecord, for who: Who, into json: inout JSONWriter) {
         json.name("legs")
         json.beginArray()
@@ -90,14 +92,14 @@ enum CallView {
 }
 
 extension CallRecord {
-    /// Where the call stands.
+    /// The state of the call.
     fileprivate var callState: CallState {
         if endedAt != nil { return .ended }
         if activeAt != nil { return .active }
         return answeredAt == nil ? .ringing : .answered
     }
 
-    /// For how long the two talked, in whole seconds.
+    /// How long the two users talked, in whole seconds.
     fileprivate var talkSeconds: Int64 {
         guard let from = activeAt ?? answeredAt, let endedAt else { return 0 }
         return max(0, (endedAt - from).milliseconds / 1_000)

@@ -1,9 +1,9 @@
 import CallCore
 import CallWire
 
-/// A call's log as a fetch shows it.
+/// A call's log as JSON, as a fetch shows it.
 enum FetchView {
-    /// The signals as an array, in the shape that older apps read.
+    /// Returns the signals as an array, in the form that older apps read.
     static func array(_ call: Call, _ entries: [Int], by who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginArray()
@@ -39,7 +39,7 @@ enum FetchView {
         return json.bytes
     }
 
-    /// The whole call as one object.
+    /// Returns the whole call as one object.
     static func object(
         _ call: Call,
         shown: [Int],
@@ -97,7 +97,7 @@ enum FetchView {
         return json.bytes
     }
 
-    /// The newest description of a kind among the entries, or null.
+    /// Writes the newest description of a kind among the entries, or null.
     private static func description(
         _ kind: SignalKind,
         of call: Call,

@@ -2,56 +2,57 @@ public import CallCore
 public import CallWire
 
 extension Switchboard {
-    /// What a user may ask for over HTTP (protocol, section 5), once path and body were understood.
+    /// A request that a user may make over HTTP (protocol, section 5), after its path and body were parsed.
     public enum Request: Sendable {
         /// Append a signal.
         case signal(SignalMessage)
-        /// Everything that a phone needs of a call.
+        /// Return everything that a device needs of a call.
         case fetch(CallID, Fetch)
-        /// End a call; `peer` says with whom, where one name may be in use with several.
+        /// End a call; `peer` names the other user, because one callId may be in use with several.
         case end(CallID, peer: UserID? = nil, device: DeviceID?)
-        /// The user's calls, newest first.
+        /// Return the user's calls, newest first.
         case history(limit: Int, before: CallNumber?)
-        /// The record of the user's call with another, which a client believes to have begun just now.
+        /// Return the record of the user's call with another, which the client believes to have begun just now.
         case record(with: UserID)
-        /// State, legs and durations of a call; `peer` and `epoch` say which, where a name is used for several.
+        /// Return state, legs and durations of a call; `peer` and `epoch` choose among several calls under one callId.
         case call(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
-        /// What happened in a call.
+        /// Return the timeline of a call.
         case timeline(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
         /// Register a device.
         case register(Registration)
-        /// The user's devices.
+        /// Return the user's devices.
         case devices
         /// Remove a device.
         case removeDevice(DeviceID)
-        /// A credential for the TURN server.
+        /// Return a credential for the TURN server.
         case relayCredential
-        /// Whom the user blocks.
+        /// Return the users that the user blocks.
         case blocks
         /// Block a user.
         case block(UserID)
-        /// Block a user no longer.
+        /// Remove the block of a user.
         case unblock(UserID)
-        /// Do not disturb until a moment, or do again.
+        /// Set do-not-disturb until a moment, or end it (`nil`).
         case doNotDisturb(until: Moment?)
-        /// Refuse all tokens that were issued to a user so far; `nil` = to the one who asks.
+        /// Refuse all tokens that were issued to a user so far; `nil` = to the user that makes the request.
         case logOutEverywhere(UserID?)
     }
 
-    /// How a call is fetched.
+    /// The parameters of a fetch.
     public struct Fetch: Equatable, Sendable {
-        /// With whom the call is, where one name may be in use with several; `nil` = the live one, else the newest.
+        /// The other user of the call, because one callId may be in use with several; `nil` = the live call, else the
+        /// newest.
         public var peer: UserID?
-        /// Only signals behind this place.
+        /// The cursor behind which signals are returned.
         public var since: ClientMessage.Cursor?
-        /// For how long to wait for one.
+        /// How long to wait for a signal.
         public var wait: Moment.Span
-        /// Whether only an array of the signals is wanted.
+        /// Whether to return only an array of the signals.
         public var isArray: Bool
-        /// The device that asks.
+        /// The device that makes the request.
         public var device: DeviceID?
 
-        /// A fetch of all its parts.
+        /// A fetch with the given parameters.
         public init(
             peer: UserID? = nil,
             since: ClientMessage.Cursor? = nil,
@@ -67,24 +68,24 @@ extension Switchboard {
         }
     }
 
-    /// What a device says of itself.
+    /// The details that a device registers.
     public struct Registration: Equatable, Sendable {
-        /// Its VoIP push token, lower-case hex.
+        /// The VoIP push token, lower-case hex.
         public var voipToken: String?
-        /// Its alert push token, lower-case hex.
+        /// The alert push token, lower-case hex.
         public var alertToken: String?
-        /// Its Firebase token.
+        /// The Firebase token.
         public var fcmToken: String?
-        /// The app.
+        /// The app's bundle id.
         public var bundleID: String
-        /// Such as `ios` or `android`.
+        /// The platform, such as `ios` or `android`.
         public var platform: String
-        /// Its id.
+        /// The device id.
         public var device: DeviceID?
-        /// Which of Apple's services its tokens are of.
+        /// The APNs environment of the tokens.
         public var environment: APNsEnvironment?
 
-        /// A registration of all its parts.
+        /// A registration with the given details.
         public init(
             voipToken: String? = nil,
             alertToken: String? = nil,

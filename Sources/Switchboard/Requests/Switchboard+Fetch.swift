@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// `GET /api/calls/signal/{callId}`: everything that a woken phone needs of a call, in one round trip.
+/// `GET /api/calls/signal/{callId}`: everything that a woken device needs of a call, in one round trip.
 extension Switchboard {
     /// A fetch that waits for the next entry.
     struct Poll {
@@ -10,11 +10,12 @@ extension Switchboard {
         let phone: Phone
         let fetch: Fetch
         let until: Moment
-        /// What the asker is told of ICE servers, where the reply has room for it.
+        /// The ICE servers for the client; empty where the reply has no member for them.
         let iceServers: [UInt8]
     }
 
-    /// Long polls that one user may have under way for one call: a phone, a tablet, and each once more after a lost network.
+    /// The long polls that one user may have under way for one call: two devices, and each again after it lost its
+    /// network.
     private static let pollsPerUser = 4
 
     private func polls(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.who.user == user } }
@@ -31,7 +32,7 @@ extension Switchboard {
             refuse(id, Self.unknownCall)
             return
         }
-        // A phone that asks for a ringing call rings. One without a name may only be looking on for its user.
+        // A device that fetches a ringing call rings. An unnamed one may only be looking on for its user.
         if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
             drive(call, .notified(phone), at: now)
         }
@@ -46,7 +47,7 @@ extension Switchboard {
             until: now + min(fetch.wait, policy.longestPoll),
             iceServers: fetch.isArray ? [] : iceServers(for: who, at: now)
         )
-        // An ended call has nothing more to say: waiting for it would only hold the app up.
+        // An ended call gets no further entries: waiting for one would only delay the app.
         guard fetch.wait.milliseconds > 0, !hasNews(for: poll, of: call, side),
             call.session.standing(side: side, phone: call.session.standIn(for: phone, on: side)).state != .ended,
             !isDraining
@@ -66,7 +67,7 @@ extension Switchboard {
         schedule(.poll(id), at: poll.until)
     }
 
-    /// Whether an entry is shown to whoever fetches.
+    /// Whether an entry is shown to the device that fetches.
     private func isShown(_ entry: LogEntry, of call: Call, to poll: Poll, _ side: Side) -> Bool {
         call.session.sees(entry, side: side, phone: call.session.standIn(for: poll.phone, on: side))
     }
@@ -76,7 +77,7 @@ extension Switchboard {
         return since.epoch == nil || since.epoch == call.session.epoch ? since.seq : 0
     }
 
-    /// Answers those who wait, as far as there is something new for them.
+    /// Answers the polls for which there is a new entry.
     func answerPolls(of call: Call, at now: Moment) {
         for id in call.polls {
             guard let poll = polls[id], let side = call.session.side(of: poll.who.user) else { continue }
@@ -96,7 +97,8 @@ extension Switchboard {
 
     func abandoned(_ id: RequestID, at now: Moment) {
         guard let poll = polls.removeValue(forKey: id) else {
-            // It must not become a poll when its call has been taken up. What else was asked for is done all the same.
+            // A parked fetch must not become a poll once its call is loaded. Other parked requests are still carried
+            // out.
             parked.removeAll { if case .request(id, _, .fetch) = $0.work { true } else { false } }
             return
         }
@@ -116,9 +118,9 @@ extension Switchboard {
         if !isPresent(poll.phone, of: poll.who.user, in: call) { drive(call, .gone(poll.phone, side), at: now) }
     }
 
-    /// Answers a fetch with what there is.
+    /// Answers a fetch with the entries that there are.
     ///
-    /// Relayed signals are shown before they are durable, here as on sockets.
+    /// Relayed signals are shown before they are durable, here as on connections.
     func answer(_ poll: Poll, as id: RequestID, at now: Moment) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.who.user) else {
             refuse(id, Self.unknownCall)
@@ -151,13 +153,13 @@ extension Switchboard {
         out.append(.reply(id, Reply(body: body)))
     }
 
-    /// Forgets the bodies that fetches of this turn have in common.
+    /// Forgets the bodies that this turn's fetches share.
     func forgetBodies() {
         if !bodies.built.isEmpty { bodies.built = [:] }
     }
 }
 
-/// All that the body of a fetch depends on.
+/// Everything that the body of a fetch depends on.
 struct FetchKey: Hashable {
     private let call: CallNumber
     private let lastSeq: UInt64

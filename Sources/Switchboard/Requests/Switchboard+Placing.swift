@@ -1,11 +1,11 @@
 import CallCore
 import CallWire
 
-/// `POST /api/calls`: an app that keeps a list of its calls tells of one that it has just begun.
+/// `POST /api/calls`: an app that keeps a list of its calls reports one that it has just begun.
 ///
 /// The server has that call already, and answers with its own record of it: the two must not drift apart.
 extension Switchboard {
-    /// Among how many of a user's newest calls the one with the peer is looked for once it is over.
+    /// How many of a user's newest calls are searched for the one with the peer once that call is over.
     private static let callsSearched = 50
 
     func record(with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
@@ -20,9 +20,10 @@ extension Switchboard {
         }
     }
 
-    /// Answers with the newest of the pair's calls, if it ended so short a time ago that it may be the one that is meant.
+    /// Answers with the pair's newest call, if it has not ended or ended so recently that it may be the one that is
+    /// meant.
     func answerRecord(among history: [CallRecord], with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
-        // An offer that had to wait for a call at rest may have begun one since the store was asked.
+        // An offer that had to wait for a call at rest may have begun a call since the store was asked.
         if let live = liveCall(of: who.user, with: peer) {
             say(.reply(id, Reply(body: CallView.one(live.record, for: who))), at: now)
             return

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// `GET /api/turn-cred`, and the ICE servers that clients are told wherever they are told any.
+/// `GET /api/turn-cred`, and the ICE servers in all answers that contain them.
 extension Switchboard {
     func relayCredential(of who: Who, as id: RequestID, at now: Moment) {
         guard let relay else {
@@ -25,9 +25,9 @@ extension Switchboard {
         out.append(.reply(id, Reply(body: json.bytes)))
     }
 
-    /// The ICE servers for a user: a JSON array of WebRTC's `RTCIceServer`.
+    /// Returns the ICE servers for a user: a JSON array of WebRTC's `RTCIceServer`.
     ///
-    /// A push's capability is good for one call alone, so its bearer gets no credential that is good for a day.
+    /// A push's capability is valid for one call alone, so its bearer gets no credential that is valid for a day.
     func iceServers(for who: Who, at now: Moment) -> [UInt8] {
         guard let relay, who.scope == nil else { return policy.iceServers }
         return iceServers(with: relay.credential(for: who.user, at: now))

@@ -1,16 +1,16 @@
 import CallCore
 import CallWire
 
-/// What comes in over HTTP.
+/// Requests received over HTTP.
 extension Switchboard {
-    /// A request that the store must answer first.
+    /// A purpose for which the store was asked.
     enum Inquiry {
         case history(RequestID, Who)
         case record(RequestID, Who, with: UserID)
         case call(RequestID, Who)
         case timeline(RequestID, Who)
         case peers(UserID)
-        /// A call at rest is to be taken up.
+        /// Load a call at rest.
         case takeUp(CallNumber)
     }
 
@@ -58,7 +58,7 @@ extension Switchboard {
                 ask(.timeline(choice), for: .call(id, who), at: now)
             }
         case .timeline(let callID, let peer, let epoch):
-            // A stranger who called under the name of a call must not keep its timeline from its users.
+            // A stranger that called under a call's callId must not keep the call's timeline from its users.
             let found = peer ?? calls.find(callID, for: who.user)?.key.pair.other(than: who.user)
             let users = who.isService ? [peer].compactMap(\.self) : [who.user] + [found].compactMap(\.self)
             let choice = CallChoice(callID, of: users, epoch: epoch, seenBy: who.isService ? nil : who.user)
@@ -75,7 +75,7 @@ extension Switchboard {
         }
     }
 
-    /// Why a request is not even looked at.
+    /// Returns the refusal of a request that exceeds its rate; `nil` = the request is handled.
     ///
     /// A hang-up must always get through.
     private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
@@ -92,7 +92,7 @@ extension Switchboard {
             break
         }
         let full = TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now)
-        // A service acts for everybody: its rate is its own affair.
+        // A service acts for all users: its rate is not limited.
         guard !who.isService, !requestBuckets[who.user, default: full].take(at: now) else { return nil }
         return WireError(.rateLimited, "at most \(policy.signalsPerSecond) requests a second")
     }
@@ -108,7 +108,7 @@ extension Switchboard {
         return WireError(.rateLimited, "at most \(policy.endsPerSecond) ends a second")
     }
 
-    /// A request is a sign of life of the device that it names, or of the user's phones without a name.
+    /// Records the sign of life of the device that a request names, or of the user's unnamed devices.
     private func showLife(of who: Who, in request: Request, at now: Moment) {
         guard !who.isService else { return }
         let named: DeviceID? =
@@ -210,7 +210,9 @@ extension Switchboard {
         say(.reply(id, Reply(body: json.bytes)), at: now)
     }
 
-    /// A device that only asks now and then is there as long as it asks.
+    /// Records that a device is present in a call while it makes a request.
+    ///
+    /// Without a connection it is gone afterwards.
     func showLife(of phone: Phone, of user: UserID, in call: Call, at now: Moment) {
         guard let side = call.session.side(of: user) else { return }
         drive(call, .seen(phone, side), at: now)
@@ -221,7 +223,7 @@ extension Switchboard {
         lastQuestion += 1
         let id = QuestionID(rawValue: lastQuestion)
         questions[id] = inquiry
-        // What has changed so far must be in the answer.
+        // The answer must include all changes so far.
         flush(at: now, into: &out)
         out.append(.ask(question, id))
     }
@@ -254,16 +256,16 @@ extension Switchboard {
         out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
     }
 
-    /// Adds what the log of a call that can still be fetched says; the timeline of an older one holds it already.
+    /// Adds the signals in the log of a call that can still be fetched; an older call's timeline contains them already.
     private func withSignals(_ events: [TimelineRecord], of record: CallRecord) -> [TimelineRecord] {
         guard let call = calls[record.number] else { return events }
         let all = call.session.log.compactMap(Self.event) + events
         return all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { all[$0] }
     }
 
-    /// Whether a user may know of a kept call.
+    /// Whether a user may see a stored call.
     ///
-    /// One that a block or a taken name hides from its callee is in their history, as missed, and nowhere else.
+    /// A call that a block or a taken callId hides from its callee is in their history, as missed, and nowhere else.
     static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
         who.isService || record.concerns(who.user)
     }

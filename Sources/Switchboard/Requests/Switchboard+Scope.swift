@@ -1,9 +1,9 @@
 import CallCore
 import CallWire
 
-/// A push's capability: it lets its device learn of the one call that was pushed, alert for it and end it.
+/// A push's capability: it lets its device fetch the one call that was pushed, report that it rings, and end it.
 extension Switchboard {
-    /// A request as a scope allows it: of the pushed call alone, whatever other call has that callId.
+    /// Returns a request restricted to a scope: to the pushed call alone, whatever other call has that callId.
     func narrowed(_ request: Request, to scope: CallScope?, of user: UserID) throws(WireError) -> Request {
         guard let scope else { return request }
         switch request {
@@ -18,7 +18,7 @@ extension Switchboard {
             guard let id = message.callID else { throw Self.unknownCall }
             try check(id, with: message.to, against: scope, of: user)
             if let room = message.room {
-                // Why it is not the room of the two makes no difference.
+                // The reason why it is not the room of these two users makes no difference.
                 guard case .pair(scope.peer)? = try? Room(room, for: user) else { throw Self.unknownCall }
             }
             guard message.epoch == nil || message.epoch == scope.epoch else { throw Self.callOver }
@@ -42,7 +42,7 @@ extension Switchboard {
         guard call.session.epoch == scope.epoch else { throw Self.callOver }
     }
 
-    /// The end that `DELETE` means.
+    /// Returns the end that `DELETE` means.
     func end(of callID: CallID, with peer: UserID?, by who: Who) -> SignalMessage {
         var message = SignalMessage(endOf: callID)
         message.to = who.scope?.peer ?? peer

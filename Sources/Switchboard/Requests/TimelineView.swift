@@ -1,9 +1,9 @@
 import CallCore
 import CallWire
 
-/// A call's timeline as its two users and a service see it.
+/// A call's timeline as JSON for its two users and for a service.
 enum TimelineView {
-    /// Events that the caller must not see: they would tell of blocks, do-not-disturb and the callee's devices.
+    /// The events that the caller must not see: they would reveal blocks, do-not-disturb and the callee's devices.
     private static let hiddenFromCaller: Set<String> = [
         "blocked", "dnd", "name_taken", "no_device", "fetched", "delivered.socket", "probe", "probe.failed",
         "push.sent",

@@ -1,13 +1,15 @@
 import CallCore
 
-/// Stops the deletion of tokens when so many are refused that the fault must be our own (protocol, section 6): a wrong
-/// key, topic or environment would otherwise empty the whole directory in a minute.
+/// Stops the deletion of tokens when so many are refused that the fault must be the server's own (protocol, section 6).
+///
+/// A wrong key, topic or environment would otherwise empty the whole directory in a minute.
 struct DeletionBreaker {
-    /// Deaths within the window that are too many, when they also outnumber what is accepted.
+    /// The number of dead tokens in a window that stops deletion, if it is also more than twice that of accepted
+    /// pushes.
     private static let deaths = 20
-    /// What is looked back on.
+    /// The length of a window in which results are counted.
     private static let window = Moment.Span.seconds(60)
-    /// For how long nothing is deleted once it was too much.
+    /// How long nothing is deleted once there were too many dead tokens.
     private static let pause = Moment.Span.seconds(600)
 
     private var windowStart = Moment(milliseconds: 0)
@@ -18,13 +20,13 @@ struct DeletionBreaker {
     /// Whether deletion is stopped.
     func isOpen(at now: Moment) -> Bool { openUntil.map { now < $0 } ?? false }
 
-    /// Takes note of a push that was accepted.
+    /// Records a push that was accepted.
     mutating func accepted(at now: Moment) {
         turn(at: now)
         took += 1
     }
 
-    /// Takes note of a dead token; whether it may be deleted.
+    /// Records a dead token; returns whether it may be deleted.
     mutating func mayDelete(at now: Moment) -> Bool {
         turn(at: now)
         died += 1

@@ -1,6 +1,6 @@
 import CallCore
 
-/// Waking one device for one call: at most one push is accepted, however often it is tried.
+/// The push that wakes one device for one call: at most one is accepted, however often it is tried.
 ///
 ///                 order          200
 ///     (start) ───────────▶ sent ──────▶ accepted
@@ -11,30 +11,30 @@ import CallCore
 /// Every phase but `accepted` and `refused` leads to `cancelled` when the call no longer rings.
 struct DevicePush: Equatable {
     enum Phase: Equatable {
-        /// Handed to the push service; leads to every other phase.
+        /// The push was handed to the push service; leads to every other phase.
         case sent(PushID)
-        /// Will be tried then; leads to `sent`.
+        /// The push will be tried at that moment; leads to `sent`.
         case waiting(until: Moment)
-        /// APNs took it. Nothing more is sent.
+        /// APNs accepted the push. Nothing more is sent.
         case accepted
-        /// It cannot be delivered. Nothing more is sent.
+        /// The push cannot be delivered. Nothing more is sent.
         case refused
-        /// The call no longer rings. Nothing more is sent, but APNs may yet say that it took what was under way.
+        /// The call no longer rings. Nothing more is sent, but APNs may still report that it accepted a push under way.
         case cancelled
     }
 
     private(set) var phase: Phase
-    /// What kind of push wakes this device: an alert where VoIP pushes stay without effect.
+    /// The kind of push that wakes this device: an alert if VoIP pushes have no effect.
     let kind: PushOrder.Kind
-    /// How often it was tried.
+    /// The number of attempts.
     private(set) var attempts: Int
     /// The token that is tried.
     private(set) var token: String
-    /// Which service is asked.
+    /// The APNs environment that is tried.
     private(set) var environment: APNsEnvironment
-    /// When it was last handed to the push service.
+    /// When the push was last handed to the push service.
     private(set) var sentAt: Moment
-    /// Whether the other service was tried already.
+    /// Whether the other environment was tried already.
     private var triedOther = false
 
     /// A push that is sent now.
@@ -47,7 +47,7 @@ struct DevicePush: Equatable {
         attempts = 1
     }
 
-    /// A push that will be due if its device has not come by then, as after a restart in the middle of a ring.
+    /// A push that is sent later if its device has not come by then, as after a restart in the middle of a ring.
     init(waitingUntil moment: Moment, kind: PushOrder.Kind, token: String, environment: APNsEnvironment) {
         phase = .waiting(until: moment)
         self.kind = kind
@@ -57,7 +57,7 @@ struct DevicePush: Equatable {
         attempts = 0
     }
 
-    /// A push of which it is known from before a restart what became of it.
+    /// A push that had its result before a restart.
     init(settled phase: Phase) {
         self.phase = phase
         kind = .voip
@@ -67,10 +67,10 @@ struct DevicePush: Equatable {
         attempts = 1
     }
 
-    /// When it is to be tried again.
+    /// When the push is to be tried again.
     var retryAt: Moment? { if case .waiting(let until) = phase { until } else { nil } }
 
-    /// Its device has registered another token: what was found out of the one before says nothing of this one.
+    /// Switches to the newly registered token: findings about the earlier token do not apply to it.
     mutating func take(_ token: String, environment: APNsEnvironment) {
         guard token != self.token else { return }
         self.token = token
@@ -84,7 +84,7 @@ struct DevicePush: Equatable {
         attempts += 1
     }
 
-    /// The call no longer rings; the push under way, if there is one.
+    /// Cancels the push because the call no longer rings; returns the push under way, if there is one.
     mutating func cancel() -> PushID? {
         switch phase {
         case .sent(let id):
@@ -97,19 +97,19 @@ struct DevicePush: Equatable {
         }
     }
 
-    /// What follows from a push's result.
+    /// The consequence of a push's result.
     enum Verdict: Equatable {
-        /// It was taken.
+        /// The push was accepted.
         case accepted
-        /// It will be tried again later.
+        /// The push will be tried again later.
         case retry
-        /// It is to be tried with the other environment at once.
+        /// The push is to be tried with the other environment immediately.
         case tryOther
-        /// Both environments say that the token is bad.
+        /// Both environments report that the token is bad.
         case tokenIsBad
-        /// It will not be tried again.
+        /// The push will not be tried again.
         case refused
-        /// It changes nothing.
+        /// The result changes nothing.
         case ignore
     }
 
@@ -132,9 +132,9 @@ struct DevicePush: Equatable {
             environment = environment.other
             phase = .waiting(until: now)
             return .tryOther
-        // A gateway on the way may answer 502 or 504: that passes like Apple's own 500 and 503.
+        // A gateway on the way may answer 502 or 504, which is temporary like Apple's own 500 and 503.
         case .answered(429, _, _), .answered(500...599, _, _), .unreachable:
-            // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the ring's end stops it.
+            // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the end of the ring stops it.
             let exponent = min(max(attempts, 1) - 1, 5)
             phase = .waiting(until: now + .milliseconds(250 << Int64(exponent)))
             return .retry

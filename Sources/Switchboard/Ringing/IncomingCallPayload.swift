@@ -1,30 +1,30 @@
 public import CallCore
 import CallWire
 
-/// What a VoIP push says of a call that comes in (protocol, section 6); the one place where it is written.
+/// The payload of a VoIP push for an incoming call (protocol, section 6); the only place that writes it.
 public struct IncomingCallPayload: Sendable {
-    /// The call's name.
+    /// The callId.
     public var callID: String
-    /// Which use of the name it is.
+    /// The epoch of the call.
     public var epoch: UInt32
-    /// Who calls.
+    /// The calling user.
     public var caller: String
-    /// The caller's name as it is shown.
+    /// The caller's displayed name.
     public var name: String
     /// The room as the caller named it.
     public var room: String
-    /// Whether it has video.
+    /// Whether the call has video.
     public var hasVideo: Bool
-    /// What CallKit knows it by.
+    /// The UUID by which CallKit identifies the call.
     public var uuid: String
     /// When ringing stops.
     public var ringUntil: Moment
-    /// What the woken app shows the server; `nil` leaves it out.
+    /// The capability that the woken app presents to the server; `nil` leaves it out.
     public var act: String?
     /// The description as a JSON string; `nil` leaves it out.
     public var offer: ArraySlice<UInt8>?
 
-    /// A payload of all its parts.
+    /// A payload with the given members.
     public init(
         callID: String,
         epoch: UInt32,
@@ -49,7 +49,7 @@ public struct IncomingCallPayload: Sendable {
         self.offer = offer
     }
 
-    /// The JSON that is sent at a moment.
+    /// Returns the JSON that is sent at a moment.
     public func bytes(at now: Moment) -> [UInt8] {
         var json = JSONWriter(capacity: 1_024)
         json.beginObject()
@@ -76,7 +76,7 @@ public struct IncomingCallPayload: Sendable {
         json.plain(uuid)
         json.name("handle")
         json.plain(caller)
-        // The first app's code reads these two, its documents the two above.
+        // The first app's code reads these two members, its documents name the two above.
         json.name("callerId")
         json.plain(caller)
         json.name("callerName")

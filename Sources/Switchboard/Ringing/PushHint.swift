@@ -1,4 +1,4 @@
-/// What APNs' reasons mean for an operator, in plain words.
+/// The meanings of APNs' reasons for an operator, in plain words.
 ///
 /// Source: "Handling notification responses from APNs", Apple Developer Documentation.
 public enum PushHint {
@@ -33,18 +33,18 @@ public enum PushHint {
         "BadEnvironmentKeyIdInToken": "the APNs key is for the other environment",
     ]
 
-    /// What stands in a timeline as the reason where no push leaves this server.
+    /// The reason in a timeline when no push leaves this server.
     static let onlyLogged = "no APNs key is configured: pushes are only logged"
 
-    /// What to look at where APNs is not reached, or does not answer.
+    /// The advice when APNs is not reached, or does not answer.
     static let network = "check the network, a proxy, the firewall for port 443"
 
     static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
-    /// What a reason of APNs means.
+    /// Returns the meaning of APNs' reason.
     static func text(forReason reason: String?) -> String? { reason.flatMap { texts[$0] } }
 
-    /// What a push's result means and what helps; `nil` where it needs no words, or there are none.
+    /// Returns the meaning of a push's result and what helps; `nil` where it needs no explanation, or there is none.
     public static func text(for result: PushResult) -> String? {
         switch result {
         case .answered(200, _, _): nil

@@ -1,14 +1,14 @@
 import CallCore
 import CallWire
 
-/// What a push says (protocol, section 6).
+/// The payloads of pushes (protocol, section 6).
 enum PushPayload {
     /// The largest VoIP payload that APNs takes, in bytes ("Generating a remote notification", Apple).
     static let voipBytes = 5_120
 
-    /// A call comes in.
+    /// Returns the payload for an incoming call.
     ///
-    /// The offer goes along if it fits, so that the woken app need not ask for it.
+    /// The offer is included if it fits, so that the woken app need not fetch it.
     static func incoming(
         _ call: Call,
         to device: DeviceRecord,
@@ -29,14 +29,14 @@ enum PushPayload {
         while true {
             let payload = write(call, displayName: name, act: act, sdp: nil, at: now)
             guard payload.count > voipBytes, var shorter = name, !shorter.isEmpty else { return payload }
-            // The name stands there twice.
+            // The payload contains the name twice.
             var excess = payload.count - voipBytes
             while excess > 0, let last = shorter.popLast() { excess -= 2 * last.utf8.count }
             name = shorter
         }
     }
 
-    /// A call comes in, told as a notice: for a phone on which iOS withholds VoIP pushes.
+    /// Returns the payload for an incoming call as a notice, for a device on which iOS withholds VoIP pushes.
     static func incomingAlert(_ call: Call, at now: Moment) -> [UInt8] {
         notice(call, type: "call.incoming", title: "Incoming call") { json in
             json.name("room")
@@ -52,13 +52,13 @@ enum PushPayload {
         }
     }
 
-    /// A call was missed.
+    /// Returns the payload for a missed call.
     static func missed(_ call: Call) -> [UInt8] { notice(call, type: "call.missed", title: "Missed call") { _ in } }
 
     /// The largest alert payload that APNs takes, in bytes (the same page).
     static let alertBytes = 4_096
 
-    /// A text came.
+    /// Returns the payload for a text.
     static func text(_ message: TextMessage, from user: UserID, name: String?, at now: Moment) -> [UInt8] {
         var body = message.body
         while true {
@@ -125,7 +125,7 @@ enum PushPayload {
         ).bytes(at: now)
     }
 
-    /// The caller's newest description, as it stands in its relayed object.
+    /// Returns the caller's newest description, as its relayed object contains it.
     private static func offer(of call: Call) -> ArraySlice<UInt8>? {
         for (index, entry) in call.session.log.enumerated().reversed() {
             guard case .signal(.offer, .caller, _, _, _) = entry.content else { continue }
@@ -136,7 +136,7 @@ enum PushPayload {
 }
 
 extension JSONWriter {
-    /// What Apple shows and plays (`aps`).
+    /// Writes the member `aps`: what Apple shows and plays.
     fileprivate mutating func alert(_ title: String, _ body: String) {
         name("aps")
         beginObject()

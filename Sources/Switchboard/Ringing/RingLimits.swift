@@ -1,24 +1,24 @@
 import CallCore
 
-/// How often a callee may be rung: by one caller, and by everybody.
+/// The limits on how often a callee may be rung: by one caller, and by all callers together.
 ///
 /// Each ring may push each device of the callee, and iOS withholds pushes from an app that gets too many.
 struct RingLimits {
-    /// A limit that an offer met.
+    /// The refusal of an offer that exceeds a limit.
     struct Refusal {
         let limit: Metrics.Limited.Limit
-        /// How many rings a minute it allows.
+        /// The number of rings a minute that the limit allows.
         let perMinute: Int
         let retryAfterSeconds: Int
-        /// The newest ring that the limit let through: what was refused since is told in that call's timeline.
+        /// The newest ring that the limit let through; its call's timeline reports the rings refused since.
         let newest: CallNumber
-        /// How many it has refused since.
+        /// The number of rings refused since.
         let count: Int
     }
 
     /// The keys of the two shares that a ring takes from, computed once for each offer.
     ///
-    /// They are hashes, because ids would be hashed again at each look-up. Two that collide only share a limit.
+    /// They are hashes, because ids would be hashed again at each look-up. Two keys that collide only share a limit.
     struct Keys {
         fileprivate let pair: Int
         fileprivate let callee: Int
@@ -37,7 +37,7 @@ struct RingLimits {
         var newest: CallNumber
         var refused = 0
 
-        /// The share once one more call has rung.
+        /// The share after one more call has rung.
         init(_ share: Share?, _ perMinute: Int, newest: CallNumber, at now: Moment) {
             bucket = share?.bucket ?? TokenBucket(perMinute, in: .seconds(60), at: now)
             _ = bucket.take(at: now)
@@ -70,10 +70,10 @@ struct RingLimits {
         perCallee = policy.ringsPerCallee
     }
 
-    /// How many shares are kept.
+    /// The number of shares in memory.
     var count: Int { pairs.count + callees.count }
 
-    /// The limit that a further ring would exceed, which counts the refusal; `nil` = none.
+    /// Returns the limit that a further ring would exceed, and counts the refusal; `nil` = there is no such limit.
     mutating func refusal(of keys: Keys, at now: Moment) -> Refusal? {
         if perPair > 0, var share = pairs[keys.pair], share.bucket.isEmpty(at: now) {
             share.refused += 1
@@ -88,10 +88,10 @@ struct RingLimits {
         return nil
     }
 
-    /// Takes note of a call that has begun.
+    /// Records a call that has begun.
     ///
-    /// `rings`: Whether it reaches its callee. One that does not (a block, say) takes from the pair's share, and
-    /// nothing from the callee's: a blocked caller must not be able to use that up.
+    /// `rings`: Whether it reaches its callee. A call that does not (because of a block, for instance) takes from the
+    /// pair's share, and nothing from the callee's: a blocked caller must not be able to use that up.
     mutating func began(_ call: CallNumber, _ keys: Keys, rings: Bool, at now: Moment) {
         if perPair > 0 {
             pairs.updateValue(Share(pairs[keys.pair], perPair, newest: call, at: now), forKey: keys.pair)

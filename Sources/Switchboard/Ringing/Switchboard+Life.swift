@@ -1,8 +1,10 @@
 import CallCore
 
-/// Signs of life: any authenticated request or socket of a device, or a use of its push's capability.
+/// Signs of life: any authenticated request or connection of a device, or a use of its push's capability.
 extension Switchboard {
-    /// How old the kept moment may be; nobody needs it to the second, and every request would be a write.
+    /// How old the stored moment of the last sign may be.
+    ///
+    /// It need not be exact, and otherwise every request would be a write.
     private static let keepEvery = Moment.Span.seconds(60)
 
     func showsLife(_ phone: Phone, of user: UserID, isNamed: Bool, at now: Moment) {

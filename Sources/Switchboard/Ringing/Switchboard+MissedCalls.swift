@@ -1,12 +1,12 @@
 import CallCore
 import CallWire
 
-/// "Missed call": a normal push to the devices that had been rung (protocol, sections 6 and 9).
+/// "Missed call": an alert push to the devices that had been rung (protocol, sections 6 and 9).
 extension Switchboard {
-    /// For how long APNs is asked to take the notice.
+    /// How long APNs is asked to keep trying to deliver the notice.
     private static let noticeFor = Moment.Span.seconds(30)
 
-    /// Tells the callee's devices of a call that nobody answered.
+    /// Notifies the callee's devices of a call that was not answered.
     func tellMissed(_ call: Call, at now: Moment) {
         guard call.hidden == nil, !call.isSilenced, !directory.isUndisturbed(call.session.callee, at: now),
             case .ended(let ending, nil) = call.session.phase,

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// What became of pushes, and what follows from it for calls, devices and tokens.
+/// The results of pushes, and their consequences for calls, devices and tokens.
 extension Switchboard {
     func pushed(_ id: PushID, _ result: PushResult, at now: Moment) {
         guard let wake = pushes.removeValue(forKey: id) else { return }
@@ -23,7 +23,8 @@ extension Switchboard {
         }
     }
 
-    /// Judges a notice's result; a notice whose token this service does not know is sent once to the other service.
+    /// Judges a notice's result; a notice with a token that this environment does not know is sent once to the other
+    /// one.
     private func noticed(_ result: PushResult, _ wake: Wake, at now: Moment) -> DevicePush.Verdict {
         guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
         guard wake.notice != nil else { return .tokenIsBad }
@@ -75,7 +76,7 @@ extension Switchboard {
         )
     }
 
-    /// Keeps the result with the device, and takes away a token that APNs says is dead.
+    /// Stores the result with the device, and removes a token that APNs reports as dead.
     private func keep(_ result: PushResult, _ verdict: DevicePush.Verdict, of wake: Wake, at now: Moment) {
         guard result != .cancelled, var device = directory.device(wake.device, of: wake.user) else { return }
         device.lastPush = .init(
@@ -87,23 +88,25 @@ extension Switchboard {
         )
         switch result {
         case .answered(200, _, _):
-            // It says nothing of a token that was registered meanwhile.
+            // The result says nothing about a token that was registered meanwhile.
             if token(of: device, for: wake.kind) == wake.token { device.workingEnvironment = wake.environment }
             breaker.accepted(at: now)
         case .answered(410, _, let timestamp): dropToken(of: &device, wake, diedAt: timestamp, at: now)
         case .answered where verdict == .tokenIsBad: dropToken(of: &device, wake, diedAt: nil, at: now)
-        // The topic, the key or the network is our own fault, and no reason to forget a phone.
+        // A fault of the topic, the key or the network is the server's own, and no reason to forget a device.
         case .answered, .unreachable, .cancelled, .onlyLogged: break
         }
         metrics.isDeletionStopped = breaker.isOpen(at: now)
         store(device)
     }
 
-    /// Forgets a token, unless the phone has registered since it died, or so many die that the fault must be ours.
+    /// Removes a token, unless the device has registered since the token died, or so many die that the fault must be
+    /// the server's own.
     private func dropToken(of device: inout DeviceRecord, _ wake: Wake, diedAt: Moment?, at now: Moment) {
-        // Without Apple's word on when it died, a token is dead as of the push that says so, and no later registration is.
+        // Without a timestamp of APNs a token counts as dead since the push was sent; a later registration is
+        // unaffected.
         let diedAt = diedAt ?? wake.sentAt
-        // A phone that has registered since has nothing wrong with it, and is no sign of a fault of ours.
+        // A device that has registered since has nothing wrong with it, and is no sign of a fault of the server.
         switch wake.kind {
         case .voip:
             guard device.voipToken == wake.token, isOver(device.voipTokenAt, diedAt), breaker.mayDelete(at: now) else {
@@ -151,7 +154,7 @@ extension PushResult {
     fileprivate var label: String {
         switch self {
         case .answered(200, _, _): "accepted"
-        // APNs' reasons are a fixed list; anything else would let a stranger choose our labels.
+        // APNs' reasons are a fixed list; any other text would let a third party choose the metric's labels.
         case .answered(_, let reason?, _) where PushHint.knows(reason): reason
         case .answered: "other"
         case .unreachable: "unreachable"

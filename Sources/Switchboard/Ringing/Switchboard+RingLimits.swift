@@ -1,9 +1,9 @@
 import CallCore
 import CallWire
 
-/// What one caller, and all together, may do to a callee's phones before anybody has answered.
+/// The limits on what one caller, and all callers together, may do to a callee's devices before a call is answered.
 extension Switchboard {
-    /// Why a caller may not ring a callee now; `nil` = it may.
+    /// Returns why a caller may not ring a callee now; `nil` = it may.
     func ringRefusal(of caller: UserID, to callee: UserID, _ keys: RingLimits.Keys, at now: Moment) -> WireError? {
         guard let refusal = rings.refusal(of: keys, at: now) else { return nil }
         metrics.limited[refusal.limit] += 1
@@ -14,13 +14,13 @@ extension Switchboard {
         return error
     }
 
-    /// Says in the timeline of the last call that rang that further ones were refused: the first one, and then at
-    /// each doubling, so that a flood writes little.
+    /// Reports refused rings in the timeline of the last call that rang: the first one, and then each doubling, so that
+    /// a flood writes little.
     ///
-    /// A call at rest is not taken up for it: then only the metric counts the refusal.
+    /// A call at rest is not loaded for this: then only the metric counts the refusal.
     private func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID, at now: Moment) {
         guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
-        // The callee must not hear of a caller whom they have blocked.
+        // The callee must not be told of a caller that the callee has blocked.
         guard call.hidden != nil || directory.hides(caller, from: callee, at: now) == nil else { return }
         note(
             call,
@@ -37,9 +37,10 @@ extension Switchboard {
         )
     }
 
-    /// Ends the call by which a caller rings a callee, because a newer call of the caller's is about to ring them.
+    /// Ends the call by which a caller rings a callee, because the caller's newer call is about to ring the same
+    /// callee.
     ///
-    /// One caller rings one callee by one call: else a single account could keep as many ringing as it may begin.
+    /// One caller rings one callee by one call. Otherwise one account could keep as many calls ringing as it may begin.
     func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID, at now: Moment) {
         for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
             guard case .ringing = call.session.phase, call.session.caller == caller else { continue }
@@ -47,7 +48,7 @@ extension Switchboard {
         }
     }
 
-    /// Whether so many other callers ring a callee that this call may not.
+    /// Whether as many other callers as the policy allows already ring a callee, so that this call may not.
     func isCrowded(_ callee: UserID, at call: Call) -> Bool {
         let live = calls.live(of: callee)
         guard live.count > policy.callersPerCallee else { return false }
@@ -58,7 +59,7 @@ extension Switchboard {
         return callers.count >= policy.callersPerCallee
     }
 
-    /// Takes note that a call was refused because too many other callers ring its callee.
+    /// Records that a call was refused because too many other callers ring its callee.
     func noteCrowd(at call: Call, at now: Moment) {
         metrics.limited[.crowded] += 1
         note(call, "crowded", at: now)

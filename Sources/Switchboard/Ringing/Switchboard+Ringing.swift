@@ -1,9 +1,9 @@
 import CallCore
 import CallWire
 
-/// Deliver or push, never neither (protocol, section 6): whom a call reaches, and how it is known.
+/// Deliver or push, never neither (protocol, section 6): which devices a call reaches, and how the server knows.
 extension Switchboard {
-    /// Rings a callee: its sessions have the offer already; now they must prove that they live, and the rest is woken.
+    /// Rings a callee: probes its connections, which have the offer already, and pushes to its other devices.
     func ring(_ call: Call, at now: Moment) {
         let user = call.session.callee
         let sessions = sessionsByUser[user] ?? []
@@ -14,12 +14,13 @@ extension Switchboard {
         reschedule(call)
     }
 
-    /// Whether one of a user's sessions is a device's: its own, or, for one without a name, any without a name.
+    /// Whether one of a user's connections belongs to a device: a connection under its id or, for an unnamed device,
+    /// any unnamed one.
     func isLive(_ device: DeviceRecord, among sessions: [Session]) -> Bool {
         sessions.contains { $0.phone.id == device.id || (!device.isNamed && !$0.isNamed) }
     }
 
-    /// The calls that ring a user now.
+    /// Returns the calls that ring a user now.
     func callsRinging(_ user: UserID) -> [Call] {
         calls.live(of: user).filter { call in
             guard case .ringing = call.session.phase else { return false }
@@ -27,20 +28,21 @@ extension Switchboard {
         }
     }
 
-    /// Asks a session that was sent an offer for a sign of life.
+    /// Probes a connection that was sent an offer.
     func probe(_ session: Session, for call: Call, at now: Moment) {
         note(call, "probe", device: session.phone.id, at: now)
         askForLife(session, at: now)
     }
 
-    /// A session that owes a sign of life since a call came was a corpse: it is closed, and its device woken.
+    /// Closes a connection that did not answer its probe in time: it was dead, and its device is pushed.
     func checkProbe(of session: Session, at now: Moment) {
         guard let probedAt = session.probedAt, now >= probedAt + policy.probeFor else { return }
         close(session.id, code: 1001, "no answer to a ping", isLost: true)
         closed(session.id, at: now)
     }
 
-    /// A session is closed that never gave the sign of life it owed: whether the offer reached it nobody knows.
+    /// Pushes to a user's devices after a connection was closed that had not answered its probe: it is unknown whether
+    /// the offer reached it.
     func wakeInstead(of session: Session, at now: Moment) {
         guard session.probedAt != nil, !isDraining else { return }
         let left = sessionsByUser[session.user] ?? []

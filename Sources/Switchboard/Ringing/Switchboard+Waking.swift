@@ -1,28 +1,30 @@
 import CallCore
 import CallWire
 
-/// Waking phones: one push for each device that no session speaks for.
+/// Waking devices: one push for each device without a connection.
 extension Switchboard {
-    /// What a push was sent for.
+    /// The purpose of a push.
     struct Wake {
-        /// The call; a text's push has none.
+        /// The call; `nil` for a text's push.
         let call: CallNumber?
         let user: UserID
         let device: DeviceID
         let token: String
         let kind: PushOrder.Kind
         var environment: APNsEnvironment
-        /// When it was handed to the push service.
+        /// When the push was handed to the push service.
         var sentAt: Moment
-        /// Whether it tells of a call that was missed.
+        /// Whether the push reports a missed call.
         var tellsMissed = false
-        /// The order of a notice (a text, a missed call): it is sent to the other service if this one does not know the token.
+        /// The order of a notice (a text, a missed call): it is sent to the other environment if this one does not know
+        /// the token.
         ///
-        /// A call's push is built anew for each try.
+        /// A call's push is built anew for each attempt.
         var notice: PushOrder?
     }
 
-    /// After so many VoIP pushes in a row that nobody reacted to, iOS is taken to withhold them (protocol, section 6).
+    /// The number of VoIP pushes in a row without a reaction after which iOS is assumed to withhold them (protocol,
+    /// section 6).
     static let pushesUntilAlert = 3
 
     /// Orders a push for a device that has a token, unless one was ordered for this call before.
@@ -44,7 +46,8 @@ extension Switchboard {
         send(id, push, to: device, for: call, at: now)
     }
 
-    /// After a restart in the middle of a ring: phones have a moment to come back, then they are woken as before.
+    /// Schedules pushes after a restart in the middle of a ring: devices have a moment to come back, then they are
+    /// pushed as usual.
     func wakeLater(_ call: Call, at now: Moment) {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }
         for device in directory.devices(of: call.session.callee) where call.pushes[device.id] == nil {
@@ -106,7 +109,7 @@ extension Switchboard {
         )
     }
 
-    /// Orders a push of a call, and says so in the timeline.
+    /// Orders a push for a call, and records it in the timeline.
     func order(
         _ wake: Wake,
         as id: PushID,
@@ -170,7 +173,7 @@ extension Switchboard {
         send(order, for: wake, in: nil, at: now)
     }
 
-    /// Sends a notice once more, by the other service: which one a token belongs to is found out with the first push.
+    /// Sends a notice again, to the other environment: the first push shows which environment a token belongs to.
     func sendByOther(_ wake: Wake, at now: Moment) {
         guard var order = wake.notice, now < order.giveUpAt,
             directory.device(wake.device, of: wake.user)?.alertToken == wake.token
@@ -184,9 +187,9 @@ extension Switchboard {
         send(order, for: next, in: wake.call.flatMap { calls[$0] }, at: now)
     }
 
-    /// Takes back what is under way to a device, or to one token of it: it is its user's no more.
+    /// Cancels the pushes under way to a device, or to one of its tokens, because it no longer belongs to its user.
     ///
-    /// `onlyNotices`: What a call's ringing has sent is taken back with that.
+    /// `onlyNotices`: Leaves out the pushes of ringing calls, which are cancelled when the call no longer rings.
     func takeBackPushes(
         to device: DeviceID,
         of user: UserID,
@@ -199,7 +202,8 @@ extension Switchboard {
         }
     }
 
-    /// The call no longer rings: what was not yet sent stays unsent, and phones that never reacted are counted.
+    /// Cancels a call's pushes that were not sent yet, because it no longer rings, and counts devices that never
+    /// reacted.
     func stopWaking(_ call: Call, at now: Moment) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             takeBack(device, of: call, at: now)
@@ -207,7 +211,7 @@ extension Switchboard {
         }
     }
 
-    /// The callee does not want to be disturbed any more: nothing that is not out yet wakes a phone for this call.
+    /// Cancels a call's pushes because the callee has set do-not-disturb: nothing more is sent to wake a device for it.
     func silence(_ call: Call, at now: Moment) {
         if !call.isSilenced { note(call, "dnd", at: now) }
         call.isSilenced = true
@@ -224,7 +228,8 @@ extension Switchboard {
         }
     }
 
-    /// iOS withholds pushes from an app that does not react to them: pushes without any sign of life after them are counted.
+    /// Counts an accepted VoIP push that no sign of life followed: iOS withholds pushes from an app that does not react
+    /// to them.
     private func countUnanswered(_ call: Call, _ id: DeviceID) {
         guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.sentAt.milliseconds > 0,
             var device = directory.device(id, of: call.session.callee), device.seenAt < push.sentAt
@@ -241,14 +246,14 @@ extension Switchboard {
             guard let device = directory.device(id, of: call.session.callee),
                 let token = token(of: device, for: push.kind), !directory.isUndisturbed(device.user, at: now)
             else {
-                // It was removed, its token belongs to somebody else by now, or it is to be let alone (as known from
-                // before a restart): a try that is due for ever would wake the loop for ever.
+                // The device was removed, another device has registered its token, or its user has set do-not-disturb
+                // (as restored after a restart). A retry that stays due would wake the loop for ever.
                 _ = call.pushes[id]?.cancel()
                 note(call, "push.cancelled", device: id, at: now)
                 continue
             }
             guard !isLive(device, among: sessions) else {
-                // It has come by itself. Should it go again, it is woken anew.
+                // The device has come by itself. If it goes away again, it is pushed again.
                 call.pushes[id] = nil
                 continue
             }

@@ -1,21 +1,22 @@
 import CallCore
 import DequeModule
 
-/// With whom users have had a call or a text: only they may know when a user comes and goes (protocol, section 9).
+/// The pairs of users that have had a call or exchanged a text: only they may see each other's presence (protocol,
+/// section 9).
 ///
-/// Calls are in the store's history, which is asked once for each user who wants to know anything; what happens from
-/// then on is added. Texts are kept nowhere: which pairs exchanged the last ones is remembered here, until a restart.
+/// Calls are in the store's history, which is asked once for each user that wants to know any presence; later calls are
+/// added here. Texts are not stored: the last pairs that exchanged one are remembered here, until a restart.
 struct Acquaintances {
-    /// What a user waits for while the store is asked.
+    /// What a connection waits for while the store is asked.
     enum Wish {
         /// The answer to a question whether a user is online; with the `id` of the question.
         case presence(SessionID, UserID, SignalID?)
-        /// News of those whom it watches, after the store could not be read.
+        /// The presence of the users that the connection watches, after the store could not be read.
         case news(SessionID)
-        /// News of all of them, for an app with a list of contacts, which does not ask.
+        /// The presence of all acquaintances, for an app with a list of contacts, which does not ask.
         case everybody(SessionID)
 
-        /// The session that waits.
+        /// The connection that waits.
         var session: SessionID {
             switch self {
             case .presence(let id, _, _), .news(let id), .everybody(let id): id
@@ -28,12 +29,12 @@ struct Acquaintances {
         case peers(Set<UserID>)
     }
 
-    /// The acquaintances of each user who has a session and asked for the presence of others.
+    /// The acquaintances of each user that has a connection and asked for the presence of others.
     private var known: [UserID: Known] = [:]
-    /// Pairs that have exchanged a text, oldest first, and the same by user.
+    /// The pairs that have exchanged a text, oldest first; below, the same by user.
     private var texts: Deque<Pair> = []
     private var texted: [UserID: Set<UserID>] = [:]
-    /// How many of those are remembered.
+    /// The number of such pairs that are remembered.
     static let mostTexts = 16_384
 
     /// Whether two users are known to have been in touch; `nil` = the store must be asked.
@@ -47,16 +48,16 @@ struct Acquaintances {
         }
     }
 
-    /// The peers of a user, once the store has said so.
+    /// Returns the acquaintances of a user, once the store has answered; `nil` before.
     func peers(of user: UserID) -> Set<UserID>? {
         guard case .peers(let peers) = known[user] else { return nil }
         return peers
     }
 
-    /// Those with whom a user has exchanged a text.
+    /// Returns the users with whom a user has exchanged a text.
     func texted(with user: UserID) -> [UserID] { (texted[user] ?? []).sorted() }
 
-    /// Lets a wish wait for the store; returns whether the store is still to be asked.
+    /// Makes a wish wait for the store; returns whether the store must still be asked.
     mutating func wait(_ wish: Wish, of user: UserID) -> Bool {
         guard case .asked(let wishes, let met) = known[user] else {
             known[user] = .asked([wish], met: [])
@@ -66,14 +67,14 @@ struct Acquaintances {
         return false
     }
 
-    /// Takes the store's answer (`nil` = it could not be read), and hands back what waited for it.
+    /// Records the store's answer (`nil` = it could not be read), and returns the wishes that waited for it.
     mutating func learn(_ peers: [UserID]?, of user: UserID) -> [Wish] {
         guard case .asked(let wishes, let met) = known[user] else { return [] }
         known[user] = peers.map { .peers(met.union($0).union(texted[user] ?? [])) }
         return wishes
     }
 
-    /// Two users have a call.
+    /// Records that two users have a call.
     mutating func met(_ a: UserID, _ b: UserID) {
         for (user, peer) in [(a, b), (b, a)] {
             switch known[user] {
@@ -88,7 +89,7 @@ struct Acquaintances {
         }
     }
 
-    /// Two users exchange a text.
+    /// Records that two users exchange a text.
     mutating func texted(_ a: UserID, _ b: UserID) {
         guard texted[a]?.contains(b) != true else { return }
         met(a, b)
@@ -102,10 +103,10 @@ struct Acquaintances {
         }
     }
 
-    /// A user has no session any more.
+    /// Forgets the acquaintances of a user that has no connection left.
     ///
-    /// A question under way goes on, and what happens meanwhile is added: whoever comes back before it is answered
-    /// would else take this answer, which knows nothing of that, for the one to a later question.
+    /// A question under way stays open, and acquaintances made meanwhile are still added. Otherwise a user that comes
+    /// back before the answer would take it for the answer to a later question, and it would lack those acquaintances.
     mutating func forget(_ user: UserID) {
         if case .asked(_, let met) = known[user] { known[user] = .asked([], met: met) } else { known[user] = nil }
     }

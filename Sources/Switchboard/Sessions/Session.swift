@@ -5,57 +5,59 @@ import DequeModule
 /// One connection of a device.
 final class Session {
     let id: SessionID
-    /// Who it is; renewed by `auth`.
+    /// The verified identity of the client; renewed by `auth`.
     var who: Who
-    /// The device, with the token that it came with last.
+    /// The device, with the newest token that it presented.
     var phone: Phone
-    /// Whether the device is named by the client, or lives as long as the connection.
+    /// Whether the client named the device; otherwise its id stands for the connection or the token.
     let isNamed: Bool
-    /// When anything last came from it.
+    /// When anything was last received from the client.
     var heardAt: Moment
-    /// When it was last pinged.
+    /// When the connection was last pinged.
     var pingedAt: Moment
-    /// Since when it owes a sign of life because a call came.
+    /// Since when a probe, sent because of a call or a text, awaits a sign of life.
     var probedAt: Moment?
-    /// For when the heap holds a timer for it.
+    /// The moment of the connection's timer in the heap.
     var scheduledAt: Moment?
-    /// The number of the last ping that it was sent; they count from 1.
+    /// The number of the last ping that was sent; pings are numbered from 1.
     var pings: UInt64 = 0
-    /// Calls whose end was written to it, each with the number of the ping whose pong will show that it arrived.
+    /// The calls whose end was written to the connection, each with the number of the ping whose pong will confirm it.
     var news: [(call: CallNumber, side: Side, ping: UInt64)] = []
-    /// Whether it watches users of whom the store could not say whether its own one knows them.
+    /// Whether the connection watches users, and the store could not be read to find out whether they are
+    /// acquaintances.
     var hasUnknownPeers = false
-    /// Whether it may have to be told of calls at rest that the store could not read.
+    /// Whether the device may have to be notified of ended calls at rest that the store could not read.
     var hasUnreadNews = false
-    /// Texts that were written to it, each with the number of such a ping.
+    /// The texts that were written to the connection, each with the number of the ping whose pong will confirm it.
     var texts: [(text: RelayedText, ping: UInt64)] = []
-    /// How many of either are kept.
+    /// The largest number of calls, and of texts, that await their confirmation.
     static let mostUnconfirmed = 64
-    /// Bytes written to it that may still be on their way.
+    /// The bytes written to the connection that may still be on their way.
     var backlog = Backlog()
-    /// After how many bytes it is pinged, so that a pong shows what has arrived.
+    /// The number of unconfirmed bytes after which the connection is pinged, so that a pong shows what has arrived.
     static let confirmedEvery = 32 * 1_024
     /// Whether ``backlog`` is over the policy's limit.
     var isBacklogged = false
-    /// The logs and frames that it is still to be sent, in order.
+    /// The logs and frames that the connection is still to be sent, in order.
     var replays = Deque<Replay>()
     /// How many of those may wait because of `sync`.
     static let mostReplays = 1_024
-    /// The users whose coming and going it wants to know.
+    /// The users whose presence the connection watches.
     var watched: Set<UserID> = []
-    /// Whether its client keeps no place in a log, and takes nothing twice.
+    /// Whether the client keeps no cursor in a log, and so must not be sent anything twice.
     let keepsNoPlace: Bool
-    /// The rooms it is present in, each by the name that it used for it: a pair's can be written in two ways.
+    /// The rooms in which the connection is present, each with the name that it used: a pair's room can be written in
+    /// two ways.
     var rooms: [RoomKey: String] = [:]
-    /// What it may still send.
+    /// The rate limit of the client's frames.
     var bucket: TokenBucket
-    /// Signs of life, other than frames, since it was last pinged.
+    /// The number of signs of life, other than frames, since the last ping.
     var signs = 0
-    /// How many of those it may give: it owes one, and some clients send pongs of their own accord.
+    /// The largest number of such signs: one is due, and some clients also send unsolicited pongs.
     static let mostSigns = 1_000
-    /// Frames refused for being too fast.
+    /// The number of frames refused for exceeding the rate.
     var refused = 0
-    /// Frames in a row that were no JSON.
+    /// The number of frames in a row that were not JSON.
     var bad = 0
 
     init(id: SessionID, who: Who, phone: Phone, isNamed: Bool, keepsNoPlace: Bool, bucket: TokenBucket, at now: Moment)
@@ -72,6 +74,6 @@ final class Session {
 
     var user: UserID { who.user }
 
-    /// Whether a call's log is still being replayed to it.
+    /// Whether a call's log is still being replayed to the connection.
     func replays(_ call: CallNumber) -> Bool { !replays.isEmpty && replays.contains { $0.call == call } }
 }

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// Flow control: a connection that does not keep up makes its senders wait before its queue overflows.
+/// Flow control: signals and texts to a connection that does not keep up are refused before its queue overflows.
 extension Switchboard {
     /// Writes a frame that another user caused to a connection.
     @inline(__always)
@@ -10,7 +10,7 @@ extension Switchboard {
         if session.backlog.write(frame.count) > Session.confirmedEvery { growsLong(session, at: now) }
     }
 
-    /// Asks for a pong that shows how much has arrived, and notes when senders must wait.
+    /// Requests a pong that shows how much has arrived, and records when senders must wait.
     private func growsLong(_ session: Session, at now: Moment) {
         if !session.backlog.awaitsPong { ping(session, at: now) }
         guard !session.isBacklogged, session.backlog.bytes > policy.backlogBytes else { return }
@@ -19,7 +19,7 @@ extension Switchboard {
         noteRestraints()
     }
 
-    /// Something that was written to a connection has arrived.
+    /// Handles the confirmation that something written to a connection has arrived.
     func shrank(_ session: Session, at now: Moment) {
         session.probedAt = nil
         if session.isBacklogged, session.backlog.bytes <= policy.backlogBytes { isNotBacklogged(session) }
@@ -27,7 +27,7 @@ extension Switchboard {
         continueReplays(to: session, at: now)
     }
 
-    /// Counts a connection no longer among those that do not keep up.
+    /// Removes a connection from the count of those that do not keep up.
     func isNotBacklogged(_ session: Session) {
         guard session.isBacklogged else { return }
         session.isBacklogged = false
@@ -37,18 +37,19 @@ extension Switchboard {
 
     /// Whether a connection is too far behind for a frame of this size.
     ///
-    /// Small frames may use twice the limit, so that a flood of large ones does not keep an honest peer's candidates away.
+    /// Small frames may use twice the limit, so that a flood of large frames does not block an honest peer's
+    /// candidates.
     private func isTooFarBehind(_ session: Session, for byteCount: Int) -> Bool {
         guard session.isBacklogged else { return false }
         return byteCount > Self.smallFrame || session.backlog.bytes > 2 * policy.backlogBytes
     }
 
-    /// The largest small frame, in bytes: a candidate has some 300.
+    /// The size of the largest small frame, in bytes: a candidate has some 300.
     private static let smallFrame = 1_024
 
-    /// Why a signal must wait for its addressee; `nil` = it need not.
+    /// Returns why a signal must wait for its recipient; `nil` = it need not.
     ///
-    /// Never what rings, answers or ends a call, nor a signal that was taken before.
+    /// Signals that ring, answer or end a call never wait, nor do signals that were taken before.
     func backlogRefusal(
         of signal: Signal,
         for call: Call,
@@ -69,7 +70,7 @@ extension Switchboard {
         return isHeldUp ? refusalForBacklog() : nil
     }
 
-    /// Why a text must wait for its addressee's connections; `nil` = it need not.
+    /// Returns why a text must wait for its recipient's connections; `nil` = it need not.
     func backlogRefusal(ofBytes byteCount: Int, to sessions: [Session]) -> WireError? {
         sessions.contains { isTooFarBehind($0, for: byteCount) } ? refusalForBacklog() : nil
     }

@@ -1,18 +1,18 @@
 import CallCore
 import CallWire
 
-/// Shutting down: every session is let go, and told when to come back.
+/// Shutting down: every connection is closed, and told when to come back.
 ///
-/// Their order is drawn and each gets a piece of the time of its own: chance alone would leave crowds. Whoever is in a
-/// call comes back first, because somebody waits.
+/// Connections come back in random order, each in a time slot of its own: random times alone would cluster. Devices in
+/// a call come back first, because their peers wait.
 extension Switchboard {
-    /// What the server that comes next is expected to let in a second: what one core does with TLS.
+    /// The number of connections that the next server is expected to accept in a second: what one core does with TLS.
     static let reconnectsPerSecond: Int64 = 500
-    /// The shortest time that sessions are spread over, however few there are: there may be other servers.
+    /// The shortest time that connections are spread over, however few there are: there may be other servers.
     static let shortestReturn = Moment.Span.seconds(1)
-    /// The longest one: a phone without a call is out of reach but for its pushes meanwhile.
+    /// The longest such time: until a device without a call is back, only pushes reach it.
     static let longestReturn = Moment.Span.seconds(10)
-    /// Nobody is to come before that: the next server opens its store.
+    /// The delay before which no connection is to come back: the next server opens its store first.
     static let firstReturn = Moment.Span.milliseconds(500)
 
     func drain() {
@@ -34,7 +34,7 @@ extension Switchboard {
         polls.removeAll()
     }
 
-    /// Over how long a time the sessions come back: never so long that a call would end for it.
+    /// The time over which the connections come back: never so long that a call would end because of it.
     private var returnSpan: Moment.Span {
         let wanted = Moment.Span.milliseconds(Int64(drained) * 1_000 / Self.reconnectsPerSecond)
         let span = min(max(Self.shortestReturn, wanted), Self.longestReturn)
@@ -45,12 +45,12 @@ extension Switchboard {
         let piece = Double(returnSpan.milliseconds) / Double(max(1, drained))
         let at = (Double(place) + Double.random(in: 0..<1, using: &random)) * piece
         let delay = Self.firstReturn.milliseconds + Int64(at)
-        // A Socket.IO client knows no such event: its library draws a pause of its own.
+        // A Socket.IO client knows no such event: its library chooses a random pause itself.
         if !session.keepsNoPlace { out.append(.send(session.id, ServerFrame.draining(reconnectAfterMs: delay))) }
         close(session.id, code: 1001, Self.farewell(delay))
     }
 
-    /// Sends away a session that came while the others are let go.
+    /// Turns away a connection that was opened while the others are being closed.
     func turnAway(_ id: SessionID, keepsNoPlace: Bool) {
         let delay =
             Self.firstReturn.milliseconds + Int64.random(in: 0..<max(1, returnSpan.milliseconds), using: &random)
@@ -58,7 +58,7 @@ extension Switchboard {
         out.append(.close(id, code: 1001, reason: Self.farewell(delay), isLost: false))
     }
 
-    /// The close reason: the same again, for a client that only hears of the end.
+    /// Returns the close reason, which repeats the delay for a client that sees only the close.
     private static func farewell(_ delay: Int64) -> String {
         "the server is shutting down; reconnectAfterMs=\(delay)"
     }

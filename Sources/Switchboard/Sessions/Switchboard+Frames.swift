@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// What comes in on sockets.
+/// Frames received on connections.
 extension Switchboard {
     func received(_ frame: [UInt8], from id: SessionID, at now: Moment) {
         guard let session = sessions[id] else { return }
@@ -29,7 +29,7 @@ extension Switchboard {
         }
     }
 
-    /// Takes a signal that came on a session.
+    /// Handles a signal that was received on a connection.
     func take(_ signal: SignalMessage, id: SignalID?, from session: Session, at now: Moment) {
         let source = Source(
             user: session.user,
@@ -63,7 +63,7 @@ extension Switchboard {
         }
     }
 
-    /// Whether a session keeps to its rate.
+    /// Whether a connection is within its rate.
     ///
     /// A hang-up must always get through: an end has a limit of its own.
     private func isWithinRate(_ message: ClientMessage, from session: Session, at now: Moment) -> Bool {
@@ -80,12 +80,12 @@ extension Switchboard {
         return false
     }
 
-    /// What is refused costs as much as what is taken.
+    /// Counts a refused frame towards the rate: refusing costs as much as accepting.
     private func countAgainstRate(_ session: Session, at now: Moment) {
         if !session.bucket.take(at: now) { _ = closesAsTooFast(session, at: now) }
     }
 
-    /// Counts a frame as too fast; whether that was one too many.
+    /// Counts a frame as too fast; returns whether the connection was closed because there were too many.
     func closesAsTooFast(_ session: Session, at now: Moment) -> Bool {
         session.refused += 1
         guard session.refused >= policy.refusedFrames else { return false }
@@ -100,7 +100,7 @@ extension Switchboard {
     }
 
     private func acknowledge(_ receipt: Receipt, id: SignalID?, to session: Session, at now: Moment) {
-        // A sender that gave no id still learns which callId the server made for its offer.
+        // A sender that gave no id still receives the callId that the server made for its offer.
         guard let id = id ?? (receipt.madeCallID ? SignalID(receipt.call.key.id.text) : nil) else { return }
         let frame = ServerFrame.ack(
             id: id,
@@ -127,9 +127,11 @@ extension Switchboard {
         }
     }
 
-    /// A device that renews its token comes back, and asks, under the new one: its calls must know it by that.
+    /// Gives a connection's device the mark of its renewed token.
     ///
-    /// A session that goes by its token's name keeps it: its client goes on under that as long as it stays connected.
+    /// The device will reconnect and send requests under the new token, so its calls must know it by that. An unnamed
+    /// device, which is identified by its token, keeps the old mark: its client goes on under that as long as it stays
+    /// connected.
     private func takeMark(of who: Who, _ session: Session, at now: Moment) {
         let old = session.phone
         guard !old.isUnnamed, old.mark != who.mark else { return }

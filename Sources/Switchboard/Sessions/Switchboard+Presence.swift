@@ -1,15 +1,15 @@
 import CallCore
 import CallWire
 
-/// Who is online: told to those who asked, and to those who share a live call; never to strangers.
+/// Presence: reported to users that asked, and to Socket.IO clients that share a live call; never to strangers.
 ///
-/// Two users are no strangers once there is a call or a text between them. To anybody else a user looks offline.
+/// Two users are not strangers once there is a call or a text between them. To a stranger a user looks offline.
 extension Switchboard {
-    /// Users that one session may watch.
+    /// The number of users that one connection may watch.
     private static let watchedPerSession = 256
-    /// Of those, how many are watched for an app that does not ask.
+    /// How many of those are watched for an app that does not ask.
     private static let contactsPerSession = 128
-    /// How many of a user's newest calls are searched for peers: so many that they began, and as many received ones.
+    /// How many of a user's newest calls are searched for peers: so many outgoing ones, and as many incoming ones.
     private static let callsSearched = 1_000
 
     func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
@@ -24,7 +24,7 @@ extension Switchboard {
         askForPeers(.presence(session.id, user, id), of: session.user, at: now)
     }
 
-    /// An app with a list of contacts does not ask: it is told of the users with whom its user has been in touch.
+    /// Watches a user's acquaintances for an app with a list of contacts, which does not ask.
     func watchContacts(_ session: Session, at now: Moment) {
         guard session.keepsNoPlace else { return }
         if let peers = acquaintances.peers(of: session.user) {
@@ -34,12 +34,12 @@ extension Switchboard {
         }
     }
 
-    /// With whom its user has been in touch could not be read when a session wanted to know: it is asked again.
+    /// Asks again for the acquaintances of a connection's user if the store could not be read before.
     func askAgainForPeers(of session: Session, at now: Moment) {
         guard session.hasUnknownPeers else { return }
         session.hasUnknownPeers = false
         let wish: Acquaintances.Wish = session.keepsNoPlace ? .everybody(session.id) : .news(session.id)
-        // Another session of the user may have asked since. To ask once more would be to forget the answer meanwhile.
+        // Another connection of the user may have asked since. Asking again would discard the known answer meanwhile.
         if let peers = acquaintances.peers(of: session.user) {
             grant(wish, of: session.user, knowing: peers.sorted())
         } else {
@@ -52,7 +52,7 @@ extension Switchboard {
         ask(.peers(user, limit: Self.callsSearched), for: .peers(user), at: now)
     }
 
-    /// The store has said with whom a user has had calls; `nil` = it could not be read.
+    /// Handles the store's answer with whom a user has had calls; `nil` = the store could not be read.
     func learned(_ peers: [UserID]?, of user: UserID) {
         let wishes = acquaintances.learn(peers, of: user)
         guard sessionsByUser[user] != nil else {
@@ -85,7 +85,7 @@ extension Switchboard {
         }
     }
 
-    /// Adds a user to those that a session watches; returns whether it may watch them.
+    /// Adds a user to those that a connection watches; returns whether it may watch them.
     private func addWatch(of user: UserID, by session: Session) -> Bool {
         if session.watched.contains(user) { return true }
         guard session.watched.count < Self.watchedPerSession else { return false }
@@ -100,7 +100,9 @@ extension Switchboard {
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id, isOnline: isOnline))) }
     }
 
-    /// Strangers, and whoever is blocked, see nobody come or go.
+    /// Whether a user is online, as `asker` may see it.
+    ///
+    /// To a stranger, and to an asker that the user has blocked, the user looks offline.
     private func isOnline(_ user: UserID, for asker: UserID) -> Bool {
         sessionsByUser[user] != nil && mayKnow(of: user, asker)
     }
@@ -117,7 +119,7 @@ extension Switchboard {
         session.watched = []
     }
 
-    /// Two users get in touch: from now on each of them may know when the other one comes and goes.
+    /// Records that two users get in touch: from now on each of them may see the other's presence.
     func getInTouch(_ user: UserID, _ peer: UserID, byText: Bool = false) {
         if acquaintances.are(user, peer) == true, acquaintances.are(peer, user) == true { return }
         let strangers = [(user, peer), (peer, user)].filter { acquaintances.are($0.0, $0.1) != true }
@@ -134,13 +136,14 @@ extension Switchboard {
         }
     }
 
-    /// A user's first session came, or the last one went.
+    /// Reports that a user's first connection was opened, or the last one closed.
     func tellPresence(of user: UserID, isOnline: Bool) {
         var told = (watchers[user] ?? []).filter { mayKnow(of: user, $0.user) }
         for call in calls.live(of: user) {
             let peer = call.key.pair.other(than: user)
             guard peer != user, call.session.side(of: peer) != nil else { continue }
-            // Clients of `/ws` see by the call's state who is gone, and hear of presence only where they ask.
+            // Clients of `/ws` see in the call's state who is gone, and receive presence only for the users that they
+            // watch.
             for session in sessionsByUser[peer] ?? [] where session.keepsNoPlace {
                 if !told.contains(where: { $0 === session }) { told.append(session) }
             }
@@ -150,7 +153,8 @@ extension Switchboard {
         for session in told where !directory.blocks(session.user, user) { out.append(.send(session.id, frame)) }
     }
 
-    /// A user has blocked another one, or taken the block back: the other one sees the user go, or come.
+    /// Reports presence after a user has blocked another one, or unblocked them: to the other one the user goes
+    /// offline, or comes online.
     func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
         if sessionsByUser[user] != nil, acquaintances.are(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)

@@ -4,29 +4,29 @@ import DequeModule
 
 /// Something that a connection is to be sent once it has taken what was written before.
 enum Replay {
-    /// The rest of a call's log, from this place in it on.
+    /// The rest of a call's log, from this index on.
     ///
     /// `isOpening`: It is part of what a device gets when it connects, not what it asked for by `sync`.
     case log(CallNumber, Side, from: Int, isOpening: Bool)
-    /// A frame that comes behind what was asked for.
+    /// A frame that follows what was asked for.
     case frame([UInt8])
 
-    /// The call whose log it is.
+    /// The call that owns the log.
     var call: CallNumber? { if case .log(let number, _, _, _) = self { number } else { nil } }
 }
 
 /// Replay: a cursor over logs that moves on as the connection takes what it was sent.
 ///
-/// Sent at once, the logs of several calls would pass a connection's limit, and the device would be closed each time it
-/// connects. What is appended meanwhile is reached by the cursor, so that `seq` grows for the receiver.
+/// Sent all together, the logs of several calls would exceed a connection's limit, and the device would be closed each
+/// time it connects. The cursor also reaches entries that are appended meanwhile, so that `seq` grows for the receiver.
 extension Switchboard {
-    /// Replays what concerns a device of every live call, and tells it of those that ended without its knowing.
+    /// Replays what concerns a device of every live call, and notifies it of the calls that ended while it was away.
     ///
-    /// A client that keeps no place gets a ringing call whole, because its app may have been started anew; of an answered
-    /// one only what has not reached it.
+    /// A client that keeps no cursor gets a ringing call completely, because its app may have been started anew; of an
+    /// answered one it gets only what has not reached it.
     func replayEverything(to session: Session, seen: [LogName: UInt64]?, at now: Moment) {
         let live = calls.live(of: session.user)
-        // A call that goes on comes before those that only ring.
+        // An answered call comes before those that only ring.
         for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
             guard let side = call.session.side(of: session.user) else { continue }
             drive(call, .seen(session.phone, side), at: now)
@@ -39,10 +39,10 @@ extension Switchboard {
         tellNews(to: session, at: now)
     }
 
-    /// Tells a client that keeps no place, and has got all that says so, that a call goes on.
+    /// Tells a client that keeps no cursor that a call goes on, if it already has every entry that shows this.
     ///
-    /// It forgets its calls with its connection, and would take the end of another call with the same user for the end of
-    /// all.
+    /// Such a client forgets its calls with its connection. It would take the end of another call with the same user
+    /// for the end of all of them.
     private func tellThatItGoesOn(_ call: Call, to session: Session, _ side: Side, seen place: UInt64, at now: Moment) {
         let newest = call.session.log.lastIndex { entry in
             guard case .state = entry.content else { return false }
@@ -54,9 +54,9 @@ extension Switchboard {
         send(call.frames[newest], to: session, at: now)
     }
 
-    /// Tells a device of the calls that ended without its knowing.
+    /// Notifies a device of the calls that ended without its knowledge.
     ///
-    /// `takesUp`: Whether calls at rest are taken up for it; else the session's next check-up does so.
+    /// `takesUp`: Whether calls at rest are loaded for it; else the connection's next check-up does so.
     func tellNews(to session: Session, takesUp: Bool = true, at now: Moment) {
         var asleep: [CallNumber] = []
         for number in news[session.user] ?? [] {
@@ -89,7 +89,7 @@ extension Switchboard {
             guard let cursor = cursors[callID], let call = calls.find(callID, for: session.user, on: session.phone),
                 let side = call.session.side(of: session.user)
             else { continue }
-            // A place in another epoch's log says nothing about this one.
+            // A cursor in another epoch's log is meaningless in this one.
             let isCurrent = cursor.epoch == nil || cursor.epoch == call.session.epoch
             enqueue(call, side, after: isCurrent ? cursor.seq : 0, isOpening: false, for: session)
         }
@@ -103,7 +103,7 @@ extension Switchboard {
         continueReplays(to: session, at: now)
     }
 
-    /// Puts a call's log behind what is to be replayed already.
+    /// Appends a call's log to what is to be replayed already.
     private func enqueue(_ call: Call, _ side: Side, after seq: UInt64, isOpening: Bool, for session: Session) {
         let place = call.session.log.firstIndex { $0.seq > seq } ?? call.session.log.count
         var isOpening = isOpening
@@ -127,7 +127,7 @@ extension Switchboard {
                     session.replays.removeFirst()
                     continue
                 }
-                // A call that has ended meanwhile needs not ring.
+                // A call that has ended meanwhile need not ring.
                 let isOver = isOpening && !call.session.isLive
                 if !isOver, let index = nextShown(of: call, to: session, side, from: place) {
                     session.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
@@ -141,7 +141,7 @@ extension Switchboard {
             }
         }
         guard !session.replays.isEmpty else { return }
-        // A caller must know soon whether anybody is there.
+        // A caller must know soon whether the callee is there.
         if session.probedAt == nil, !callsRinging(session.user).isEmpty {
             askForLife(session, at: now)
         } else if !session.backlog.awaitsPong {
@@ -149,7 +149,7 @@ extension Switchboard {
         }
     }
 
-    /// A device has been sent all of a call's log that concerns it.
+    /// Handles the point at which a device has been sent everything in a call's log that concerns it.
     private func replayed(_ call: Call, to session: Session, _ side: Side, isOpening: Bool, at now: Moment) {
         if isOpening, side == .callee, case .ringing = call.session.phase {
             note(call, "delivered.socket", device: session.phone.id, at: now)
@@ -158,7 +158,7 @@ extension Switchboard {
         if call.session.owesNews(to: session.phone, side: side) { awaitNews(of: call, side, by: session) }
     }
 
-    /// The next entry of a call that is shown to a device.
+    /// Returns the index of the next entry of a call that is shown to a device.
     private func nextShown(of call: Call, to session: Session, _ side: Side, from place: Int) -> Int? {
         call.session.log[min(place, call.session.log.count)...].firstIndex { entry in
             call.session.sees(entry, side: side, phone: session.phone)
@@ -166,7 +166,7 @@ extension Switchboard {
         }
     }
 
-    /// Whether an entry is an offer that a side has answered, by whichever way: it would ring again.
+    /// Whether an entry is an offer that a side has answered, by any device or way: sent again, it would ring again.
     private func isAnswered(_ entry: LogEntry, in call: Call, by side: Side) -> Bool {
         guard case .signal(.offer, side.other, _, _, _) = entry.content else { return false }
         return call.session.log.contains { later in

@@ -1,15 +1,15 @@
 import CallCore
 public import CallWire
 
-/// Logging out everywhere: what was issued to a user before is good for nothing any more, whoever holds it.
+/// Logging out everywhere: tokens and capabilities issued to a user before are void, whoever presents them.
 extension Switchboard {
     /// The answer to a token or an `act` that was issued before its user logged out everywhere.
     public static let revokedToken = WireError(.unauthenticated, "the token was revoked: log in again")
 
     /// Whether a user has logged out everywhere since a token, or a push's capability, was issued.
     ///
-    /// A capability counts as issued when its call began: the user's devices are not pushed any more for a call that
-    /// was there at the log-out. One of a call at rest is looked at again when the call has been taken up.
+    /// A capability counts as issued when its call began: the user's devices are no longer pushed for a call that
+    /// existed at the log-out. The capability of a call at rest is checked again when the call has been loaded.
     func isRevoked(_ who: Who) -> Bool {
         guard let before = directory.revocation(of: who.user) else { return false }
         guard let scope = who.scope else { return who.isRevoked(before: before) }
@@ -17,10 +17,12 @@ extension Switchboard {
         return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
     }
 
-    /// A log-out that a clock dated into the future, which has been set back since, would lock its user out until then.
+    /// Cuts log-outs that are dated in the future down to the current time.
     ///
-    /// It may as well be this clock that is wrong, as at a boot before NTP: then what was revoked would be good again.
-    /// So it is kept as it was until this clock may delete history, too; a start with a right clock takes it up whole.
+    /// Such a date comes from a clock that has been set back since; it would lock the user out until then. But it may
+    /// be the current clock that is wrong, as at a boot before NTP: then revoked tokens would be valid again. So the
+    /// store keeps the original date until this clock may also delete history; a start with a right clock restores the
+    /// date in full.
     func cutRevocations(at now: Moment) {
         for user in directory.revocations(behind: now + policy.tokenLeeway) {
             uncutRevocations[user] = directory.revocation(of: user)
@@ -34,7 +36,7 @@ extension Switchboard {
         uncutRevocations = [:]
     }
 
-    /// `POST /api/logout-all`: for oneself, or, as a service, for anybody.
+    /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for any user.
     func logOutEverywhere(_ user: UserID?, by who: Who, as id: RequestID, at now: Moment) {
         let user = user ?? who.user
         guard user == who.user || who.isService else {
@@ -55,7 +57,7 @@ extension Switchboard {
 
     func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
         switch order {
-        // An order from the future (the clock was set back since) would lock the user out until then.
+        // An order dated in the future (the clock was set back since) would lock the user out until then.
         case .revoke(let user, let moment):
             if moment > now + policy.tokenLeeway {
                 uncutRevocations[user] = max(moment, uncutRevocations[user] ?? moment)
@@ -66,9 +68,9 @@ extension Switchboard {
         say(.done(id), at: now)
     }
 
-    /// Refuses what was issued to a user up to a moment, and ends what goes on under it.
+    /// Refuses tokens and capabilities issued to a user up to a moment, and ends what goes on under them.
     ///
-    /// The user's devices are forgotten: a phone that was logged out must not ring for calls that it cannot take. It
+    /// The user's devices are removed: a device that was logged out must not ring for calls that it cannot take. It
     /// registers again with its next token.
     ///
     /// - Returns: up to which moment: that of the youngest token known here, where its issuer's clock is ahead.

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// Which room is meant, however it is written.
+/// A room, independent of how its name is written.
 enum RoomKey: Hashable {
     case pair(Pair)
     case group(String)
@@ -9,7 +9,7 @@ enum RoomKey: Hashable {
 
 /// Presence in rooms without a call.
 extension Switchboard {
-    /// Rooms that one session may be present in.
+    /// The number of rooms that one connection may be present in.
     private static let roomsPerSession = 64
 
     func enter(_ name: String, _ session: Session, id: SignalID?, at now: Moment) {
@@ -51,7 +51,7 @@ extension Switchboard {
     }
 
     func leaveAllRooms(_ session: Session) {
-        // By name: what the others hear must not come in an order of chance.
+        // Sorted by name: the order of the frames to the other members must not be random.
         for (key, _) in session.rooms.sorted(by: { $0.value < $1.value }) { remove(session, from: key) }
     }
 
@@ -63,7 +63,7 @@ extension Switchboard {
         for member in rest { present(session, in: key, false, to: member) }
     }
 
-    /// Takes a session out of the groups that its new token does not carry, and tells it so.
+    /// Removes a connection from the groups that its new token does not carry, and notifies it.
     func leaveLostGroups(_ session: Session) {
         for (key, _) in session.rooms.sorted(by: { $0.value < $1.value }) {
             guard case .group(let group) = key, !session.who.rooms.contains(group) else { continue }
@@ -72,13 +72,15 @@ extension Switchboard {
         }
     }
 
-    /// Tells a member who comes or goes; whoever is blocked sees nobody come or go in the room of the two.
+    /// Tells a member that a connection enters or leaves.
+    ///
+    /// In the room of two users a blocked user is not told.
     private func present(_ session: Session, in key: RoomKey, _ isPresent: Bool, to member: Session) {
         if case .pair = key, directory.blocks(member.user, session.user) { return }
         tell(member, of: session, in: key, isPresent)
     }
 
-    /// Says who comes or goes, under the name by which the member knows the room.
+    /// Tells a member that a connection enters or leaves, with the name by which the member knows the room.
     func tell(_ member: Session, of session: Session, in key: RoomKey, _ isPresent: Bool) {
         guard let room = member.rooms[key] else { return }
         out.append(

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// Sessions: how they open, what is replayed to them, how they prove that they live, how they close.
+/// Connections: how they open, what is replayed to them, how they are checked for life, how they close.
 extension Switchboard {
     func opened(
         _ id: SessionID,
@@ -29,11 +29,11 @@ extension Switchboard {
         } else {
             phone = Phone(id: unnamedDevice(of: who), mark: who.mark)
         }
-        // Whoever goes by its token's name for it has none.
+        // A device that is identified by its token is unnamed.
         let isNamed = named != nil && !phone.isUnnamed
         let own = sessionsByUser[who.user] ?? []
         if isNamed, let named, let older = own.first(where: { $0.phone.id == named }) {
-            // A phone that lost its network comes back before its old connection is known to be dead.
+            // A device that lost its network comes back before its old connection is known to be dead.
             close(older.id, code: 4409, "replaced by a new connection of the same device")
             closed(older.id, isReplaced: true, at: now)
         } else if own.count >= policy.sessionsPerUser {
@@ -50,7 +50,7 @@ extension Switchboard {
             bucket: TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now),
             at: now
         )
-        // Sessions that open together, after a restart say, must not be pinged together for ever.
+        // Connections that open together, after a restart for instance, must not be pinged together for ever.
         let ahead = Int64.random(in: 0..<max(1, policy.heartbeat.milliseconds), using: &random)
         session.pingedAt = Moment(milliseconds: now.milliseconds - ahead)
         sessions[id] = session
@@ -78,7 +78,8 @@ extension Switchboard {
         watchContacts(session, at: now)
     }
 
-    /// A name for a device that gave none: that of the connection it had before, if a live call still counts on it.
+    /// Returns an id for an unnamed device: that of its earlier connection if a live call still has a leg for it,
+    /// otherwise a random one.
     private func unnamedDevice(of who: Who) -> DeviceID {
         for call in calls.live(of: who.user) {
             for leg in call.session.legs where leg.phone.mark == who.mark && leg.phone.isOfConnection {
@@ -93,16 +94,18 @@ extension Switchboard {
         return id
     }
 
-    /// Takes note that a device must be told of a call's end when it comes.
+    /// Records that a device must be notified of a call's end when it comes back.
     func owe(_ call: Call, to leg: Leg) {
         let user = call.user(on: leg.side)
         if news[user]?.contains(call.number) != true { news[user, default: []].append(call.number) }
     }
 
-    /// A ping was answered: with it the earlier ones, for a client need not answer each (RFC 6455 §5.5.3).
+    /// Handles the answer to a ping.
+    ///
+    /// It also answers the earlier pings, for a client need not answer each (RFC 6455 §5.5.3).
     func ponged(_ id: SessionID, _ number: UInt64, at now: Moment) {
         guard let session = sessions[id], givesSign(session, at: now) else { return }
-        // What was not asked yet is not answered.
+        // A pong cannot answer a ping that was not sent yet.
         let number = min(number, session.pings)
         while let first = session.news.first, first.ping <= number {
             session.news.removeFirst()
@@ -115,12 +118,14 @@ extension Switchboard {
         if session.backlog.ponged(number) { shrank(session, at: now) }
     }
 
-    /// A client gave a sign of life that is no frame: a pong, asked for or not.
+    /// Handles a sign of life that is neither a frame nor a numbered pong: an unsolicited pong, a ping, or a poll.
     func showedLife(_ id: SessionID, at now: Moment) {
         if let session = sessions[id] { _ = givesSign(session, at: now) }
     }
 
-    /// Whether a session is still open after a sign of life: far too many of them close it as frames do.
+    /// Records a sign of life; returns whether the connection is still open.
+    ///
+    /// Far too many signs close it, as frames do.
     private func givesSign(_ session: Session, at now: Moment) -> Bool {
         heard(session, at: now)
         session.signs += 1
@@ -137,16 +142,18 @@ extension Switchboard {
         out.append(.ping(session.id, session.pings))
     }
 
-    /// The end of a call was written to a session: the pong to the next ping will show that it arrived.
+    /// Records that the end of a call was written to a connection: the pong to the next ping will confirm that it
+    /// arrived.
     ///
-    /// Written is not told: the socket may be half open. Until then the device is told again when it comes back.
+    /// Written is not received: the socket may be half open. Until the pong, the device is notified again when it comes
+    /// back.
     func awaitNews(of call: Call, _ side: Side, by session: Session) {
         session.news.append((call.number, side, session.pings + 1))
-        // It answers no ping, and talks: that it is told once more when it comes back is all that is lost.
+        // The client sends frames and answers no ping. The only loss is that it is notified again when it comes back.
         if session.news.count > Session.mostUnconfirmed { session.news.removeFirst() }
     }
 
-    /// A session gave a sign of life.
+    /// Records a sign of life of a connection.
     func heard(_ session: Session, at now: Moment) {
         session.heardAt = now
         guard session.probedAt != nil else { return }
@@ -155,18 +162,18 @@ extension Switchboard {
         if !session.replays.isEmpty, session.backlog.awaitsPong { owesLife(session, at: now) }
     }
 
-    /// To how many milliseconds check-ups are rounded; a power of two.
+    /// The granularity of check-ups in milliseconds; a power of two.
     private static let checkUpGrain: Int64 = 64
 
-    /// When a session must be looked at: to ping it, to drop it, or because its token runs out.
+    /// Returns when a connection must be checked: to ping it, to close it, or because its token expires.
     func nextCheckUp(of session: Session) -> Moment {
         var next = min(session.pingedAt + policy.heartbeat, session.heardAt + policy.silence)
-        // Rounded up, so that one wake-up serves many sessions.
+        // Rounded up, so that one wake-up serves many connections.
         next = Moment(milliseconds: (next.milliseconds | (Self.checkUpGrain - 1)) + 1)
         return tokenEnd(of: session).map { min(next, $0) } ?? next
     }
 
-    /// Makes sure that a timer stands for a session's next check-up, and no more than one that matters.
+    /// Ensures that there is a timer for a connection's next check-up, and only one that matters.
     func scheduleCheckUp(of session: Session) {
         let next = nextCheckUp(of: session)
         if let at = session.scheduledAt, at <= next { return }
@@ -202,6 +209,8 @@ extension Switchboard {
         scheduleCheckUp(of: session)
     }
 
+    /// Handles the closing of a connection.
+    ///
     /// `isReplaced`: Its device has just come back by another connection, and needs no push.
     func closed(_ id: SessionID, isReplaced: Bool = false, at now: Moment) {
         guard let session = sessions.removeValue(forKey: id) else { return }
@@ -226,7 +235,7 @@ extension Switchboard {
         if !isReplaced, sessionsByUser[session.user] == nil { tellPresence(of: session.user, isOnline: false) }
     }
 
-    /// Whether a device has a socket, or a request under way in a call.
+    /// Whether a device has a connection, or a request under way in a call.
     func isPresent(_ phone: Phone, of user: UserID, in call: Call) -> Bool {
         let isCaller = user == call.session.caller && call.session.isCaller(phone)
         func isIt(_ other: Phone) -> Bool { isCaller ? call.session.isCaller(other) : other.isSame(as: phone) }

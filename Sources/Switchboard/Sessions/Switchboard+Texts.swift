@@ -1,14 +1,14 @@
 import CallCore
 import CallWire
 
-/// A text on its way to a user's sessions.
+/// A text on its way to a user's connections.
 final class RelayedText {
     let message: TextMessage
     let from: UserID
     let name: String?
-    /// Whether one of them is known to have got it.
+    /// Whether one of the connections has confirmed the text.
     var hasArrived = false
-    /// How many of them it was written to and that are still open.
+    /// The number of open connections that the text was written to and that have not been given up.
     var sessions = 0
 
     init(_ message: TextMessage, from: UserID, name: String?) {
@@ -18,9 +18,10 @@ final class RelayedText {
     }
 }
 
-/// Texts from user to user: relayed to whoever is there, pushed as a notice to whoever is not; never kept.
+/// Texts from user to user: relayed to connected devices, pushed as a notice to a user without a live connection; never
+/// stored.
 extension Switchboard {
-    /// For how long APNs is asked to take the notice.
+    /// How long APNs is asked to keep trying to deliver the notice.
     private static let noticeFor = Moment.Span.seconds(30)
 
     func relay(_ message: TextMessage, from session: Session, id: SignalID?, at now: Moment) {
@@ -55,27 +56,27 @@ extension Switchboard {
         if sessions.isEmpty, !isBlocked { push(text, at: now) }
     }
 
-    /// The pong to the next ping will show that a text has arrived.
+    /// Records that the pong to the next ping will confirm that a text has arrived.
     private func awaitArrival(of text: RelayedText, by session: Session, at now: Moment) {
         session.texts.append((text, session.pings + 1))
-        // It answers no ping, and talks, so that it is not closed either.
+        // The client answers no ping, but sends frames, so that it is not closed either.
         if session.texts.count > Session.mostUnconfirmed { giveUp(session.texts.removeFirst().text, at: now) }
     }
 
-    /// Pings a session that must answer in time, or was a corpse.
+    /// Sends a probe to a connection: without an answer in time, the connection is closed as dead.
     func askForLife(_ session: Session, at now: Moment) {
         ping(session, at: now)
         owesLife(session, at: now)
     }
 
-    /// From now on a session owes a sign of life, unless it owes one already.
+    /// Starts waiting for a sign of life from a connection, unless one is awaited already.
     func owesLife(_ session: Session, at now: Moment) {
         guard session.probedAt == nil else { return }
         session.probedAt = now
         schedule(.probe(session.id), at: now + policy.probeFor)
     }
 
-    /// A session is closed: whether the texts written to it since its last pong arrived, nobody knows.
+    /// Gives up the texts of a closed connection: it is unknown whether those written since its last pong arrived.
     func giveUpTexts(to session: Session, at now: Moment) {
         for (text, _) in session.texts { giveUp(text, at: now) }
         session.texts = []
@@ -108,7 +109,7 @@ extension Switchboard {
         }
     }
 
-    /// Texts may make phones sound as often as calls may make them ring.
+    /// Whether a text may be pushed: texts may make devices sound as often as calls may make them ring.
     private func mayNotify(_ user: UserID, at now: Moment) -> Bool {
         let full = TokenBucket(perSecond: Double(policy.callsPerMinute) / 60, burst: policy.callsPerMinute, at: now)
         return noticeBuckets[user, default: full].take(at: now)

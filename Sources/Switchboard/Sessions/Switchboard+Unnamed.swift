@@ -1,12 +1,12 @@
 public import CallCore
 
-/// Which phone a client is that names no device.
+/// Which device an unnamed client is.
 ///
-/// It is the phone that its token stands for (protocol, section 9). But an app renews its token while its socket stays
-/// open under the old one, and comes back in a call under the new one: then it is the phone that it was before, as long as
-/// nothing speaks for the user having another one.
+/// It is the device that its token stands for (protocol, section 9). But an app may renew its token while its
+/// connection stays open under the old one, and may come back to a call under the new one: then it is the same device
+/// as before, unless there are signs that the user has another one.
 extension Switchboard {
-    /// The phone that a request comes from.
+    /// Returns the device that a request comes from.
     func phone(asking who: Who, named device: DeviceID?) -> Phone {
         let own = who.phone(named: device)
         guard mayBeAnother(own, who) else { return own }
@@ -14,11 +14,11 @@ extension Switchboard {
         return open.count == 1 ? open[0] : own
     }
 
-    /// The phone that opens a session and names no device.
+    /// Returns the device of a client that opens a connection without naming a device.
     ///
-    /// One that is in a call and has no session has come back; a callee's phone that only rings is told of the call anyway.
-    /// A phone that has changed networks comes back before its old session is known to be dead: it is taken for the one that
-    /// is in the call only if the user has registered just one.
+    /// If the user's unnamed device is in a call and has no connection, it has come back. A callee's device that only
+    /// rings is sent the call anyway. A device that has changed networks comes back before its old connection is known
+    /// to be dead: the client is taken for the device in the call only if the user has registered just one.
     public func phone(opening who: Who) -> Phone {
         let own = Phone(unnamed: who.mark)
         guard mayBeAnother(own, who) else { return own }
@@ -35,18 +35,18 @@ extension Switchboard {
         return inCall
     }
 
-    /// A session ends or renews its token: a phone that its call knows by the token alone, because it answered or began
-    /// by a request, goes by the session's name from now on.
+    /// Renames a call's device when its connection ends or renews its token.
     ///
-    /// Unless another session of that token goes on: the call may be that one's.
+    /// This concerns a device that the call knows by the token alone, because it answered or began by a request. It
+    /// gets the connection's name, unless another connection of that token goes on: the call may be that one's.
     func goesOn(_ old: Phone, as new: Phone, in call: Call, _ side: Side, at now: Moment) {
         let asked = Phone(unnamed: old.mark)
         let isAnothers = sessionsByUser[call.user(on: side)]?.contains { $0.phone.isSame(as: asked) } ?? false
         if !isAnothers { drive(call, .renewed(asked, as: new, side), at: now) }
     }
 
-    /// Whether a phone without a name may be one that came under another token: the server has not met its own, and knows
-    /// of no two phones of the user that have no name.
+    /// Whether an unnamed device may be one that came under another token: the server does not know its own token, and
+    /// does not know of two unnamed devices of the user.
     private func mayBeAnother(_ own: Phone, _ who: Who) -> Bool {
         guard own.isUnnamed, !who.isService,
             sessionsByUser[who.user]?.contains(where: { $0.phone.isSame(as: own) }) != true,
@@ -57,7 +57,7 @@ extension Switchboard {
 
     private func unnamedRegistrations(of who: Who) -> Int { directory.devices(of: who.user).count { !$0.isNamed } }
 
-    /// The user's phones without a name that have a session.
+    /// Returns the user's unnamed devices that have a connection.
     private func openUnnamed(of who: Who) -> [Phone] {
         var phones: [Phone] = []
         for session in sessionsByUser[who.user] ?? [] where session.phone.isUnnamed && !phones.contains(session.phone) {

@@ -18,7 +18,7 @@ import sys
 
 FOLDER = os.environ.get("RINGLINE_RECORDING")
 FILE = pathlib.Path(__file__).with_name("recorded-forms.txt")
-API = pathlib.Path(__file__).resolve().parents[2] / "Deploy/api"
+API = pathlib.Path(__file__).resolve().parents[2] / "Sources/CallWire/CallWire.docc"
 # Members whose values are words of the protocol.
 WORDS = {
     *("type", "code", "kind", "state", "reason", "action", "event", "status", "environment", "title", "verdict", "error"),

@@ -1,4 +1,4 @@
-"""The AsyncAPI document (Deploy/api/asyncapi.yaml) says what is said on a WebSocket, no more and no less.
+"""The AsyncAPI document (in CallWire.docc) says what is said on a WebSocket, no more and no less.
 
 Its examples are replayed: each frame of a client is sent where it means something, and everything that the server sends
 meanwhile must be a frame that the document knows.
@@ -16,7 +16,7 @@ from raw_socket import BINARY, TEXT, RawSocket
 from ringline_server import ROOT
 from test_openapi import codes_in_sources, load
 
-PATH = ROOT / "Deploy/api/asyncapi.yaml"
+PATH = ROOT / "Sources/CallWire/CallWire.docc/asyncapi.yaml"
 SIGNALS = {"offer", "ringing", "answer", "ice", "connected", "update", "dtmf", "info", "end"}
 DOCUMENT = load(PATH)
 MESSAGES = DOCUMENT["components"]["messages"]

@@ -1,4 +1,4 @@
-"""The OpenAPI documents (Deploy/api) say what the server does, no more and no less."""
+"""The OpenAPI documents (in CallWire.docc) say what the server does, no more and no less."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 from ringline_server import ROOT
 
-FOLDER = ROOT / "Deploy/api"
+FOLDER = ROOT / "Sources/CallWire/CallWire.docc"
 DOCUMENTS = ["openapi.yaml", "openapi-admin.yaml"]
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options", "trace"}
 

@@ -11,7 +11,7 @@ public struct CallUUID: Hashable, Sendable {
         self.text = text.lowercased()
     }
 
-    /// Creates the UUID under which both devices and every push know a call (protocol, section 9).
+    /// Creates the UUID under which both devices and every push know a call (protocol, section 3.4).
     public init(call: CallID, epoch: UInt32) { text = UUIDv5.call(call, epoch: epoch) }
 
     /// Creates a UUID from a name that is used only once.

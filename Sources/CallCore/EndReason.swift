@@ -26,7 +26,7 @@ public enum EndReason: String, Sendable, CaseIterable {
 
 extension EndReason {
     /// Returns the reason that applies when a side ends a call: the wished one if it fits the role and the phase, else
-    /// the default for them (protocol, section 9).
+    /// the default for them (protocol, section 4).
     ///
     /// The server uses it for the reason that it reports, and a client for the reason that it shows, so that both
     /// agree.

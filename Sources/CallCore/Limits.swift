@@ -1,8 +1,8 @@
 /// All limits of the call core, with their reasons (protocol, section 8).
 public enum Limits {
-    /// The maximum length of an identifier in bytes (section 1).
+    /// The maximum length of an identifier in bytes (protocol, section 1).
     public static let identifierBytes = 128
-    /// The maximum length in bytes of the `id` that a device gives a signal (section 3).
+    /// The maximum length in bytes of the `id` that a device gives a signal (protocol, section 3).
     public static let signalIDBytes = 64
     /// The maximum number of signals in one call's log.
     ///

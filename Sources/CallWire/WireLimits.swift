@@ -14,13 +14,13 @@ public enum WireLimits {
     public static let infoBytes = 16 * 1_024
     /// The maximum nesting depth of JSON, so that no message exhausts a stack, in the server or in a client.
     public static let depth = 32
-    /// The maximum length of a display name in characters; longer names are cut (section 9).
+    /// The maximum length of a display name in characters; longer names are cut (protocol, section 3.4).
     public static let displayNameCharacters = 256
     /// The maximum number of digits in one `dtmf`.
     public static let digits = 128
     /// The maximum number of calls in one `sync`.
     public static let syncedCalls = 256
-    /// The range of ring times that an offer may ask for, in seconds (section 3).
+    /// The range of ring times that an offer may ask for, in seconds (protocol, section 3.2).
     public static let ringSeconds: ClosedRange<Int64> = 5...120
     /// The number of bytes left free in front of each outgoing frame for the transport's header (`LWS_PRE` is 16).
     public static let headroom = 16

@@ -3,7 +3,7 @@ import CallWire
 import LibWebSockets
 import Switchboard
 
-/// The operation that a request's method and path name (the protocol's section 5).
+/// The operation that a request's method and path name (protocol, section 5).
 enum Route: Equatable {
     case postSignal(String?)
     case getSignal(String?)

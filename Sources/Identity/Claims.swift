@@ -3,7 +3,7 @@ public struct Claims: Sendable, Equatable {
     /// The user's id: 1–128 characters from the alphabet of ids (protocol, section 1).
     public var user: String
     /// Whether the claim was a JSON integer; if so, responses in the app's formats return ids as integers (protocol,
-    /// section 9).
+    /// section 1.5).
     public var userIsInteger: Bool
     /// The display name (`name`, else `u`); nil if it is absent or empty.
     public var name: String?
@@ -23,7 +23,7 @@ public struct Claims: Sendable, Equatable {
     /// `jti`.
     ///
     /// One token stands for one device: if the token names no device, the hexadecimal digits form the device's id
-    /// (protocol, section 9).
+    /// (protocol, section 1.3).
     public var mark: UInt64
 
     /// Creates claims without checking them, for tests and for users who are authenticated by other means than a token.

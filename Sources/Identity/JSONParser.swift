@@ -13,7 +13,7 @@ enum JSONError: Error, Equatable {
 /// In addition to the grammar it refuses what two parsers could understand differently: a member's name that occurs
 /// twice, an escape of half a surrogate pair, and broken UTF-8. Its recursion is bounded, and it reads each byte once.
 struct JSONParser: ~Copyable {
-    /// How deeply arrays and objects may be nested: the wire protocol's limit (section 8).
+    /// How deeply arrays and objects may be nested: the wire protocol's limit (protocol, section 8).
     static let maximumDepth = 32
 
     private let bytes: [UInt8]

@@ -1,7 +1,7 @@
 import Crypto
 
 /// The `act` of a push: it lets a device that was just woken handle one call, although its JWT may have expired
-/// (protocol, sections 6.5 and 9).
+/// (protocol, section 6.5).
 ///
 /// A capability consists of its fields and an HMAC-SHA256 over them; the server stores none.
 public struct RingCapability: Sendable {

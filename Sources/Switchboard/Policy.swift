@@ -1,6 +1,6 @@
 public import CallCore
 
-/// The settings of an operator; each default is the protocol's (sections 3, 6, 8).
+/// The settings of an operator; the defaults are those of the protocol, sections 3, 6 and 8.
 public struct Policy: Sendable {
     /// How long a callee is rung if the offer does not specify it.
     public var ringFor = Moment.Span.seconds(45)

@@ -1,4 +1,4 @@
-"""Bad input of each kind gets its documented code and changes nothing (protocol, sections 3, 5, 8 and 9)."""
+"""Bad input of each kind gets its documented code and changes nothing (protocol, sections 3, 5, 8 and 12)."""
 
 import json
 

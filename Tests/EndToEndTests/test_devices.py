@@ -1,4 +1,4 @@
-"""A user's phones and their push tokens (protocol, sections 5 and 9)."""
+"""A user's phones and their push tokens (protocol, sections 5.5 and 6.4)."""
 
 import pytest
 from rest import code

@@ -1,4 +1,4 @@
-"""A callId used again, an offer for a live call (protocol, sections 1 and 9)."""
+"""A callId used again, an offer for a live call (protocol, sections 1.2 and 3.6)."""
 
 import samples
 

@@ -1,4 +1,4 @@
-"""Over a limit: a clear error, never a crash (protocol, sections 8 and 9)."""
+"""Over a limit: a clear error, never a crash (protocol, section 8)."""
 
 import concurrent.futures
 import time

@@ -1,4 +1,4 @@
-"""Who may know that somebody is there (protocol, section 9; issue 12, B4)."""
+"""Who may know that somebody is there (protocol, section 3.9; issue 12, B4)."""
 
 import pytest
 from sio_phone import WAYS, App

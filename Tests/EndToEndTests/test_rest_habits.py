@@ -1,5 +1,5 @@
-"""The app in production, over REST alone (../shared/chutalk-contract.md): bodies as it sends them, integers as it
-reads them. Its token has `uid` (an integer) and `u`, no device id, and no `jti`."""
+"""The app in production, over REST alone: bodies as it sends them, integers as it reads them. Its
+token has `uid` (an integer) and `u`, no device id, and no `jti`."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""Deliver or push, never neither (protocol, section 6), and one answering device (section 7), against the real binary."""
+"""Deliver or push, never neither, and one answering device, against the real binary (protocol, sections 6 and 7)."""
 
 import threading
 import time

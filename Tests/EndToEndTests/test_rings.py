@@ -1,4 +1,4 @@
-"""How often, and by how many, a phone may be made to ring before anybody has answered (Protocol.md, limits)."""
+"""How often, and by how many, a phone may be made to ring before an answer (protocol, sections 7.4 and 8.4)."""
 
 import subprocess
 import time

@@ -109,7 +109,8 @@ public struct OutgoingSignal: Equatable, Sendable {
             json.name("epoch")
             json.value(epoch)
         }
-        // A renegotiation names the room and not the callee, because apps begin a call with `to` (protocol, section 9).
+        // A renegotiation names the room and not the callee, because apps begin a call with `to` (protocol,
+        // section 3.6).
         if case .offer(_, _, _, nil) = content {
             json.name("room")
             json.plain(Room.name(caller: user, callee: peer))

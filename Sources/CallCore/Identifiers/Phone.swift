@@ -1,6 +1,7 @@
 /// An 8-byte fingerprint of a verified token.
 ///
-/// It is the first 8 bytes of SHA-256 of the token's `jti`, or of the whole token if it has none (protocol, section 9).
+/// It is the first 8 bytes of SHA-256 of the token's `jti`, or of the whole token if it has none (protocol,
+/// section 1.3).
 public struct TokenMark: Hashable, Sendable {
     /// The eight bytes as a number, most significant byte first.
     public let rawValue: UInt64

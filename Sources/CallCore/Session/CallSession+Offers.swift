@@ -2,7 +2,7 @@ extension CallSession {
     /// Returns whether an offer under this call's callId begins a new epoch instead of concerning this one.
     ///
     /// Existing apps use one callId for every call between two people. A new call may therefore come while the server
-    /// still has the old one (protocol, section 9).
+    /// still has the old one (protocol, section 3.6).
     public func isReplaced(by offer: Offer, from side: Side, _ phone: Phone) -> Bool {
         guard isLive else { return true }
         if lastDescription(.offer, from: side)?.digest == offer.digest { return false }

@@ -17,7 +17,7 @@ public struct RelayedSignal: Sendable {
     /// The effective reason of an `end`.
     public var reason: EndReason?
 
-    /// The values that the server computes for an offer (protocol, section 9).
+    /// The values that the server computes for an offer (protocol, section 3.4).
     public struct OfferExtras: Equatable, Sendable {
         /// Whether the call has video.
         public var hasVideo: Bool

@@ -153,7 +153,7 @@ public struct EntryRecord: Equatable, Sendable {
 public struct TimelineRecord: Equatable, Sendable {
     /// When it happened.
     public var at: Moment
-    /// The name of the event: `offer`, `delivered.socket`, `push.sent`, `push.result`, … (protocol, section 9).
+    /// The name of the event: `offer`, `delivered.socket`, `push.sent`, `push.result`, … (protocol, section 5.7).
     public var event: String
     /// The details as members of a JSON object, without the braces; may be empty.
     public var details: String

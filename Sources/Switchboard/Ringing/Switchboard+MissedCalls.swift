@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// "Missed call": an alert push to the devices that had been rung (protocol, sections 6 and 9).
+/// "Missed call": an alert push to the devices that had been rung (protocol, section 6.8).
 extension Switchboard {
     /// How long APNs is asked to keep trying to deliver the notice.
     private static let noticeFor = Moment.Span.seconds(30)

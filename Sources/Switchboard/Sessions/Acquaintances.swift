@@ -2,7 +2,7 @@ import CallCore
 import DequeModule
 
 /// The pairs of users that have had a call or exchanged a text: only they may see each other's presence (protocol,
-/// section 9).
+/// section 3.9).
 ///
 /// Calls are in the store's history, which is asked once for each user that wants to know any presence; later calls are
 /// added here. Texts are not stored: the last pairs that exchanged one are remembered here, until a restart.

@@ -2,7 +2,7 @@ public import CallCore
 
 /// Which device an unnamed client is.
 ///
-/// It is the device that its token stands for (protocol, section 9). But an app may renew its token while its
+/// It is the device that its token stands for (protocol, section 1.3). But an app may renew its token while its
 /// connection stays open under the old one, and may come back to a call under the new one: then it is the same device
 /// as before, unless there are signs that the user has another one.
 extension Switchboard {

@@ -68,7 +68,7 @@ struct STUNMessage: Equatable {
         bytes.count >= headerCount ? Int(number(bytes[2..<4])) : nil
     }
 
-    /// Returns the encoded message; with a key also MESSAGE-INTEGRITY (section 14.5).
+    /// Returns the encoded message; with a key also MESSAGE-INTEGRITY (RFC 8489, section 14.5).
     func encoded(key: [UInt8]? = nil) -> [UInt8] {
         var body: [UInt8] = []
         for attribute in attributes { body += Self.encoded(attribute) }
@@ -81,7 +81,7 @@ struct STUNMessage: Equatable {
     /// The value of the first attribute of that type.
     subscript(name: Name) -> [UInt8]? { attributes.first { $0.name == name }?.value }
 
-    /// The code and the reason phrase of ERROR-CODE (section 14.8).
+    /// The code and the reason phrase of ERROR-CODE (RFC 8489, section 14.8).
     var error: (code: Int, reason: String)? {
         guard let value = self[.errorCode], value.count >= 4 else { return nil }
         return (Int(value[2] & 7) * 100 + Int(value[3]), String(decoding: value.dropFirst(4), as: UTF8.self))

@@ -1,0 +1,275 @@
+import Foundation
+import Testing
+
+/// The pages in CallWire.docc: what cites them leads to a heading, and their words are used as they are defined.
+@Suite("The law")
+struct LawTests {
+    private static let folder = "Sources/CallWire/CallWire.docc/"
+    private static let protocolPage = folder + "Protocol.md"
+    private static let invariantsPage = folder + "Invariants.md"
+    private static let glossaryPage = folder + "Glossary.md"
+
+    /// Every file that may cite a text: not this one, for its patterns, and not the fuzzers' inputs, which are noise.
+    private static let texts: [(path: String, text: String)] = Repository.files
+        .filter { path in
+            path != "Tests/HouseTests/LawTests.swift" && !path.hasPrefix("Tests/Fuzz/corpus/")
+                && (path.hasSuffix(".md") || ["Sources/", "Tests/", "Deploy/"].contains { path.hasPrefix($0) })
+        }
+        .map { ($0, Repository.text(of: $0)) }
+
+    private static let pages = texts.filter { $0.path.hasSuffix(".md") }
+
+    // MARK: Citations
+
+    /// A place that names sections of a text.
+    private struct Citation {
+        let path: String
+        /// The words, as in "sections 3 and 5.2".
+        let words: String
+        /// The numbers in them.
+        let numbers: [String]
+        /// Which text is cited.
+        let source: Source
+
+        enum Source { case protocolPage, standard, unknown }
+    }
+
+    private static let citations: [Citation] = texts.filter { $0.text.contains("ection") }.flatMap { found(in: $0) }
+
+    private static func found(in file: (path: String, text: String)) -> [Citation] {
+        let pattern = /\b[Ss]ections? (\d+(?:\.\d+)*(?:(?:, | and | to )\d+(?:\.\d+)*)*)/.wordBoundaryKind(.simple)
+        let text = flat(file.text)
+        return text.matches(of: pattern).map { match in
+            let before = String(text[..<match.range.lowerBound].suffix(40)).trimmingCharacters(in: .whitespaces)
+            let source: Citation.Source =
+                if before.contains(/\bRFC \d+(,| \()$/.wordBoundaryKind(.simple)) {
+                    .standard
+                } else if before.hasSuffix("rotocol,") || file.path == protocolPage {
+                    // The page cites itself by the number alone.
+                    .protocolPage
+                } else {
+                    .unknown
+                }
+            return Citation(
+                path: file.path,
+                words: String(match.0),
+                numbers: match.1.matches(of: /\d+(?:\.\d+)*/).map { String($0.0) },
+                source: source
+            )
+        }
+    }
+
+    /// A text as one line, so that a citation may be broken: without what begins the lines of a comment, and without
+    /// the addresses of links.
+    private static func flat(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            let line = line.drop { $0 == " " || $0 == "\t" }
+            guard let marker = ["///", "//", "#", "*"].first(where: { line.hasPrefix($0) }) else { return line }
+            return line.dropFirst(marker.count).drop { $0 == " " }
+        }
+        .joined(separator: " ")
+        .replacing(/\]\([^)\s]*\)/, with: "")
+        .replacing("[", with: "")
+    }
+
+    /// The numbers of the protocol page's headings.
+    private static let sections = headings(of: protocolPage, /###? (\d+(?:\.\d+)*)\.?\s/)
+
+    private static let invariants = headings(of: invariantsPage, /### (I\d+):\s/)
+
+    private static func headings(of page: String, _ pattern: Regex<(Substring, Substring)>) -> [String] {
+        Repository.text(of: page).split(separator: "\n").compactMap { line in
+            line.prefixMatch(of: pattern).map { String($0.1) }
+        }
+    }
+
+    @Test("is cited by numbers of sections that there are")
+    func sectionsExist() {
+        #expect(Self.sections.count > 40)
+        expectNone(twice(Self.sections), "two headings have this number")
+        let cited = Self.citations.filter { $0.source == .protocolPage }
+        #expect(cited.count > 60, "they are found in the sources")
+        let known = Set(Self.sections)
+        let wrong = cited.flatMap { citation in
+            citation.numbers.filter { !known.contains($0) }.map { "\(citation.path): \(citation.words): \($0)" }
+        }
+        expectNone(wrong, "no heading of Protocol.md has this number")
+    }
+
+    @Test("is the only text that is cited, besides published standards")
+    func nothingElseIsCited() {
+        expectNone(
+            Self.citations.filter { $0.source == .unknown }.map { "\($0.path): \($0.words)" },
+            "of what? Write \"protocol, section 5\" or \"RFC 9110, section 5.6.7\""
+        )
+        let outside = /(?:^|[^A-Za-z0-9_.\/-])(?:\.\.\/|\/work\/)?shared\//
+        // A pattern is slow, and most files do not hold the word.
+        let named = Self.texts.filter { $0.text.contains("shared/") && $0.text.contains(outside) }
+        expectNone(named.map(\.path), "names a folder outside of the repository")
+    }
+
+    // MARK: Invariants
+
+    @Test("has every invariant that is named, and the simulator checks each")
+    func invariantsExist() {
+        #expect(Self.invariants == (1...11).map { "I\($0)" })
+        let known = Set(Self.invariants)
+        let named = Self.texts.map { (path: $0.path, names: Self.invariantNames(in: $0.text)) }
+        #expect(named.filter { !$0.names.isEmpty }.count > 10, "they are found in the sources")
+        expectNone(
+            named.flatMap { file in file.names.subtracting(known).sorted().map { "\(file.path): \($0)" } },
+            "no heading of Invariants.md has this name"
+        )
+        let simulation = Self.texts.filter { $0.path.hasPrefix("Sources/Simulation/") }.map(\.text).joined()
+        expectNone(Self.invariants.filter { !simulation.contains("\"\($0)\"") }, "the simulator does not check it")
+    }
+
+    /// The words that name an invariant: `I` with one or two digits, and not a part of something longer.
+    private static func invariantNames(in text: String) -> Set<String> {
+        let bytes = Array(text.utf8)
+        var found: Set<String> = []
+        for start in bytes.indices where bytes[start] == UInt8(ascii: "I") {
+            let digits = bytes[(start + 1)...].prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            guard (1...2).contains(digits.count), start == 0 || !joins(bytes[start - 1], ".-"),
+                digits.endIndex == bytes.endIndex || !joins(bytes[digits.endIndex], "")
+            else { continue }
+            found.insert("I" + String(decoding: digits, as: UTF8.self))
+        }
+        return found
+    }
+
+    /// Whether a byte makes one word with its neighbour, also in Base64; `more`: what else does.
+    private static func joins(_ byte: UInt8, _ more: String) -> Bool {
+        isOfWord(byte) && byte != UInt8(ascii: "-") || "_+/=".utf8.contains(byte) || more.utf8.contains(byte)
+    }
+
+    // MARK: Glossary
+
+    /// A row of the glossary.
+    private struct Term {
+        let name: String
+        let definition: String
+        /// The words that stand on no page: those in italics.
+        let forbidden: [String]
+
+        init?(row: Substring) {
+            let cells = row.split(separator: "|", omittingEmptySubsequences: false)
+                .map { $0.trimmingCharacters(in: .whitespaces) }
+            guard cells.count == 5, cells[1].hasPrefix("**"), cells[1].hasSuffix("**") else { return nil }
+            name = String(cells[1].dropFirst(2).dropLast(2))
+            definition = cells[2]
+            forbidden = cells[3].split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+                .filter { $0.count > 2 && $0.hasPrefix("*") && $0.hasSuffix("*") }
+                .map { String($0.dropFirst().dropLast()) }
+        }
+    }
+
+    private static let glossaryRows = Repository.text(of: glossaryPage).split(separator: "\n")
+        .filter { $0.hasPrefix("| **") }
+    private static let terms = glossaryRows.compactMap(Term.init)
+
+    @Test("defines each term once, and every one is used")
+    func termsAreUsed() {
+        #expect(Self.terms.count > 80)
+        #expect(Self.terms.count == Self.glossaryRows.count, "each row has a term, a definition and a last cell")
+        expectNone(twice(Self.terms.map { $0.name.lowercased() }), "is defined twice")
+        expectNone(Self.terms.filter(\.definition.isEmpty).map(\.name), "has no definition")
+        let used = Self.texts.filter { file in
+            file.path != Self.glossaryPage
+                && (file.path.hasSuffix(".md") || file.path.hasPrefix("Sources/") && file.path.hasSuffix(".swift"))
+        }
+        .flatMap { Self.words(of: $0.text) }
+        let names = Self.terms.map(\.name)
+        let unused = Set(names).subtracting(Self.phrases(names, in: used))
+        expectNone(unused.sorted(), "no page and no source uses this term")
+    }
+
+    @Test("has words that are not used for its terms, and no page has them")
+    func forbiddenWords() {
+        let forbidden = Self.terms.flatMap(\.forbidden)
+        #expect(forbidden.count > 10)
+        let found = Self.pages.filter { $0.path != Self.glossaryPage }.flatMap { page in
+            Self.phrases(forbidden, in: Self.words(of: page.text)).sorted().map { "\(page.path): \($0)" }
+        }
+        expectNone(found, "the glossary has another word for it")
+    }
+
+    /// The words of a text, in lower case; a hyphen is part of a word.
+    private static func words(of text: String) -> [String] {
+        text.utf8.split { !isOfWord($0) }.map { String(decoding: $0, as: UTF8.self).lowercased() }
+    }
+
+    private static func isOfWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
+        }
+    }
+
+    /// Which of the phrases stand among the words, in the singular or the plural.
+    private static func phrases(_ phrases: [String], in words: [String]) -> Set<String> {
+        var forms: [String: [(form: [String], phrase: String)]] = [:]
+        for phrase in phrases {
+            for ending in ["", "s", "es"] {
+                let form = Self.words(of: phrase + ending)
+                if let first = form.first { forms[first, default: []].append((form, phrase)) }
+            }
+        }
+        var found: Set<String> = []
+        for (index, word) in words.enumerated() {
+            for candidate in forms[word] ?? [] where words[index...].starts(with: candidate.form) {
+                found.insert(candidate.phrase)
+            }
+        }
+        return found
+    }
+
+    // MARK: Links
+
+    @Test("links to pages and files that there are, and so does every other page")
+    func linksLead() {
+        var count = 0
+        var broken: [String] = []
+        for page in Self.pages {
+            for match in page.text.matches(of: /\]\(([^)\s]+)\)/) {
+                let address = match.1.prefix { $0 != "#" }
+                guard !address.isEmpty, !address.contains("://"), !address.hasPrefix("mailto:") else { continue }
+                count += 1
+                if !Self.leads(address, from: page.path) { broken.append("\(page.path): \(match.1)") }
+            }
+            for match in page.text.matches(of: /<doc:([^>]+)>/) {
+                count += 1
+                if !Self.isPage(match.1, besides: page.path) { broken.append("\(page.path): \(match.0)") }
+            }
+        }
+        #expect(count > 40, "they are found in the pages")
+        expectNone(broken, "leads nowhere")
+    }
+
+    /// Whether a relative address is one of a file or folder of the repository.
+    private static func leads(_ address: Substring, from page: String) -> Bool {
+        var parts = Array(page.split(separator: "/").dropLast())
+        for part in address.split(separator: "/") where part != "." {
+            if part != ".." {
+                parts.append(part)
+            } else if parts.popLast() == nil {
+                return false
+            }
+        }
+        let path = parts.joined(separator: "/")
+        return Repository.files.contains { $0 == path || $0.hasPrefix(path + "/") }
+    }
+
+    /// Whether a documentation link names a page of the same catalogue: it does not cross modules.
+    private static func isPage(_ name: Substring, besides page: String) -> Bool {
+        guard let end = page.range(of: ".docc/")?.upperBound, let last = name.split(separator: "/").last else {
+            return false
+        }
+        return Repository.files.contains { $0.hasPrefix(page[..<end]) && $0.hasSuffix("/\(last).md") }
+    }
+
+    private func twice(_ names: [String]) -> [String] {
+        Dictionary(grouping: names, by: \.self).filter { $0.value.count > 1 }.keys.sorted()
+    }
+}

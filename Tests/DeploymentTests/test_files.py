@@ -45,14 +45,14 @@ def holds(labels: dict, wanted: dict) -> bool:
 
 
 def test_every_variable_is_one_that_the_server_reads():
-    known = set(re.findall(r"`(RINGLINE_[A-Z_]+)`", (ROOT / "README.md").read_text()))
+    known = set(re.findall(r"`(RINGLINE_[A-Z_]+)`", (ROOT / "Sources/ringline/ringline.docc/Settings.md").read_text()))
     assert len(known) > 20
     kinds = (".yaml", ".service", ".conf")
     files = [path for path in DEPLOY.rglob("*") if path.suffix in kinds or path.name == "Dockerfile"]
     named = {name for path in files for name in re.findall(r"\bRINGLINE_[A-Z_]+\b", path.read_text())}
     assert "RINGLINE_TURN_SECRET_FILE" in named
     # Package.swift reads that one, when the image is built.
-    assert not named - known - {"RINGLINE_PINNED"}, "misspelt, or not in README.md's table"
+    assert not named - known - {"RINGLINE_PINNED"}, "misspelt, or not in the table of Settings.md"
 
 
 def test_the_image_says_the_servers_version():

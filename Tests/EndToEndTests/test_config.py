@@ -51,7 +51,7 @@ def test_what_serve_would_refuse_is_a_failure_and_is_shown_all_the_same():
     assert "soon" in result.stdout
 
 
-def test_the_table_is_the_readmes():
+def test_the_table_is_the_one_on_the_page_settings():
     result = run("config", "--table")
     assert result.returncode == 0
-    assert "\n" + result.stdout + "\n" in (ROOT / "README.md").read_text()
+    assert "\n" + result.stdout + "\n" in (ROOT / "Sources/ringline/ringline.docc/Settings.md").read_text()

@@ -47,9 +47,29 @@ struct DocumentTests {
         }
     }
 
-    @Test("have the very table of settings that the program prints, in the README")
+    @Test("have the very table of settings that the program prints, on the page Settings")
     func settingsTable() {
-        #expect(Repository.text(of: "README.md").contains("\n" + Setting.table + "\n"), "ringline config --table")
+        let page = Repository.text(of: "Sources/ringline/ringline.docc/Settings.md")
+        #expect(page.contains("\n" + Setting.table + "\n"), "ringline config --table")
+    }
+
+    @Test("have a README of one screen and a half")
+    func shortReadme() {
+        let lines = Repository.text(of: "README.md").split(separator: "\n", omittingEmptySubsequences: false)
+        #expect(lines.count <= 111, "a newcomer reads it in three minutes; the rest stands on the pages it links to")
+    }
+
+    @Test("link to files that are there, in the README and the guides")
+    func links() {
+        let pages = Repository.files.filter { path in
+            path.hasSuffix("README.md") || path.contains(".docc/") && path.hasSuffix(".md")
+        }
+        let dead = pages.flatMap { page in
+            Repository.text(of: page).matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }
+                .filter { !$0.contains("://") && !$0.hasPrefix("#") && !Repository.isThere($0, from: page) }
+                .map { "\(page): \($0)" }
+        }
+        expectNone(dead, "a link that leads nowhere")
     }
 
     @Test("speak of no setting that does not exist")

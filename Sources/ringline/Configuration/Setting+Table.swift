@@ -1,5 +1,5 @@
 extension Setting {
-    /// The table of all settings in Markdown, as in the README; `ringline config --table` prints it.
+    /// The table of all settings in Markdown, as the page Settings has it: `ringline config --table` prints it.
     static var table: String {
         let head = ["option", "environment", "file key", "default", "meaning"]
         let rows =

@@ -72,6 +72,21 @@ struct DocumentTests {
         expectNone(dead, "a link that leads nowhere")
     }
 
+    @Test("show no line of Swift for app developers that no test compiles and runs")
+    func firstCall() {
+        let page = Repository.text(of: "Sources/CallClient/CallClient.docc/AFirstCall.md")
+        let blocks = page.split(separator: "```").filter { $0.hasPrefix("swift\n") }.map { String($0.dropFirst(6)) }
+        let tested = unindented(Repository.text(of: "Tests/CallClientTests/FirstCallTests.swift"))
+        #expect(blocks.count >= 10)
+        expectNone(blocks.map(unindented).filter { !tested.contains($0) }, "not in FirstCallTests.swift")
+    }
+
+    /// A text without what its lines begin with.
+    private func unindented(_ text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.map { line in line.drop { $0 == " " } }.joined(separator: "\n")
+    }
+
     @Test("speak of no setting that does not exist")
     func noForeignSettings() {
         let known = Set(Setting.all.map(\.variable))

@@ -95,8 +95,8 @@ public struct Coverage: Equatable, Sendable {
 
             How often each event met a call in each state: \(calls) simulated calls, seed \(seed).
 
-            Written by `ringline simulate --seed \(seed) --coverage`. A dash is a pair that cannot be: nobody
-            has answered a ringing call. A call that ended unanswered has no winner, so its callee's devices are `callee`.
+            Written by `ringline simulate --seed \(seed) --coverage`. A dash marks an impossible pair: a
+            ringing call, for example, has no winner yet. A call that ended unanswered has no winner either, so its callee's devices are `callee`.
 
             | event | by | none | ringing | answered | active | ended |
             | --- | --- | ---: | ---: | ---: | ---: | ---: |

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("An answer")
 struct AnswerTests {
-    @Test("wins when it is the first; the callee's other devices are told that it was elsewhere")
+    @Test("The first answer wins, and the callee's other devices see that another device answered")
     func first() throws {
         let (b1, b2, b3) = (try phone("b1"), try phone("b2"), try phone("b3"))
         var bench = try Bench(callees: [b1, b2, b3])
@@ -22,7 +22,7 @@ struct AnswerTests {
         #expect(bench.endings(.caller, bench.caller).isEmpty)
     }
 
-    @Test("that comes second is refused, whatever it says, and changes nothing")
+    @Test("A later answer from another device, or with another description, is refused and changes nothing")
     func second() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench.answered(by: b1, others: [b2])
@@ -33,7 +33,7 @@ struct AnswerTests {
         #expect(bench.session == before)
     }
 
-    @Test("sent again by the same device is the same answer, by whatever name and transport")
+    @Test("The same answer again from the same device is a repeat, whatever its id and transport")
     func again() throws {
         let b1 = try phone("b1", mark: 5)
         var bench = try Bench(callees: [b1])
@@ -45,7 +45,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("by a device that was never told of the call wins as well")
+    @Test("An answer from a device that was never notified of the call wins as well")
     func stranger() throws {
         let b1 = try phone("b1")
         var bench = try Bench()
@@ -54,14 +54,14 @@ struct AnswerTests {
         #expect(bench.session.legs.map(\.phase) == [.answered, .answered])
     }
 
-    @Test("by the caller to their own call is refused")
+    @Test("The caller's answer to their own call is refused")
     func byCaller() throws {
         var bench = try Bench(callees: [try phone("b1")])
         #expect(try bench.send(.answer(digest: 2), .caller, bench.caller).refusal != nil)
         #expect(bench.session.state == .ringing)
     }
 
-    @Test("that comes after a decline is too late")
+    @Test("An answer after a decline by another device is refused: the call has ended")
     func afterDecline() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench(callees: [b1, b2])
@@ -69,7 +69,7 @@ struct AnswerTests {
         #expect(try bench.send(.answer(digest: 2), .callee, b1) == [.refuse(.callEnded)])
     }
 
-    @Test("hides what follows from the devices that lost, and shows the winner all that was before")
+    @Test("After the answer, a device that lost sees only its end; the winner sees the callee's whole log")
     func sight() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench(callees: [b1, b2])
@@ -81,7 +81,7 @@ struct AnswerTests {
         #expect(bench.shown(.callee, b2).map(\.seq) == [6])
     }
 
-    @Test("makes the call active at once where the device's connected overtook it")
+    @Test("The call becomes active with the answer if the answering device's connected arrived first")
     func connectedEarly() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench(callees: [b1, b2])
@@ -94,7 +94,7 @@ struct AnswerTests {
         #expect(other.session.state == .answered)
     }
 
-    @Test("leads to media that flows: the first connected of either side makes the call active, the second nothing")
+    @Test("The caller's connected makes an answered call active, and a later one from the callee changes nothing")
     func connected() throws {
         let b1 = try phone("b1")
         var bench = try Bench.answered(by: b1)
@@ -109,7 +109,7 @@ struct AnswerTests {
 
 @Suite("Ringing")
 struct RingingTests {
-    @Test("of a device is told to the caller once")
+    @Test("The caller is notified only once that a device rings")
     func once() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -121,7 +121,7 @@ struct RingingTests {
         #expect(bench.session.legs[1].phase == .ringing)
     }
 
-    @Test("ends unanswered at its moment, not before, and once")
+    @Test("A ring ends as unanswered at its timeout, not before, and only once")
     func timeout() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1], first: offer(1, ringFor: 20))
@@ -137,7 +137,7 @@ struct RingingTests {
         #expect(bench.endings(.callee, b1) == [.unanswered])
     }
 
-    @Test("goes on until the same moment when the caller replaces the description")
+    @Test("The ring goes on until the same time when the caller replaces the description")
     func replacedDescription() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -150,7 +150,7 @@ struct RingingTests {
         #expect(bench.session.legs.count == 2)
     }
 
-    @Test("is not taken over by another phone of the caller, where both have names")
+    @Test("Another named device of the caller cannot take over a ringing call from a named device")
     func anotherPhoneOffers() throws {
         var bench = try Bench(callees: [try phone("b1")])
         let log = bench.session.log
@@ -159,7 +159,7 @@ struct RingingTests {
         #expect(bench.session.log == log)
     }
 
-    @Test("is not begun again by the same description, whatever its id")
+    @Test("An offer with the same description is a repeat, whatever its id")
     func sameDescription() throws {
         var bench = try Bench(callees: [try phone("b1")])
         let again = try bench.send(.offer(offer(1)), .caller, bench.caller, id: "y")
@@ -167,7 +167,7 @@ struct RingingTests {
         #expect(again.acknowledged?.seq == 1)
     }
 
-    @Test("of one more device is noted once, and not after the call rings no more")
+    @Test("A further device that is notified is recorded once, and not at all after the answer")
     func notified() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench(callees: [b1])
@@ -177,14 +177,14 @@ struct RingingTests {
         #expect(bench.give(.notified(try phone("b3"))) == [])
     }
 
-    @Test("that crossed the answer has nothing to tell any more")
+    @Test("A ringing signal that crosses the answer has no effect")
     func crossing() throws {
         let b1 = try phone("b1")
         var bench = try Bench.answered(by: b1)
         #expect(try bench.send(.ringing, .callee, b1).isOnlyRepeat)
     }
 
-    @Test("of a device that was woken by a push knows the token with which it comes then")
+    @Test("A device that a push woke is known by the token that it uses afterwards")
     func tokenOfWoken() throws {
         let woken = Phone(id: try phone("ipad").id, mark: TokenMark(rawValue: 0))
         let ipad = try phone("ipad", mark: 5)

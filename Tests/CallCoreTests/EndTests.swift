@@ -1,18 +1,18 @@
 import CallCore
 import Testing
 
-@Suite("An end")
+@Suite("The end of a call")
 struct EndTests {
     private static let wishes: [EndReason?] = [nil] + EndReason.allCases
 
-    @Test("before the answer is the caller's cancelling, whatever it says, unless something failed", arguments: wishes)
+    @Test("Before the answer, the caller's end cancels the call, unless it is failed", arguments: wishes)
     func byCallerRinging(_ wish: EndReason?) throws {
         var bench = try Bench(callees: [try phone("b1")])
         let ended = try bench.send(.end(wish), .caller, bench.caller).ended
         #expect(ended?.reason == (wish == .failed ? .failed : .cancelled))
     }
 
-    @Test("before the answer is the callee's declining, unless it is busy or failed", arguments: wishes)
+    @Test("Before the answer, the callee's end declines the call, unless it is busy or failed", arguments: wishes)
     func byCalleeRinging(_ wish: EndReason?) throws {
         let callee = try phone("b1")
         var bench = try Bench(callees: [callee])
@@ -20,7 +20,7 @@ struct EndTests {
         #expect(ended?.reason == (wish == .failed ? .failed : wish == .busy ? .busy : .declined))
     }
 
-    @Test("after the answer is either side's hanging up, unless something failed", arguments: wishes)
+    @Test("After the answer, an end by either side is a hangup, unless it is failed", arguments: wishes)
     func answered(_ wish: EndReason?) throws {
         let callee = try phone("b1")
         for side in Side.allCases {
@@ -32,7 +32,7 @@ struct EndTests {
         }
     }
 
-    @Test("is relayed to the other side, and the change of state goes to both")
+    @Test("An end is relayed to the other side, and the change of state goes to both sides")
     func relayed() throws {
         let callee = try phone("b1")
         var bench = try Bench.active(with: callee)
@@ -42,7 +42,7 @@ struct EndTests {
         #expect(!bench.session.isLive)
     }
 
-    @Test("by one device of the callee is told to its others as declined elsewhere")
+    @Test("A decline by one device of the callee is a decline elsewhere for the callee's others")
     func declinedElsewhere() throws {
         let (b1, b2, b3) = (try phone("b1"), try phone("b2"), try phone("b3"))
         var bench = try Bench(callees: [b1, b2, b3])
@@ -57,14 +57,14 @@ struct EndTests {
         #expect(bench.session.standing(side: .caller, phone: bench.caller).reason == .declined)
     }
 
-    @Test("by the callee's only device tells nobody of an elsewhere")
+    @Test("A decline by the callee's only device notifies no other device")
     func declinedAlone() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
         #expect(try bench.send(.end(nil), .callee, b1).changes.map(\.reason) == [.declined])
     }
 
-    @Test("by a device that was never told of the call declines for all")
+    @Test("An end by a device that was never notified of the call ends it for all devices")
     func declinedByStranger() throws {
         let (b1, late) = (try phone("b1"), try phone("late"))
         var bench = try Bench(callees: [b1])
@@ -73,7 +73,7 @@ struct EndTests {
         #expect(bench.endings(.caller, bench.caller) == [.busy])
     }
 
-    @Test("by the caller is told to every device that was rung, with the same reason")
+    @Test("An end by the caller reaches every device that was rung, with the same reason")
     func cancelled() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench(callees: [b1, b2])
@@ -81,7 +81,7 @@ struct EndTests {
         for device in [b1, b2] { #expect(bench.endings(.callee, device) == [.cancelled]) }
     }
 
-    @Test("that comes again under its id gets the same number, and under another is refused")
+    @Test("An end that is sent again under its id gets the same number, and under another id it is refused")
     func again() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -93,7 +93,7 @@ struct EndTests {
         #expect(try bench.send(.end(nil), .caller, bench.caller) == [.refuse(.callEnded)])
     }
 
-    @Test("of a device that lost the call is acknowledged and has no effect, also after the call is over")
+    @Test("An end by a device that lost the call is acknowledged and has no effect, also after the call is over")
     func lateDecline() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench.answered(by: b1, others: [b2])
@@ -107,7 +107,7 @@ struct EndTests {
         #expect(try bench.send(.end(nil), .callee, b1) == [.refuse(.callEnded)])
     }
 
-    @Test("of a device that lost the call is kept, so that a restart does not tell it again")
+    @Test("An end by a device that lost the call is stored, and no further notice to the device is due")
     func lateDeclineIsKept() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench.answered(by: b1, others: [b2])
@@ -117,14 +117,14 @@ struct EndTests {
         #expect(try bench.send(.end(nil), .callee, b2).isOnlyRepeat)
     }
 
-    @Test("of another device of the caller does not end an answered call")
+    @Test("An end by another device of the caller does not end an answered call")
     func callersOtherDevice() throws {
         var bench = try Bench.answered(by: try phone("b1"))
         #expect(try bench.send(.end(nil), .caller, try phone("a2")).entries.isEmpty)
         #expect(bench.session.isLive)
     }
 
-    @Test("names the call that won a glare, and only while it rings")
+    @Test("A lost glare ends the call only while it rings, and the end names the call that won")
     func glare() throws {
         let winner = try call("a")
         var bench = try Bench(callees: [try phone("b1")])
@@ -137,7 +137,7 @@ struct EndTests {
         #expect(answered.give(.foundBusy) == [])
     }
 
-    @Test("for a callee that is in another call reaches the caller alone")
+    @Test("The end of a call to a busy callee reaches the caller alone")
     func busy() throws {
         var bench = try Bench(reachesCallee: false)
         let out = bench.give(.foundBusy)
@@ -146,7 +146,7 @@ struct EndTests {
         #expect(bench.shown(.callee, try phone("b1")).isEmpty)
     }
 
-    @Test("comes to a live call that is offered anew, once")
+    @Test("A live call is replaced once, whether it rings, is answered or is active")
     func replaced() throws {
         let b1 = try phone("b1")
         for start in [try Bench(callees: [b1]), try Bench.answered(by: b1), try Bench.active(with: b1)] {
@@ -157,9 +157,9 @@ struct EndTests {
     }
 }
 
-@Suite("Two crossing calls")
+@Suite("A glare")
 struct GlareTests {
-    @Test("are decided for the callId whose bytes come first, whichever side asks")
+    @Test("The call whose callId comes first in byte order wins, whichever side asks")
     func winner() throws {
         for (a, b, winner) in [("a", "b", "a"), ("10-11", "11-10", "10-11"), ("B", "a", "B"), ("9", "10", "10")] {
             #expect(Glare.winner(try call(a), try call(b)).text == winner)

@@ -1,9 +1,9 @@
 import CallCore
 import Testing
 
-@Suite("A side that is gone")
+@Suite("A device that is out of reach")
 struct GraceTests {
-    @Test("disconnects an answered call when its grace is over, not before")
+    @Test("An active call ends as disconnected when the grace of either side is over, not before")
     func disconnects() throws {
         let b1 = try phone("b1")
         for isCaller in [true, false] {
@@ -18,7 +18,7 @@ struct GraceTests {
         }
     }
 
-    @Test("and comes back within its grace changes nothing")
+    @Test("A device that comes back within its grace changes nothing")
     func comesBack() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -30,7 +30,7 @@ struct GraceTests {
         #expect(bench.give(.deadlineReached) == [])
     }
 
-    @Test("is gone since the first word of it")
+    @Test("The grace runs from the first report that the device is out of reach")
     func since() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -41,7 +41,7 @@ struct GraceTests {
         #expect(bench.session.deadline == deadline)
     }
 
-    @Test("is the earlier of the two")
+    @Test("With both sides out of reach, the deadline is that of the side that went first")
     func both() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -54,7 +54,7 @@ struct GraceTests {
         #expect(bench.session.deadline == bench.now + .seconds(30))
     }
 
-    @Test("does not end a call that rings, whose moment stays")
+    @Test("A ringing call keeps its ring timeout while the caller is out of reach")
     func ringing() throws {
         var bench = try Bench(callees: [try phone("b1")])
         let until = bench.session.deadline
@@ -62,7 +62,7 @@ struct GraceTests {
         #expect(bench.session.deadline == until)
     }
 
-    @Test("since before the answer has its whole grace from the answer on")
+    @Test("A device that went out of reach before the answer has its whole grace from the answer on")
     func goneBeforeAnswer() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -73,7 +73,7 @@ struct GraceTests {
         #expect(bench.give(.deadlineReached) == [])
     }
 
-    @Test("on which nobody waits is of no importance: one that lost, one of the caller's others")
+    @Test("The call waits neither for a device that lost it nor for another device of the caller")
     func others() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench.answered(by: b1, others: [b2])
@@ -83,7 +83,7 @@ struct GraceTests {
         #expect(bench.session.deadline == nil)
     }
 
-    @Test("that was told is told once, and is owed nothing more")
+    @Test("A device that lost the call is notified once; both devices in the call are notified of its end")
     func told() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench.answered(by: b1, others: [b2])

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A call that is hidden from its callee")
 struct HiddenTests {
-    @Test("rings for its caller as any other and ends unanswered")
+    @Test("A hidden call rings for its caller like any other and ends as unanswered")
     func forCaller() throws {
         var bench = try Bench(isHidden: true)
         #expect(bench.shown(.caller, bench.caller).count == 1)
@@ -12,7 +12,7 @@ struct HiddenTests {
         #expect(bench.endings(.caller, bench.caller) == [.unanswered])
     }
 
-    @Test("has no callee: nobody is shown anything, rung, or owed news")
+    @Test("No device of the callee takes part in a hidden call or sees an entry of it")
     func forCallee() throws {
         let b1 = try phone("b1")
         var bench = try Bench(isHidden: true)
@@ -31,7 +31,7 @@ struct HiddenTests {
 struct StandInTests {
     private let nameless = Phone(unnamed: TokenMark(rawValue: 77))
 
-    @Test("acts for the caller's device, if its token took no part")
+    @Test("A nameless request acts for the caller's device if its token took no part in the call")
     func forCaller() throws {
         let bench = try Bench(callees: [try phone("b1")])
         #expect(bench.session.standIn(for: nameless, on: .caller) == bench.caller)
@@ -39,7 +39,7 @@ struct StandInTests {
         #expect(bench.session.standIn(for: a2, on: .caller) == a2)
     }
 
-    @Test("acts for itself while the call rings, and for the callee's device that is in the call then")
+    @Test("A nameless request acts for itself while the call rings, and then for the callee's device that answered")
     func forCallee() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -48,7 +48,7 @@ struct StandInTests {
         #expect(bench.session.standIn(for: nameless, on: .callee) == b1)
     }
 
-    @Test("has lost the call where the callee has other phones without a name")
+    @Test("A nameless request acts for itself if the callee has another device without a name")
     func lost() throws {
         let (b1, row) = (try phone("b1"), try phone("d-1"))
         for other in [row, Phone(unnamed: TokenMark(rawValue: 78))] {
@@ -59,13 +59,13 @@ struct StandInTests {
         #expect(winner.session.standIn(for: nameless, on: .callee) == nameless)
     }
 
-    @Test("is a leg itself where its token took part")
+    @Test("A nameless request acts for itself if its token took part in the call")
     func tookPart() throws {
         let bench = try Bench.answered(by: try phone("b1"), others: [nameless])
         #expect(bench.session.standIn(for: nameless, on: .callee) == nameless)
     }
 
-    @Test("calls together with the connections of its user that have no name either")
+    @Test("A caller without a device name is also every connection of its user without one")
     func ofConnection() throws {
         let bench = try Bench(caller: nameless)
         #expect(try bench.session.isCaller(phone("c-9")))

@@ -5,7 +5,7 @@ import Testing
 struct IdentifierTests {
     static let shared = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-")
 
-    @Test("of a user or device may have every character of its alphabet and no other ASCII one")
+    @Test("A user id or device id may contain every character of its alphabet and no other ASCII character")
     func userAlphabet() {
         let allowed = Set(Self.shared + ["@", "+"])
         for byte in UInt8(0)..<128 {
@@ -15,7 +15,7 @@ struct IdentifierTests {
         }
     }
 
-    @Test("of a call has neither @ nor +")
+    @Test("A callId may contain the characters of a user id except @ and +")
     func callAlphabet() {
         let allowed = Set(Self.shared)
         for byte in UInt8(0)..<128 {
@@ -24,14 +24,14 @@ struct IdentifierTests {
         }
     }
 
-    @Test("holds no letter beyond ASCII", arguments: ["é", "日本", "a\u{301}", "１", "\u{80}", "😀", "ﬀ"])
+    @Test("A user id, device id or callId is ASCII", arguments: ["é", "日本", "a\u{301}", "１", "\u{80}", "😀", "ﬀ"])
     func beyondASCII(_ text: String) {
         #expect(UserID(text) == nil)
         #expect(DeviceID(text) == nil)
         #expect(CallID(text) == nil)
     }
 
-    @Test("has 1 to 128 bytes")
+    @Test("A user id or callId has 1 to 128 bytes")
     func length() {
         #expect(UserID("") == nil)
         #expect(CallID("") == nil)
@@ -42,7 +42,7 @@ struct IdentifierTests {
         #expect(CallID(String(repeating: "x", count: 129)) == nil)
     }
 
-    @Test("of a signal has 1 to 64 bytes of any characters")
+    @Test("The id of a signal has 1 to 64 bytes of any characters")
     func signalID() {
         #expect(SignalID("") == nil)
         #expect(SignalID("日本 \n") != nil)
@@ -50,7 +50,7 @@ struct IdentifierTests {
         #expect(SignalID(String(repeating: "é", count: 33)) == nil)
     }
 
-    @Test("is ordered by its bytes")
+    @Test("Identifiers are ordered by their bytes")
     func order() throws {
         #expect(try call("B") < call("a"))
         #expect(try call("10-11") < call("9"))
@@ -60,9 +60,9 @@ struct IdentifierTests {
     }
 }
 
-@Suite("A pair")
+@Suite("A pair of users")
 struct PairTests {
-    @Test("is the same in either order")
+    @Test("A pair is the same in either order")
     func order() throws {
         let pair = Pair(try user("11"), try user("10"))
         #expect(pair == Pair(try user("10"), try user("11")))
@@ -70,7 +70,7 @@ struct PairTests {
         #expect(pair.high == (try user("11")))
     }
 
-    @Test("holds its two users and nobody else, and knows each one's other")
+    @Test("A pair contains its two users and no other, and returns the other one of each")
     func holding() throws {
         let pair = Pair(try user("11"), try user("10"))
         #expect(pair.holds(try user("11")))
@@ -81,9 +81,9 @@ struct PairTests {
     }
 }
 
-@Suite("A phone")
+@Suite("A device")
 struct PhoneTests {
-    @Test("without a name is called t- and the 16 hex digits of its token's mark")
+    @Test("An unnamed device is called t- and the 16 hex digits of its token's fingerprint")
     func unnamed() {
         let phone = Phone(unnamed: TokenMark(rawValue: 0xAB))
         #expect(phone.id.text == "t-00000000000000ab")
@@ -91,13 +91,13 @@ struct PhoneTests {
         #expect(Phone(unnamed: TokenMark(rawValue: .max)).id.text == "t-ffffffffffffffff")
     }
 
-    @Test("that only looks like one without a name is named")
+    @Test("A device whose name only has the form of an unnamed one's is named")
     func lookalike() throws {
         #expect(try !phone("t-00000000000000ab", mark: 1).isUnnamed)
         #expect(try !phone("t-x", mark: 1).isUnnamed)
     }
 
-    @Test("without a name is the same as any that came with the same token")
+    @Test("An unnamed device is the same as every device with the same token")
     func sameToken() throws {
         let nameless = Phone(unnamed: TokenMark(rawValue: 5))
         #expect(nameless.isSame(as: try phone("a1", mark: 5)))
@@ -105,13 +105,13 @@ struct PhoneTests {
         #expect(!nameless.isSame(as: try phone("a1", mark: 6)))
     }
 
-    @Test("with a name is another than one of another name, also under one token")
+    @Test("Devices with different names differ even under one token; one name is one device under any token")
     func twoNames() throws {
         #expect(try !phone("a1", mark: 5).isSame(as: phone("a2", mark: 5)))
         #expect(try phone("a1", mark: 5).isSame(as: phone("a1", mark: 6)))
     }
 
-    @Test("tells a connection's name and a registration's row from a client's name")
+    @Test("The ids that the server makes for connections and registrations are distinguished from a client's")
     func prefixes() throws {
         #expect(try phone("c-1").isOfConnection)
         #expect(try phone("d-1").isOfUnnamedRow)
@@ -122,19 +122,19 @@ struct PhoneTests {
 
 @Suite("A UUID of version 5")
 struct UUIDv5Tests {
-    @Test("is the one that Python makes of the same name in the URL namespace")
+    @Test("The UUID of a URL is the one that Python makes in the URL namespace")
     func known() {
-        // uuid.uuid5(uuid.NAMESPACE_URL, "http://www.example.com/") in Python.
+        // The output of uuid.uuid5(uuid.NAMESPACE_URL, "http://www.example.com/") in Python.
         #expect(UUIDv5.url("http://www.example.com/") == "fcde3c85-2270-590f-9e7c-ee003d65e0e2")
         #expect(UUIDv5.url("") == "1b4db7eb-4057-5ddf-91e0-36dec72071f5")
     }
 
-    @Test("of a long name is made of more than one block")
+    @Test("The UUID of a name longer than one SHA-1 block has the known value")
     func long() {
         #expect(UUIDv5.url(String(repeating: "x", count: 200)) == "cd3580b9-d244-586a-8077-74317319b48d")
     }
 
-    @Test("of a call is its callId in lower case, if that is a UUID and this its first use")
+    @Test("The UUID of a call is its callId in lower case if that is a UUID and this is its first use")
     func ofCall() throws {
         let id = try call("6BA7B811-9DAD-11D1-80B4-00C04FD430C8")
         #expect(UUIDv5.call(id, epoch: 1) == "6ba7b811-9dad-11d1-80b4-00c04fd430c8")
@@ -144,7 +144,7 @@ struct UUIDv5Tests {
     }
 
     @Test(
-        "is told from what only looks like one",
+        "A text that only resembles a UUID is not taken for one",
         arguments: [
             "6ba7b811-9dad-11d1-80b4-00c04fd430c", "6ba7b811-9dad-11d1-80b4-00c04fd430cg",
             "6ba7b8119dad-11d1-80b4-00c04fd430c8-", "6ba7b811_9dad_11d1_80b4_00c04fd430c8", "",

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A call's log")
 struct LogTests {
-    @Test("begins with the offer and the state, numbered from 1")
+    @Test("A log begins with the offer and the change to ringing, numbered from 1")
     func beginning() throws {
         let bench = try Bench(callees: [try phone("b1")])
         #expect(bench.session.log.map(\.seq) == [1, 2])
@@ -13,12 +13,12 @@ struct LogTests {
         #expect(bench.out.acknowledged?.seq == 1)
     }
 
-    @Test("begins above numbers that a crash may have lost")
+    @Test("A log begins above the numbers that a crash may have lost")
     func firstSeq() throws {
         #expect(try Bench(firstSeq: 1_025).session.log.map(\.seq) == [1_025, 1_026])
     }
 
-    @Test("holds a signal of one id once")
+    @Test("A signal that is sent again under its id is logged once")
     func sameID() throws {
         var bench = try Bench(callees: [try phone("b1")])
         let first = try bench.send(.ice, .caller, bench.caller, id: "x")
@@ -31,7 +31,7 @@ struct LogTests {
         #expect(bench.session.hasTaken(try name("x"), from: bench.caller, on: .caller))
     }
 
-    @Test("knows the ids of each device apart")
+    @Test("Two devices may use the same id for different signals")
     func idsPerDevice() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench(callees: [b1, b2])
@@ -39,7 +39,7 @@ struct LogTests {
         #expect(try bench.send(.ringing, .callee, b2, id: "x").acknowledged?.isNew == true)
     }
 
-    @Test("knows the ids of the two users' devices apart, also where both are named alike")
+    @Test("The two users' devices may use the same id for different signals, even under the same device name")
     func idsPerUser() throws {
         let (mine, theirs) = (try phone("iphone", mark: 1), try phone("iphone", mark: 2))
         let one = try name("1")
@@ -49,7 +49,7 @@ struct LogTests {
         #expect(bench.session.state == .answered)
     }
 
-    @Test("takes the late decline of a device for that device's, also where the caller's is named alike")
+    @Test("A late decline counts for the callee's device, even if the caller's device has the same name")
     func legsPerUser() throws {
         let (mine, theirs, winner) = (try phone("iphone", mark: 1), try phone("iphone", mark: 2), try phone("ipad"))
         var bench = try Bench(callees: [theirs, winner], caller: mine)
@@ -61,7 +61,7 @@ struct LogTests {
         #expect(bench.session.deadline == bench.now + .seconds(30))
     }
 
-    @Test("holds a signal once that comes by a socket and by a request of the same token")
+    @Test("A signal is logged once if it comes by a socket and by a request under the same token")
     func sameToken() throws {
         let (named, nameless) = (try phone("iphone", mark: 5), Phone(unnamed: TokenMark(rawValue: 5)))
         for (first, second) in [(named, nameless), (nameless, named)] {
@@ -73,7 +73,7 @@ struct LogTests {
         }
     }
 
-    @Test("refuses what is meant for another epoch, but still knows what it took")
+    @Test("A signal for another epoch is refused, unless its id was accepted before")
     func epochs() throws {
         var bench = try Bench(epoch: 3, callees: [try phone("b1")])
         #expect(try bench.send(.ice, .caller, bench.caller, id: "x", epoch: 2) == [.refuse(.callEnded)])
@@ -83,7 +83,7 @@ struct LogTests {
         #expect(try bench.send(.ice, .caller, bench.caller, id: "x", epoch: 2).isOnlyRepeat)
     }
 
-    @Test("holds 512 signals; what comes then is refused and changes nothing, but an end and its entries fit")
+    @Test("An answered call's log holds 512 entries; further signals are refused, but an end still fits")
     func fullByCount() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -98,7 +98,7 @@ struct LogTests {
         #expect(out.ended?.reason == .hangup)
     }
 
-    @Test("holds 512 KiB, to the byte")
+    @Test("An answered call's log holds 512 KiB of signals, to the byte, and an end still fits")
     func fullByBytes() throws {
         var bench = try Bench.answered(by: try phone("b1"))
         try bench.send(.info, .caller, bench.caller, bytes: Limits.logBytes - 100 - 10 - 1)
@@ -108,7 +108,7 @@ struct LogTests {
         #expect(try bench.send(.end(nil), .caller, bench.caller, bytes: 60_000).ended?.reason == .hangup)
     }
 
-    @Test("holds 64 signals besides the offer before the answer, and then up to 512")
+    @Test("Before the answer a log holds 64 signals besides the first offer, ringing and answer")
     func fullByCountWhileRinging() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -118,13 +118,13 @@ struct LogTests {
             #expect(try bench.send(kind, .caller, bench.caller) == [.refuse(.logFull)])
         }
         #expect(bench.session == before)
-        // A caller cannot keep the callee from alerting and answering.
+        // The caller must not be able to keep the callee from ringing and answering.
         #expect(try bench.send(.ringing, .callee, b1).acknowledged?.isNew == true)
         #expect(try bench.send(.answer(digest: 2), .callee, b1).acknowledged?.isNew == true)
         #expect(try bench.send(.ice, .caller, bench.caller).acknowledged?.isNew == true)
     }
 
-    @Test("holds 64 KiB besides the offer before the answer, to the byte, and an end always fits")
+    @Test("Before the answer a log holds 64 KiB besides the first offer, to the byte, and an end still fits")
     func fullByBytesWhileRinging() throws {
         var bench = try Bench(callees: [try phone("b1")])
         try bench.send(.info, .caller, bench.caller, bytes: Limits.earlyBytes - 1)
@@ -134,7 +134,7 @@ struct LogTests {
         #expect(try bench.send(.end(nil), .caller, bench.caller, bytes: 60_000).ended?.reason == .cancelled)
     }
 
-    @Test("counts what was sent before the answer over a restart too")
+    @Test("Signals from before a restart count towards the limit before the answer")
     func fullWhileRingingAfterRestart() throws {
         var bench = try Bench(callees: [try phone("b1")])
         for _ in 0..<64 { try bench.send(.ice, .caller, bench.caller) }
@@ -142,7 +142,7 @@ struct LogTests {
         #expect(try bench.send(.ice, .caller, bench.caller) == [.refuse(.logFull)])
     }
 
-    @Test("that is full still lets the call time out and disconnect")
+    @Test("A call with a full log still ends at its ring timeout")
     func fullAndServer() throws {
         var bench = try Bench(callees: [try phone("b1")])
         for _ in 0...Limits.earlySignals { try bench.send(.ice, .caller, bench.caller) }
@@ -150,7 +150,7 @@ struct LogTests {
         #expect(try bench.letTimePass().ended?.reason == .unanswered)
     }
 
-    @Test("that is full refuses an answer to a renegotiation without taking it")
+    @Test("A full log refuses the answer to a renegotiation, which stays unanswered")
     func fullAndAnswer() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -160,7 +160,7 @@ struct LogTests {
         #expect(bench.session.unansweredOffers == [.caller])
     }
 
-    @Test("takes no more room for one signal under a thousand names than it may have")
+    @Test("An offer that is sent again under thousands of ids is logged once")
     func manyNames() throws {
         var bench = try Bench(callees: [try phone("b1")])
         for index in 0..<5_000 {
@@ -170,7 +170,7 @@ struct LogTests {
         #expect(bench.session.log.count == 2)
     }
 
-    @Test("has room for a bounded number of devices")
+    @Test("The number of devices in a call is limited, and a device beyond the limit can still answer")
     func manyDevices() throws {
         var bench = try Bench()
         for index in 0..<200 { bench.give(.notified(try phone("b\(index)"))) }

@@ -5,7 +5,7 @@ import Testing
 struct MomentTests {
     private let ends: [Int64] = [.min, .min + 1, -1, 0, 1, .max - 1, .max]
 
-    @Test("never comes round to the other end of time, whatever is added to it")
+    @Test("A sum beyond the range of the type is clamped and never wraps around")
     func adding() {
         for start in ends {
             for span in ends {
@@ -19,7 +19,7 @@ struct MomentTests {
         #expect(Moment(milliseconds: 5) + .milliseconds(-7) == Moment(milliseconds: -2))
     }
 
-    @Test("is as far from another as there is room for, and on the right side of it")
+    @Test("A difference beyond the range of the type is clamped and has the right sign")
     func difference() {
         for one in ends {
             for other in ends {

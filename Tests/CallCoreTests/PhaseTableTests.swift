@@ -1,13 +1,13 @@
 import CallCore
 import Testing
 
-/// What becomes of every signal, in every phase, from every kind of device.
+/// The result of every signal, in every phase, from every kind of device.
 @Suite("A signal")
 struct PhaseTableTests {
-    /// Where a call stands.
+    /// The phase of the call; an ended call was either answered first or declined.
     enum Stage: String, CaseIterable, Sendable { case ringing, answered, active, ended, declined }
 
-    /// Who sends: the device that is in the call, or another of the same user.
+    /// The sender: the user's device that is in the call, or another device of the same user.
     enum Sender: String, CaseIterable, Sendable { case caller, callersOther, callee, calleesOther }
 
     enum Fate: String, Sendable {
@@ -56,7 +56,7 @@ struct PhaseTableTests {
         return acknowledged.isNew ? .taken : acknowledged.seq == 0 ? .noEffect : .repeated
     }
 
-    /// The protocol's word for each case.
+    /// Returns the result that the protocol requires.
     private static func expected(_ kind: SignalKind, _ stage: Stage, _ sender: Sender) -> Fate {
         switch stage {
         case .ringing: ringing(kind, sender)
@@ -70,7 +70,7 @@ struct PhaseTableTests {
         switch (sender, kind) {
         case (.callee, .offer), (.calleesOther, .offer): .callExists
         case (.callee, _), (.calleesOther, _): .taken
-        // Another device of the caller may cancel; the rest is the calling device's.
+        // Another device of the caller may cancel. Every other signal must come from the calling device.
         case (.caller, .offer), (_, .end): .taken
         case (.caller, .ringing), (.caller, .answer): .forbidden
         case (.caller, _): .taken
@@ -85,13 +85,13 @@ struct PhaseTableTests {
         case (.callersOther, _): .forbidden
         case (.caller, .ringing): .forbidden
         case (.callee, .ringing): .noEffect
-        // Nobody's renegotiation waits for an answer.
+        // No renegotiation waits for an answer.
         case (_, .answer): .alreadyAnswered
         case (.caller, _), (.callee, _): .taken
         }
     }
 
-    @Test("has the fate that the protocol gives it", arguments: SignalKind.allCases, Stage.allCases)
+    @Test("Each phase treats each signal as the protocol requires", arguments: SignalKind.allCases, Stage.allCases)
     func table(_ kind: SignalKind, _ stage: Stage) throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         for sender in Sender.allCases {
@@ -116,7 +116,7 @@ struct PhaseTableTests {
         }
     }
 
-    @Test("of either side is for the other one", arguments: [SignalKind.ice, .connected, .update, .dtmf, .info])
+    @Test("A signal of one side is for the other side", arguments: [SignalKind.ice, .connected, .update, .dtmf, .info])
     func audience(_ kind: SignalKind) throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -130,7 +130,7 @@ struct PhaseTableTests {
         #expect(try fromCallee.allSatisfy { !bench.session.sees($0, side: .caller, phone: try phone("a2")) })
     }
 
-    @Test("that updates what is held and muted leaves its latest value in the call")
+    @Test("The latest hold and mute state of each side stays in the call")
     func update() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)

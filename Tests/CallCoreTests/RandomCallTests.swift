@@ -2,10 +2,10 @@ import CallCore
 import CallTesting
 import Testing
 
-/// Thousands of calls in which anything may happen at any time.
-@Suite("In whatever order things happen to it, a call")
+/// Thousands of calls with random inputs in random order.
+@Suite("A call with random inputs")
 struct RandomCallTests {
-    @Test("keeps its promises", arguments: [1, 2, 3, 4])
+    @Test("Every invariant holds after every input, also a repeated one", arguments: [1, 2, 3, 4])
     func invariants(_ part: UInt64) throws {
         for number in 0..<1_000 {
             let seed = part << 32 | UInt64(number)
@@ -18,7 +18,7 @@ struct RandomCallTests {
         }
     }
 
-    /// One call and what was promised of it.
+    /// One call, with the state that the checks of its invariants need.
     private struct Run {
         var chance: SplitMix64
         var bench: Bench
@@ -92,7 +92,7 @@ struct RandomCallTests {
                 case 12: .info
                 default: .end(EndReason.allCases.randomElement(using: &chance))
                 }
-            // One name in four is an old one: a resend that is late, or another device's.
+            // One id in four was used before: a late resend, or another device that uses the same id.
             let name = Int.random(in: 0..<4, using: &chance) == 0 ? ids.randomElement(using: &chance) : nil
             let id = name ?? "s\(ids.count)"
             ids.append(id)
@@ -126,25 +126,25 @@ struct RandomCallTests {
             lastSeq = entry.seq
             guard case .state(let change) = entry.content, change.state == .ended else { return }
             for device in callees where rung.contains(device.id) {
-                // One token's two names are one phone.
+                // Two names of one token are one device, so both may see this entry.
                 if bench.session.sees(entry, side: .callee, phone: device) { endings[device.id, default: 0] += 1 }
             }
             for (device, count) in endings where count > 1 { fault = "\(device.text) was told \(count) ends" }
         }
 
-        /// Every event applied again changes nothing and emits nothing new (I7).
+        /// Hands in an input again, which must change nothing and add nothing (I7).
         private mutating func repeatOf(_ input: CallSession.Input) {
             let before = bench.session
             let out = bench.give(input)
             if !out.entries.isEmpty || out.contains(.stopRinging) || out.contains(.changed) {
                 fault = "done again, \(input) did something: \(out)"
             }
-            // A refused signal may be refused for another reason, but nothing may change.
+            // A refused signal may now be refused for another reason, but nothing may change.
             if bench.session != before { fault = "done again, \(input) changed something" }
         }
     }
 
-    @Test("tells every device that was rung of its end, exactly once", arguments: [1, 2])
+    @Test("Every device that was rung, and the caller's device, sees exactly one end", arguments: [1, 2])
     func endings(_ part: UInt64) throws {
         for number in 0..<1_000 {
             let seed = part << 40 | UInt64(number)

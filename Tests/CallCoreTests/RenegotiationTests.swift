@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A renegotiation")
 struct RenegotiationTests {
-    @Test("is offered by either side and answered by the other")
+    @Test("Either side offers a renegotiation, and only the other side can answer it")
     func plain() throws {
         let b1 = try phone("b1")
         for side in Side.allCases {
@@ -18,7 +18,7 @@ struct RenegotiationTests {
         }
     }
 
-    @Test("offered twice is one, and so is its answer")
+    @Test("The same offer twice is one renegotiation, and the same answer twice is one answer")
     func twice() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -30,7 +30,7 @@ struct RenegotiationTests {
         #expect(again.acknowledged?.seq == answer.acknowledged?.seq)
     }
 
-    @Test("that crosses the other side's yields where it is the callee's")
+    @Test("When two renegotiations cross, the callee's answer withdraws the callee's own")
     func polite() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -42,7 +42,7 @@ struct RenegotiationTests {
         #expect(try bench.send(.answer(digest: 21), .caller, bench.caller) == [.refuse(.alreadyAnswered)])
     }
 
-    @Test("of the caller stays open when the caller answers the crossing one")
+    @Test("When two renegotiations cross, the caller's answer leaves the caller's own open")
     func impolite() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -53,7 +53,7 @@ struct RenegotiationTests {
         #expect(try bench.send(.answer(digest: 11), .callee, b1).acknowledged?.isNew == true)
     }
 
-    @Test("of the caller says whether the call has video; the callee's does not")
+    @Test("The caller's renegotiation decides whether the call has video; the callee's does not")
     func video() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -63,7 +63,7 @@ struct RenegotiationTests {
         #expect(bench.session.hasVideo)
     }
 
-    @Test("is open to the two devices in the call alone")
+    @Test("Only the two devices in the call can renegotiate")
     func foreign() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench.answered(by: b1, others: [b2])
@@ -72,7 +72,7 @@ struct RenegotiationTests {
         #expect(bench.session.unansweredOffers.isEmpty)
     }
 
-    @Test("ends with the call")
+    @Test("The end of the call also ends its unanswered renegotiation")
     func ended() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -83,13 +83,13 @@ struct RenegotiationTests {
     }
 }
 
-@Suite("An offer under a call's name")
+@Suite("An offer under the callId of an existing call")
 struct ReplacementTests {
     private func replaces(_ bench: Bench, _ offer: Offer, _ side: Side, _ phone: Phone) -> Bool {
         bench.session.isReplaced(by: offer, from: side, phone)
     }
 
-    @Test("never begins anew while the call rings")
+    @Test("While the call rings, an offer that does not state that it begins a call begins none")
     func ringing() throws {
         let bench = try Bench(callees: [try phone("b1")])
         #expect(!replaces(bench, offer(9, namesCallee: true), .caller, bench.caller))
@@ -97,7 +97,7 @@ struct ReplacementTests {
         #expect(try !replaces(bench, offer(9), .callee, phone("b1")))
     }
 
-    @Test("begins anew, where the app says that it begins, from a device that is in the answered call")
+    @Test("An offer that states that it begins a call begins one, if it comes from a device in the answered call")
     func begins() throws {
         let bench = try Bench.answered(by: try phone("b1"))
         var new = offer(9)
@@ -106,13 +106,13 @@ struct ReplacementTests {
         #expect(replaces(bench, new, .caller, bench.caller))
         #expect(try replaces(bench, new, .callee, phone("b1")))
         #expect(try !replaces(bench, new, .callee, phone("b2")))
-        // The first offer again, late.
+        // A late repeat of the first offer.
         var first = offer(1)
         first.begins = true
         #expect(!replaces(bench, first, .caller, bench.caller))
     }
 
-    @Test("begins anew once the call has ended")
+    @Test("After the call has ended, an offer begins a new call")
     func ended() throws {
         var bench = try Bench.answered(by: try phone("b1"))
         try bench.send(.end(nil), .caller, bench.caller)
@@ -120,7 +120,7 @@ struct ReplacementTests {
         #expect(try replaces(bench, offer(9), .callee, phone("b1")))
     }
 
-    @Test("renegotiates an answered call from its leg and begins anew from another device of the caller")
+    @Test("An offer in an answered call renegotiates it, or begins a new one from the caller's other device")
     func answered() throws {
         let bench = try Bench.active(with: try phone("b1"))
         #expect(!replaces(bench, offer(9, namesCallee: true), .caller, bench.caller))
@@ -129,7 +129,7 @@ struct ReplacementTests {
         #expect(try !replaces(bench, offer(9), .callee, phone("b2")))
     }
 
-    @Test("from a nameless device begins anew only where it names the callee")
+    @Test("An offer from a nameless caller begins a new call only if it names the callee")
     func nameless() throws {
         let nameless = Phone(unnamed: TokenMark(rawValue: 5))
         var bench = try Bench(callees: [try phone("b1")], caller: nameless)

@@ -9,7 +9,7 @@ struct RestoreTests {
         return bench
     }
 
-    @Test("has the phase, legs, log and media that it had")
+    @Test("A restored call has the phase, legs, log and media state that it had")
     func same() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var declined = try Bench(callees: [b1, b2])
@@ -27,7 +27,7 @@ struct RestoreTests {
         }
     }
 
-    @Test("still rings until its original moment")
+    @Test("A restored call rings until its original time")
     func ringing() throws {
         var bench = try Bench(callees: [try phone("b1")])
         let until = bench.session.deadline
@@ -37,7 +37,7 @@ struct RestoreTests {
         #expect(try after.letTimePass().ended?.reason == .unanswered)
     }
 
-    @Test("counts its devices as gone from the restart on")
+    @Test("The devices of a restored call count as out of reach from the restart on")
     func gone() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -49,14 +49,14 @@ struct RestoreTests {
         #expect(after.session.deadline == nil)
     }
 
-    @Test("never gives a number again, however often the server crashed with entries lost")
+    @Test("A number is never given again, however often the server crashes and loses entries")
     func numbers() throws {
         let b1 = try phone("b1")
         var bench = try Bench.answered(by: b1)
         let durable = bench.session.log.count
         var shown = Set(bench.session.log.map(\.seq))
         for crash in 1...5 {
-            // Relayed and shown, but lost with the crash.
+            // The entries of the round before were relayed and seen, but the crash lost them.
             bench.session = try #require(bench.restarted(crashes: crash, entries: durable))
             for _ in 0..<400 {
                 let seq = try #require(try bench.send(.ice, .caller, bench.caller).acknowledged?.seq)
@@ -65,7 +65,7 @@ struct RestoreTests {
         }
     }
 
-    @Test("knows what it took before: ids, descriptions, answers")
+    @Test("A restored call recognises the ids, descriptions and answers that it accepted before")
     func receipts() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1], firstID: try name("o"))
@@ -78,7 +78,7 @@ struct RestoreTests {
         #expect(try after.send(.answer(digest: 3), .callee, b1) == [.refuse(.alreadyAnswered)])
     }
 
-    @Test("knows which renegotiations wait for an answer")
+    @Test("A restored call knows which renegotiations wait for an answer")
     func renegotiations() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -91,7 +91,7 @@ struct RestoreTests {
         #expect(try restored(.answered(by: b1)).session.unansweredOffers.isEmpty)
     }
 
-    @Test("knows that a device's connected overtook its answer")
+    @Test("A restored call knows that a device's connected overtook its answer")
     func connectedEarly() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -100,7 +100,7 @@ struct RestoreTests {
         #expect(try after.send(.answer(digest: 2), .callee, b1).changes.map(\.state) == [.answered, .active])
     }
 
-    @Test("owes the news that it owed")
+    @Test("After a restart, a device that lost the call is still to be notified")
     func news() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         let after = try restored(.answered(by: b1, others: [b2]))
@@ -108,7 +108,7 @@ struct RestoreTests {
         #expect(!after.session.owesNews(to: b1, side: .callee))
     }
 
-    @Test("that makes no sense is none")
+    @Test("Stored state that contradicts itself restores no call")
     func nonsense() throws {
         var bench = try Bench(callees: [try phone("b1")])
         var kept = bench

@@ -8,13 +8,13 @@ struct RoomTests {
         return peer.text
     }
 
-    @Test("is split at the asking user, whichever end that is at")
+    @Test("The room of a pair is split at the asking user, at whichever end that user is")
     func split() throws {
         #expect(try peer("p2p:11-10", "11") == "10")
         #expect(try peer("p2p:11-10", "10") == "11")
     }
 
-    @Test("is split rightly where either user id has a dash")
+    @Test("The room of a pair is split correctly if a user id contains a dash")
     func dashes() throws {
         #expect(try peer("p2p:a-b-c", "a-b") == "c")
         #expect(try peer("p2p:a-b-c", "c") == "a-b")
@@ -24,20 +24,20 @@ struct RoomTests {
         #expect(try peer("p2p:x-y-x-z", "x-z") == "x-y")
     }
 
-    @Test("is refused where it can be split in two ways")
+    @Test("A room that can be split into two different peers is refused")
     func ambiguous() throws {
         #expect(throws: Room.Refusal.foreign) { try Room("p2p:a-b-a", for: try user("a")) }
         #expect(throws: Room.Refusal.foreign) { try Room("p2p:a-a-b-a", for: try user("a")) }
     }
 
-    @Test("that can be split in two ways with one meaning has that meaning")
+    @Test("A room that gives the same peer in both ways of splitting is accepted")
     func sameEitherWay() throws {
         #expect(try peer("p2p:a-a-a", "a") == "a-a")
         #expect(try peer("p2p:11-11", "11") == "11")
     }
 
     @Test(
-        "is none of a user's who stands at neither end",
+        "The room of a pair is refused for a user at neither end",
         arguments: ["p2p:111-10", "p2p:12-13", "p2p:12-1", "p2p:-11-", "p2p:1-1", "p2p:11-", "p2p:-11", "p2p:11-é"]
     )
     func foreign(_ name: String) throws {
@@ -45,14 +45,14 @@ struct RoomTests {
     }
 
     @Test(
-        "of no known form is malformed",
+        "A name without a known form is malformed",
         arguments: ["", "p2p", "p2p:", "p2p:11", "11-10", "P2P:11-10", "room:", "room:é", "room:a b", " p2p:11-10"]
     )
     func malformed(_ name: String) throws {
         #expect(throws: Room.Refusal.malformed) { try Room(name, for: try user("11")) }
     }
 
-    @Test("is malformed when it is longer than two ids can make it")
+    @Test("A name that is longer than its ids can make it is malformed")
     func tooLong() throws {
         let long = String(repeating: "x", count: 128)
         #expect(try peer("p2p:\(long)-\(long)", long) == long)
@@ -60,17 +60,17 @@ struct RoomTests {
         #expect(throws: Room.Refusal.malformed) { try Room("room:\(long)x", for: try user("11")) }
     }
 
-    @Test("of a group is its full name")
+    @Test("The room of a group is its full name")
     func group() throws {
         #expect(try Room("room:team-1", for: try user("11")) == .group("room:team-1"))
     }
 
-    @Test("in which one calls another names the caller first")
+    @Test("The room of a call names the caller first")
     func name() throws {
         #expect(Room.name(caller: try user("11"), callee: try user("10")) == "p2p:11-10")
     }
 
-    @Test("is not needed where the callId has the form <me>-<peer>")
+    @Test("A callId of the form <me>-<peer> names the peer")
     func callID() throws {
         #expect(Room.peer(inCallID: try call("11-10"), for: try user("11"))?.text == "10")
         #expect(Room.peer(inCallID: try call("a-b-c"), for: try user("a-b"))?.text == "c")

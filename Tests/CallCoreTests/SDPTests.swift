@@ -7,17 +7,17 @@ struct SDPTests {
         Array(lines.map { $0 + newline }.joined().utf8)
     }
 
-    @Test("begins with the line v=0", arguments: ["v=0", "v=0\r\n", "v=0\n", "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\n"])
+    @Test("A description begins with v=0", arguments: ["v=0", "v=0\r\n", "v=0\n", "v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\n"])
     func plausible(_ text: String) { #expect(SDP.isPlausible(Array(text.utf8))) }
 
     @Test(
-        "is none when it begins otherwise",
+        "A text that begins otherwise is no session description",
         arguments: ["", "v", "v=", "v=1\r\n", "v=01", " v=0", "o=-", "V=0", "v=0 "]
     )
     func implausible(_ text: String) { #expect(!SDP.isPlausible(Array(text.utf8))) }
 
     @Test(
-        "offers video with a section whose port is not 0, however its lines end",
+        "A video section offers video if its port is not 0, whatever the line endings",
         arguments: [
             ("\r\n", "m=video 9 UDP/TLS/RTP/SAVPF 96", true), ("\n", "m=video 9 UDP/TLS/RTP/SAVPF 96", true),
             ("\r\n", "m=video 0 UDP/TLS/RTP/SAVPF 96", false), ("\n", "m=video 0 UDP/TLS/RTP/SAVPF 96", false),
@@ -32,10 +32,10 @@ struct SDPTests {
         #expect(SDP.offersVideo(text) == expected)
     }
 
-    @Test("offers video without a newline at its end")
+    @Test("A video section without a newline at the end offers video")
     func noLastNewline() { #expect(SDP.offersVideo(Array("v=0\r\nm=video 9 RTP/AVP 31".utf8))) }
 
-    @Test("offers no video in a section that is inactive")
+    @Test("An inactive section offers no video")
     func inactiveSection() {
         #expect(!SDP.offersVideo(Self.text("v=0", "m=video 9 RTP/AVP 31", "a=inactive")))
         #expect(SDP.offersVideo(Self.text("v=0", "m=audio 9 RTP/AVP 0", "a=inactive", "m=video 9 RTP/AVP 31")))
@@ -43,7 +43,7 @@ struct SDPTests {
         #expect(SDP.offersVideo(Self.text("v=0", "m=video 9 RTP/AVP 31", "a=inactive-not")))
     }
 
-    @Test("that is inactive as a whole offers video only where a section says otherwise")
+    @Test("In a description that is inactive as a whole, only a section with its own direction offers video")
     func inactiveSession() {
         #expect(!SDP.offersVideo(Self.text("v=0", "a=inactive", "m=video 9 RTP/AVP 31")))
         for direction in ["a=sendrecv", "a=sendonly", "a=recvonly"] {
@@ -52,7 +52,7 @@ struct SDPTests {
         }
     }
 
-    @Test("offers video if any of several sections does")
+    @Test("One section that offers video is enough")
     func severalSections() {
         #expect(SDP.offersVideo(Self.text("v=0", "m=video 0 RTP/AVP 31", "m=video 9 RTP/AVP 31")))
         #expect(SDP.offersVideo(Self.text("v=0", "m=video 9 RTP/AVP 31", "m=video 0 RTP/AVP 31")))
@@ -64,7 +64,7 @@ struct SDPTests {
         )
     }
 
-    @Test("has a digest that is never 0, fits 63 bits and changes with any byte")
+    @Test("A digest is never 0, fits in 63 bits and changes with every byte")
     func digest() {
         let text = Array("v=0\r\ns=-\r\n".utf8)
         let digest = SDP.digest(text)

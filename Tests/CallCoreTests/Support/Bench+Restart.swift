@@ -1,7 +1,7 @@
 import CallCore
 
 extension Bench {
-    /// The call as it is taken up again from what is kept of it.
+    /// Returns the call as it is restored from its stored state after a restart; `nil` if it cannot be restored.
     func restarted(crashes: Int = 0, entries: Int? = nil) -> CallSession? {
         let ending: CallSession.Ending? = if case .ended(let ending, _) = session.phase { ending } else { nil }
         var legs = session.legs

@@ -1,7 +1,7 @@
 import CallCore
 import Testing
 
-/// The test did not set up what it needs.
+/// The error of a test whose setup is wrong.
 struct Missing: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
@@ -22,7 +22,9 @@ func name(_ text: String) throws -> SignalID {
     return id
 }
 
-/// A phone whose token's mark follows from its name, so that two phones never share one by accident.
+/// Returns a device.
+///
+/// The fingerprint of its token follows from its name, so that two devices never share one by accident.
 func phone(_ text: String, mark: UInt64? = nil) throws -> Phone {
     let sum = text.utf8.reduce(UInt64(17)) { $0 &* 31 &+ UInt64($1) }
     guard let id = DeviceID(text) else { throw Missing("\(text) is no device id") }
@@ -33,14 +35,14 @@ func offer(_ digest: UInt64, hasVideo: Bool = false, ringFor: Int64 = 45, namesC
     Offer(digest: digest, hasVideo: hasVideo, ringFor: .seconds(ringFor), namesCallee: namesCallee)
 }
 
-/// A call from 11 to 10, with a clock, and everything that came out of it.
+/// A call from user 11 to user 10, with a clock and the outputs of the call.
 struct Bench {
     typealias Output = CallSession.Output
 
     var session: CallSession
     var now = Moment(milliseconds: 1_000_000)
     let caller: Phone
-    /// Everything that came out since the last ``mark()``.
+    /// The outputs since the last ``mark()``.
     private(set) var out: [Output] = []
 
     init(
@@ -101,14 +103,14 @@ struct Bench {
 
     mutating func wait(_ seconds: Int64) { now = now + .seconds(seconds) }
 
-    /// Lets the time come that the call waits for.
+    /// Advances the clock to the call's deadline and hands that in.
     @discardableResult
     mutating func letTimePass() throws -> [Output] {
         now = try #require(session.deadline)
         return give(.deadlineReached)
     }
 
-    /// A call that `phone` has answered.
+    /// Returns a call that `phone` has answered.
     static func answered(by phone: Phone, others: [Phone] = []) throws -> Bench {
         var bench = try Bench(callees: [phone] + others)
         try bench.send(.answer(digest: 2), .callee, phone)
@@ -116,7 +118,7 @@ struct Bench {
         return bench
     }
 
-    /// A call in which media flows.
+    /// Returns a call in which media flows.
     static func active(with phone: Phone) throws -> Bench {
         var bench = try answered(by: phone)
         try bench.send(.connected, .callee, phone)
@@ -124,12 +126,12 @@ struct Bench {
         return bench
     }
 
-    /// What a device would be shown of the whole log.
+    /// Returns the entries of the whole log that a device sees.
     func shown(_ side: Side, _ phone: Phone) -> [LogEntry] {
         session.log.filter { session.sees($0, side: side, phone: phone) }
     }
 
-    /// The reasons of the ends that a device is shown.
+    /// Returns the reason of each end that a device sees.
     func endings(_ side: Side, _ phone: Phone) -> [EndReason?] {
         shown(side, phone).compactMap { entry in
             guard case .state(let change) = entry.content, change.state == .ended else { return nil }
@@ -145,7 +147,7 @@ extension [CallSession.Output] {
         compactMap { if case .refuse(let refusal) = $0 { refusal } else { nil } }.first
     }
 
-    /// The number and newness of the acknowledgement.
+    /// The number in the acknowledgement, and whether the signal was new.
     var acknowledged: (seq: UInt64, isNew: Bool)? {
         for case .acknowledge(let seq, let isNew) in self { return (seq, isNew) }
         return nil
@@ -157,6 +159,6 @@ extension [CallSession.Output] {
 
     var ended: StateChange? { changes.first { $0.state == .ended } }
 
-    /// Whether a signal was recognised as one that was taken before, and did nothing else.
+    /// Whether the only output recognises the signal as one that was accepted before.
     var isOnlyRepeat: Bool { count == 1 && acknowledged?.isNew == false }
 }

@@ -6,18 +6,18 @@ import Testing
 struct BodyTests {
     private static let sdp = #""sdp":"v=0\r\n""#
 
-    @Test("names its kind by action, type or signalType", arguments: ["action", "type", "signalType"])
+    @Test("A body names its kind in action, type or signalType", arguments: ["action", "type", "signalType"])
     func kind(_ name: String) throws {
         #expect(try body(#"{"callId":"c","\#(name)":"ringing","data":{}}"#).signal.kind == .ringing)
     }
 
-    @Test("names its kind by action before the others")
+    @Test("The kind in action takes precedence over type, and type over signalType")
     func precedence() throws {
         #expect(try body(#"{"type":"x","signalType":"y","action":"end"}"#).signal.kind == .end)
         #expect(try body(#"{"signalType":"y","type":"end"}"#).signal.kind == .end)
     }
 
-    @Test("may leave data out, in the shape of a socket's frame")
+    @Test("A body without data may have the shape of a WebSocket frame")
     func flat() throws {
         let message = try body(#"{"callId":"c","action":"ice","candidate":{"a":1},"mine":2,"deviceId":"d","id":"i"}"#)
         #expect(message.signal.kind == .ice)
@@ -26,7 +26,7 @@ struct BodyTests {
         #expect(message.id?.text == "i")
     }
 
-    @Test("relays of data what is the app's, byte for byte")
+    @Test("The app's own members in data are relayed byte for byte")
     func nested() throws {
         let message = try body(
             #"{"callId":"c","action":"offer","other":1,"data":{"type":"offer", \#(Self.sdp) ,"x": [1, 2]}}"#
@@ -34,12 +34,12 @@ struct BodyTests {
         #expect(message.relayedText == #"\#(Self.sdp),"x": [1, 2]"#)
     }
 
-    @Test("of a kind but info has an object as its data", arguments: [#""x""#, "1", "[]", "true"])
+    @Test("The data of every kind except info is an object", arguments: [#""x""#, "1", "[]", "true"])
     func wrongData(_ data: String) {
         #expect(bodyRefusal(#"{"action":"ringing","callId":"c","data":\#(data)}"#)?.field == "data")
     }
 
-    @Test("of kind info carries any JSON: in data's data, or as data where that is no object")
+    @Test("The data of an info is any JSON value, inside data or in its place if it is no object")
     func info() throws {
         #expect(try body(#"{"action":"info","callId":"c","data":{"data":{"a":1}}}"#).relayedText == #""data":{"a":1}"#)
         #expect(try body(#"{"action":"info","callId":"c","data":"text"}"#).relayedText == #""data":"text""#)
@@ -48,7 +48,7 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"info","callId":"c"}"#)?.field == "data")
     }
 
-    @Test("may name the callee in an offer's data")
+    @Test("An offer's data may name the callee")
     func dataTo() throws {
         let message = try body(#"{"action":"offer","callId":"c","data":{\#(Self.sdp),"to":10}}"#)
         #expect(message.to?.text == "10")
@@ -58,19 +58,19 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"offer","data":{\#(Self.sdp),"to":"é"}}"#)?.field == "to")
     }
 
-    @Test("of an answer does not name the callee by its data: apps write there whatever they like")
+    @Test("An answer's data does not name the callee, because apps write anything there")
     func answerTo() throws {
         #expect(try body(#"{"action":"answer","callId":"c","data":{\#(Self.sdp),"from":10,"to":11}}"#).to == nil)
     }
 
-    @Test("may name an epoch beside data or in it")
+    @Test("A body may name the epoch beside data or inside it")
     func epoch() throws {
         #expect(try body(#"{"action":"end","callId":"c","epoch":2}"#).epoch == 2)
         #expect(try body(#"{"action":"end","callId":"c","data":{"epoch":3}}"#).epoch == 3)
         #expect(bodyRefusal(#"{"action":"end","callId":"c","data":{"epoch":0}}"#)?.field == "epoch")
     }
 
-    @Test("may leave out the callId that the path names, and may not name another")
+    @Test("A body may omit the callId that the path names, and must not name another")
     func path() throws {
         let path = try #require(CallID("11-10"))
         #expect(try body(#"{"action":"end"}"#, path: path).callID == path)
@@ -78,14 +78,14 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"end","callId":"10-11"}"#, path: path)?.field == "callId")
     }
 
-    @Test("names on whose behalf a service speaks at its top level only")
+    @Test("A body names the user for whom a service acts only at its top level")
     func from() throws {
         #expect(try body(#"{"action":"end","callId":"c","from":12}"#).from?.text == "12")
         #expect(try body(#"{"action":"end","callId":"c","data":{"from":12}}"#).from == nil)
         #expect(bodyRefusal(#"{"action":"end","from":{}}"#)?.field == "from")
     }
 
-    @Test("is refused with the name of what is missing or wrong")
+    @Test("A refused body gets the code, or the name of the field that is missing or wrong")
     func refused() {
         #expect(bodyRefusal("{}")?.field == "action")
         #expect(bodyRefusal(#"{"action":"nonsense"}"#)?.code == .unknownType)
@@ -98,7 +98,7 @@ struct BodyTests {
         #expect(bodyRefusal("")?.code == .invalidJSON)
     }
 
-    @Test("that is not UTF-8 is no JSON")
+    @Test("A body that is not UTF-8 is refused for that")
     func utf8() {
         #expect(throws: WireError.json(.notUTF8)) {
             try SignalMessage(
@@ -110,7 +110,7 @@ struct BodyTests {
     }
 }
 
-@Suite("What is relayed")
+@Suite("A relayed signal")
 struct RelayTests {
     private func place() throws -> LogPlace {
         LogPlace(
@@ -132,7 +132,7 @@ struct RelayTests {
     }
 
     @Test(
-        "is byte for byte what came",
+        "A relayed signal has the sender's members byte for byte",
         arguments: [
             #""candidate":{ "candidate" : "candidate:1 1 UDP 1 1.2.3.4 5 typ host\r\n","sdpMLineIndex":0.0e0}"#,
             #""candidate":{"x":"\u00e9\uD83D\uDE00\/é"},"mine":[1,  2,{"a":null}],"\u006dine2":"\ud83d\ude00""#,
@@ -148,7 +148,7 @@ struct RelayTests {
         )
     }
 
-    @Test("has nothing of the sender's that the server writes itself, however its name is written")
+    @Test("A relayed signal has no member of the sender's that the server itself writes, even under an escaped name")
     func forged() throws {
         let message = try #require(
             try signal(
@@ -158,7 +158,7 @@ struct RelayTests {
         #expect(message.relayedText == #""keep":1"#)
     }
 
-    @Test("of an offer carries what the server computed, once")
+    @Test("A relayed offer has the values that the server computed, each once")
     func offer() throws {
         let message = try #require(
             try signal(
@@ -182,7 +182,7 @@ struct RelayTests {
         #expect(object.value(of: .sdp).map(Array.init) == bytes(#""v=0\r\n""#))
     }
 
-    @Test("leaves out of a fetch's data what the server wrote around it")
+    @Test("The data in a fetch leaves out what the server wrote around it")
     func ownMembers() throws {
         let message = try #require(try signal(#"{"type":"ice","id":"i","candidate":{"a":1},"x":1}"#))
         let object = try #require(RelayedObject(try frame(message)))

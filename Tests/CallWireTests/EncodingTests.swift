@@ -5,7 +5,7 @@ import Testing
 @Suite("A moment as text")
 struct TimestampTests {
     @Test(
-        "is its date and time in UTC, through leap years and before 1970",
+        "A moment is written as its date and time in UTC, through leap years and before 1970",
         arguments: [
             (0, "1970-01-01T00:00:00.000Z"), (1, "1970-01-01T00:00:00.001Z"), (-1, "1969-12-31T23:59:59.999Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"), (951_868_800_000, "2000-03-01T00:00:00.000Z"),
@@ -22,7 +22,7 @@ struct TimestampTests {
         #expect(Timestamp.text(Moment(milliseconds: milliseconds)) == text)
     }
 
-    @Test("grows with every day of 130 years")
+    @Test("The text of each day comes after that of the day before, for 130 years")
     func grows() {
         var last = Timestamp.text(Moment(milliseconds: -1))
         for day in 0..<(130 * 366) {
@@ -38,7 +38,7 @@ struct TimestampTests {
 
 @Suite("An error code")
 struct WireCodeTests {
-    @Test("has the status that the protocol gives it")
+    @Test("Each code has the HTTP status that the protocol gives it")
     func status() {
         let statuses: [WireCode: Int] = [
             .invalidJSON: 400, .invalidField: 400, .unknownType: 400, .unauthenticated: 401, .tokenExpired: 401,
@@ -50,14 +50,14 @@ struct WireCodeTests {
         for code in WireCode.allCases { #expect(code.status == statuses[code], "\(code)") }
     }
 
-    @Test("and its title are each used once")
+    @Test("No two codes have the same name or title")
     func unique() {
         #expect(Set(WireCode.allCases.map(\.title)).count == WireCode.allCases.count)
         #expect(Set(WireCode.allCases.map(\.rawValue)).count == WireCode.allCases.count)
     }
 }
 
-@Suite("A frame of the server's own")
+@Suite("A frame that the server originates")
 struct ServerFrameTests {
     private func place() throws -> LogPlace {
         LogPlace(
@@ -67,7 +67,7 @@ struct ServerFrameTests {
         )
     }
 
-    @Test("welcomes with what the client must know")
+    @Test("A welcome contains all that the client must know")
     func welcome() throws {
         let frame = ServerFrame.welcome(
             user: try #require(UserID("11")),
@@ -84,7 +84,7 @@ struct ServerFrameTests {
         )
     }
 
-    @Test("acknowledges with the number, if there is one, and with what became of a lost offer")
+    @Test("An ack contains the number, if there is one, and the result of an offer that lost")
     func acks() throws {
         let id = try #require(SignalID("a\"b"))
         let call = try #require(CallID("c-1"))
@@ -100,7 +100,7 @@ struct ServerFrameTests {
         )
     }
 
-    @Test("tells of a state with who answered")
+    @Test("A call event names the device that answered")
     func call() throws {
         let phone = Phone(id: try #require(DeviceID("b1")), mark: TokenMark(rawValue: 1))
         let frame = ServerFrame.call(
@@ -114,7 +114,7 @@ struct ServerFrameTests {
         )
     }
 
-    @Test("refuses by code, message and field")
+    @Test("An error contains the code, the message and the field")
     func error() throws {
         let frame = ServerFrame.error(.invalid(.sdp, "is missing"), id: SignalID("1"), callID: CallID("c"))
         #expect(
@@ -123,12 +123,12 @@ struct ServerFrameTests {
         )
     }
 
-    @Test("says when to come back to a server that shuts down")
+    @Test("A draining frame states when to reconnect")
     func draining() {
         #expect(text(ServerFrame.draining(reconnectAfterMs: 1_750)) == #"{"type":"draining","reconnectAfterMs":1750}"#)
     }
 
-    @Test("tells who came to a room")
+    @Test("A peer frame names the room and the member that left")
     func peer() throws {
         let frame = ServerFrame.peer(
             room: "room:é",

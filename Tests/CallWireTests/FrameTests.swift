@@ -2,12 +2,12 @@ import CallCore
 import CallWire
 import Testing
 
-@Suite("A frame")
+@Suite("A frame from a client")
 struct FrameTests {
     private static let sdp = #""sdp":"v=0\r\ns=-\r\n""#
 
     @Test(
-        "of every kind is read",
+        "A frame of every kind is read",
         arguments: [
             (#"{"type":"offer",\#(sdp)}"#, SignalKind.offer), (#"{"type":"answer",\#(sdp)}"#, .answer),
             (#"{"type":"ringing"}"#, .ringing), (#"{"type":"connected"}"#, .connected), (#"{"type":"end"}"#, .end),
@@ -19,7 +19,7 @@ struct FrameTests {
     func kinds(_ frame: String, _ kind: SignalKind) throws { #expect(try signal(frame)?.signal.kind == kind) }
 
     @Test(
-        "with a wrong field is refused with that field's name",
+        "A frame with a wrong field is refused with that field's name",
         arguments: [
             (#"{}"#, WireCode.invalidField, "type"), (#"{"type":1}"#, .invalidField, "type"),
             (#"{"type":"\uD800"}"#, .invalidField, "type"), (#"{"type":"Offer"}"#, .unknownType, "type"),
@@ -73,10 +73,10 @@ struct FrameTests {
         #expect(error.message.hasPrefix(field))
     }
 
-    @Test("that is no JSON is refused as such, and says what is wrong", arguments: ["", "x", "[]", "1", #"{"type":"#])
+    @Test("A frame that is not one JSON object is invalid JSON", arguments: ["", "x", "[]", "1", #"{"type":"#])
     func noJSON(_ frame: String) { #expect(refusal(frame)?.code == .invalidJSON) }
 
-    @Test("that is refused still tells its id, where that can be read")
+    @Test("A refused frame's id is reported if it can be read")
     func idOfRefused() throws {
         func id(_ frame: String) -> String? {
             do throws(ClientMessage.Refusal) {
@@ -89,7 +89,7 @@ struct FrameTests {
         #expect(id(#"{"id":"7""#) == nil)
     }
 
-    @Test("that exceeds a limit by one byte is too large, and at the limit is not")
+    @Test("A field at its limit is accepted, and one byte more is refused")
     func limits() {
         func sdp(_ count: Int) -> String { "v=0\\n" + String(repeating: "x", count: count - 4) }
         #expect(refusal(#"{"type":"offer","sdp":"\#(sdp(WireLimits.sdpBytes))"}"#) == nil)
@@ -107,7 +107,7 @@ struct FrameTests {
         #expect(refusal(#"{"type":"dtmf","digits":"\#(digits)1"}"#)?.field == "digits")
     }
 
-    @Test("of null fields is one without them")
+    @Test("A field that is null counts as absent")
     func nulls() throws {
         let message = try #require(
             try signal(
@@ -119,14 +119,14 @@ struct FrameTests {
         #expect(message.offer?.ringFor == .seconds(45))
     }
 
-    @Test("names users by strings or whole numbers")
+    @Test("A user is named by a string or a whole number")
     func users() throws {
         #expect(try signal(#"{"type":"end","to":10}"#)?.to?.text == "10")
         #expect(try signal(#"{"type":"end","to":"10"}"#)?.to?.text == "10")
         #expect(try signal(#"{"type":"end","to":0}"#)?.to?.text == "0")
     }
 
-    @Test("with an offer says what the call needs of it")
+    @Test("An offer is read with its video, ring time, callee, begin and digest")
     func offer() throws {
         let video = #""sdp":"v=0\r\nm=video 9 RTP/AVP 31\r\n""#
         #expect(try signal(#"{"type":"offer",\#(video)}"#)?.offer?.hasVideo == true)
@@ -145,7 +145,7 @@ struct FrameTests {
         )
     }
 
-    @Test("has its display name cut to 256 characters, never within one")
+    @Test("A display name is cut to 256 characters, never inside one")
     func displayName() throws {
         let family = "👨‍👩‍👧‍👦"
         let long = String(repeating: family, count: 300)
@@ -153,13 +153,13 @@ struct FrameTests {
         #expect(message.displayName == String(repeating: family, count: 256))
     }
 
-    @Test("with an unknown reason ends all the same")
+    @Test("An end with an unknown reason is read as one without a reason")
     func reason() throws {
         #expect(try signal(#"{"type":"end","reason":"whatever"}"#)?.content == .end(nil))
         #expect(try signal(#"{"type":"end","reason":"busy"}"#)?.content == .end(.busy))
     }
 
-    @Test("with cursors is read, whether they carry an epoch or not")
+    @Test("The cursors of a sync are read, with an epoch or without")
     func cursors() throws {
         let frame = #"{"type":"sync","calls":{"a":0,"11-10":{"epoch":2,"seq":7},"b":{"seq":9007199254740992}}}"#
         guard case .sync(let cursors) = try ClientMessage(bytes(frame), ringFor: .seconds(45)).request else {
@@ -171,7 +171,7 @@ struct FrameTests {
         #expect(cursors[try #require(CallID("a"))] == .init(seq: 0))
     }
 
-    @Test("with more cursors than may be asked for at once is refused")
+    @Test("A sync with more cursors than the limit is refused")
     func manyCursors() {
         func sync(_ count: Int) -> String {
             #"{"type":"sync","calls":{"# + (0..<count).map { "\"c\($0)\":1" }.joined(separator: ",") + "}}"

@@ -3,8 +3,8 @@ import Testing
 
 @testable import CallWire
 
-/// Frames with bytes changed, taken out, doubled and moved.
-@Suite("Whatever comes in, the wire")
+/// Tests with frames in which bytes are changed, removed, inserted, repeated and swapped.
+@Suite("The wire with damaged input")
 struct FuzzTests {
     private static let seeds = [
         #"{"type":"offer","id":"1","callId":"c-1","to":10,"sdp":"v=0\r\nm=video 9 RTP/AVP 31\r\n","hasVideo":true,"displayName":"山😀\u00e9","ringTimeout":30}"#,
@@ -32,7 +32,7 @@ struct FuzzTests {
         return text
     }
 
-    @Test("does not crash, and what it takes is relayed as JSON that can be read again", arguments: [1, 2, 3, 4])
+    @Test("Damaged input causes no crash, and what is accepted is relayed as valid JSON", arguments: [1, 2, 3, 4])
     func mutations(_ seed: UInt64) throws {
         let call = try #require(CallID("c-1") as CallID?)
         let user = try #require(UserID("11") as UserID?)
@@ -41,7 +41,7 @@ struct FuzzTests {
         var taken = 0
         for round in 0..<10_000 {
             let text = Self.mutated(&chance)
-            // The sockets hand in nothing that is not UTF-8.
+            // The transports pass on only valid UTF-8.
             guard JSONText.isUTF8(text) else { continue }
             var messages: [SignalMessage] = []
             if case .signal(let message)? = try? ClientMessage(text, ringFor: .seconds(45)).request {
@@ -72,7 +72,7 @@ struct FuzzTests {
         #expect(taken > 100, "the mutations are too wild to test anything")
     }
 
-    @Test("agrees with itself: an object's members together are the object again", arguments: [5, 6])
+    @Test("An object made of another one's members has the same members", arguments: [5, 6])
     func rescan(_ seed: UInt64) throws {
         var chance = Chance(seed: seed)
         for round in 0..<10_000 {

@@ -2,10 +2,12 @@ import Testing
 
 @testable import CallWire
 
-/// Every value stands as a member of an object, as JSONTestSuite's stand in arrays.
+/// Tests of the JSON grammar.
+///
+/// Every value is a member of an object, as those of JSONTestSuite are elements of an array.
 @Suite("JSON text")
 struct JSONGrammarTests {
-    @Test("takes every character of a string for what it is, wherever it stands")
+    @Test("Every ASCII character in a string is judged correctly, whatever its position")
     func everyPlace() {
         var wrong: [String] = []
         for length in 0..<26 {
@@ -15,7 +17,7 @@ struct JSONGrammarTests {
                     text.insert(byte, at: 6 + place)
                     text += Array(#""}"#.utf8)
                     let mustEscape = byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-                    // A backslash before the closing quote, and before an x, is no better.
+                    // A backslash before the closing quote or before an x is invalid too.
                     if (fault(text) == nil) == mustEscape { wrong.append("byte \(byte) at \(place) of \(length)") }
                 }
             }
@@ -24,7 +26,7 @@ struct JSONGrammarTests {
     }
 
     @Test(
-        "of every valid kind is taken",
+        "Every kind of valid value is accepted",
         arguments: [
             "0", "-0", "1", "-1", "10", "1.5", "0.5", "-0.5", "1e5", "1E5", "1e+5", "1E-5", "0e0", "1.0e10", "1e00",
             "123456789012345678901234567890", "1e400", "-0.0000001", "0.0", "20e1", "\"\"", "\"a\"", "\"é日本😀\"",
@@ -42,7 +44,7 @@ struct JSONGrammarTests {
     }
 
     @Test(
-        "that breaks the grammar is refused",
+        "A value that breaks the grammar is refused",
         arguments: [
             "", "01", "-01", "00", "-", "+1", ".5", "-.5", "1.", "1.e1", "1e", "1e+", "1E-", "0x1", "1_0", "1a", "--1",
             "1 2", "1,", "Infinity", "-Infinity", "NaN", "1e1.5", "１", "\"", "\"a", "'a'", "a", #""\"#, #""\x""#,
@@ -58,27 +60,27 @@ struct JSONGrammarTests {
     func invalid(_ value: String) { #expect(fault(bytes(#"{"x":\#(value)}"#)) == .syntax) }
 
     @Test(
-        "that is a whole value but no object is told from what is no JSON",
+        "A valid value that is no object is distinguished from text that is no JSON",
         arguments: ["[]", "1", "\"a\"", "null", "true", " [1,{}] ", "-0", #"[{"a":1}]"#]
     )
     func notAnObject(_ text: String) { #expect(fault(bytes(text)) == .notAnObject) }
 
     @Test(
-        "with anything before or after the object is refused",
+        "A text with anything before or after the object, or without a whole object, is refused",
         arguments: [
             "", " ", "{}{}", "{} {}", "{},", "{}x", "x{}", "{}]", "\u{FEFF}{}", "{}\u{0}", "//\n{}", "{}#", "{",
         ]
     )
     func around(_ text: String) { #expect(fault(bytes(text)) == .syntax) }
 
-    @Test("is refused at every place where it is cut off")
+    @Test("A text that is cut off at any byte is refused")
     func truncated() {
         let whole = bytes(#"{"type":"ice","n":[1.5e+3,true,null,{"a":"\u00e9\n"}],"z":{}}"#)
         #expect(fault(whole) == nil)
         for count in 0..<whole.count { #expect(fault(Array(whole[..<count])) == .syntax, "\(count) bytes") }
     }
 
-    @Test("is taken to a depth of 32, and no deeper")
+    @Test("A text is accepted to a depth of 32, and no deeper")
     func depth() {
         func nested(_ count: Int, _ open: String, _ close: String, _ core: String) -> [UInt8] {
             bytes(
@@ -94,7 +96,7 @@ struct JSONGrammarTests {
         #expect(fault(bytes(#"{"x":["# + Array(repeating: "[]", count: 10_000).joined(separator: ",") + "]}")) == nil)
     }
 
-    @Test("that names a field twice is refused, also where one name is written with escapes")
+    @Test("A text with a protocol field twice is refused, even if one name is escaped")
     func duplicates() {
         #expect(fault(bytes(#"{"sdp":1,"sdp":2}"#)) == .duplicate("sdp"))
         #expect(fault(bytes(#"{"sdp":1,"\u0073dp":2}"#)) == .duplicate("sdp"))
@@ -105,7 +107,7 @@ struct JSONGrammarTests {
         #expect(fault(bytes(#"{"x":{"sdp":1,"sdp":2}}"#)) == nil)
     }
 
-    @Test("has every field found by its name, plain or escaped", arguments: Field.allCases)
+    @Test("Each field is found by its name, plain or escaped", arguments: Field.allCases)
     func fields(_ field: Field) throws {
         let escaped = field.name.utf8.map { "\\u00" + String($0, radix: 16) }.joined()
         for name in [field.name, escaped] {
@@ -116,7 +118,7 @@ struct JSONGrammarTests {
         }
     }
 
-    @Test("knows a member that is null from one that is absent only where that is asked")
+    @Test("A null member is distinguished from an absent one only on request")
     func null() throws {
         let object = try JSONObject(bytes(#"{"sdp":null}"#))
         #expect(object[.sdp] == nil)
@@ -124,7 +126,7 @@ struct JSONGrammarTests {
         #expect(object.member(.candidate) == nil)
     }
 
-    @Test("is UTF-8")
+    @Test("Text that is not UTF-8 is recognised")
     func utf8() {
         #expect(JSONText.isUTF8(bytes("aé日😀")))
         for wrong: [UInt8] in [

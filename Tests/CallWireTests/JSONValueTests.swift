@@ -15,7 +15,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "that is a string has its escapes resolved",
+        "The escapes of a string are decoded",
         arguments: [
             (#""""#, ""), (#""plain é😀""#, "plain é😀"), (#""\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{C}\n\r\t"),
             (#""\u00e9\u00E9""#, "éé"), (#""\u65e5\u672c""#, "日本"), (#""\uD83D\uDE00""#, "😀"),
@@ -28,7 +28,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "with a lone surrogate is no text",
+        "A string with a lone surrogate has no text",
         arguments: [
             #""\uD800""#, #""\uDC00""#, #""\uD800x""#, #""\uD800\n""#, #""\uD800\u0041""#, #""\uD800\uD800""#,
             #""\uDC00\uD800""#, #""x\uDFFF""#, #""\uD83D\\uDE00""#, #""\uD83D\/uDE00""#,
@@ -36,10 +36,10 @@ struct JSONValueTests {
     )
     func surrogates(_ value: String) throws { #expect(try string(value) == nil) }
 
-    @Test("that is no string has no text", arguments: ["1", "null", "true", "[]", "{}", #"["a"]"#])
+    @Test("A value that is no string has no text", arguments: ["1", "null", "true", "[]", "{}", #"["a"]"#])
     func noStrings(_ value: String) throws { #expect(try string(value) == nil) }
 
-    @Test("is a whole number from 0 to 2^53, written plainly")
+    @Test("A whole number is from 0 to 2^53, without sign, fraction or exponent")
     func integers() throws {
         #expect(try integer("0") == 0)
         #expect(try integer("11") == 11)
@@ -49,7 +49,7 @@ struct JSONValueTests {
         ] { #expect(try integer(wrong) == nil, "\(wrong)") }
     }
 
-    @Test("that is an object can be looked into")
+    @Test("The members of an inner object can be read")
     func inner() throws {
         let object = try JSONObject(bytes(#"{"calls":{"a":{"seq":1}},"n":[{}]}"#))
         let calls = try #require(object.inner(object.members[0]))
@@ -58,7 +58,7 @@ struct JSONValueTests {
         #expect(object.inner(object.members[1]) == nil)
     }
 
-    @Test("keeps the place of its bytes")
+    @Test("The positions of a value's bytes are kept")
     func places() throws {
         let text = #" { "a" : "x\n" , "b":[1, 2] } "#
         let object = try JSONObject(bytes(text))
@@ -73,14 +73,14 @@ struct JSONValueTests {
     }
 
     @Test(
-        "is written as it is read again",
+        "A string is read again as it was written",
         arguments: [
             "", "plain", "é日本😀", "\"\\/", "\u{0}\u{1}\u{8}\u{B}\u{C}\n\r\t\u{1F}", "\u{7F}\u{80}\u{2028}", "\\u0041",
         ]
     )
     func roundTrip(_ text: String) throws { #expect(try string(quoted(text)) == text) }
 
-    @Test("has every control character escaped and nothing else but quote and backslash")
+    @Test("Control characters, quote and backslash are escaped, and no other ASCII character")
     func escapes() {
         for byte in UInt8(0)..<0x80 {
             let written = quoted(String(UnicodeScalar(byte)))
@@ -108,7 +108,7 @@ struct JSONWriterTests {
         return String(decoding: json.bytes, as: UTF8.self)
     }
 
-    @Test("puts commas between members and elements, and nowhere else")
+    @Test("The writer puts commas between members and elements, and nowhere else")
     func commas() {
         let text = written { json in
             json.beginObject()
@@ -133,7 +133,7 @@ struct JSONWriterTests {
         #expect(text == #"{"a":[],"b":[1,{},null],"r":1,"s":2,"c":true,"d\"":[1]}"#)
     }
 
-    @Test("writes whole numbers to their ends")
+    @Test("The writer writes whole numbers up to the ends of their range")
     func numbers() {
         let text = written { json in
             json.beginArray()
@@ -148,7 +148,7 @@ struct JSONWriterTests {
         #expect(text == "[0,-7,-9223372036854775808,9223372036854775807,18446744073709551615,200]")
     }
 
-    @Test("leaves the headroom that a transport needs")
+    @Test("The writer leaves the headroom that a transport needs")
     func headroom() {
         #expect(Array(written(3) { $0.value(5) }.utf8) == [0, 0, 0, 0x35])
     }

@@ -3,17 +3,17 @@ import CallWire
 
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// A text as a JSON string with its quotes.
+/// Returns a text as a JSON string, with its quotes.
 func quoted(_ text: String) -> String {
     var json = JSONWriter()
     json.value(text)
     return String(decoding: json.bytes, as: UTF8.self)
 }
 
-/// A frame's text without its headroom.
+/// Returns the text of a frame, without its headroom.
 func text(_ frame: [UInt8]) -> String { String(decoding: frame.dropFirst(WireLimits.headroom), as: UTF8.self) }
 
-/// What a text is refused for as JSON; `nil` when it is one object.
+/// Returns the reason why a text is refused as JSON; `nil` if it is one object.
 func fault(_ text: [UInt8]) -> JSONFault? {
     do throws(JSONFault) {
         _ = try JSONObject(text)
@@ -21,7 +21,7 @@ func fault(_ text: [UInt8]) -> JSONFault? {
     } catch { return error }
 }
 
-/// What a frame is refused for; `nil` when it is taken.
+/// Returns the error with which a frame is refused; `nil` if it is accepted.
 func refusal(_ frame: String) -> WireError? {
     do throws(ClientMessage.Refusal) {
         _ = try ClientMessage(bytes(frame), ringFor: .seconds(45))
@@ -34,7 +34,7 @@ func signal(_ frame: String) throws -> SignalMessage? {
     return message
 }
 
-/// What a request's body is refused for; `nil` when it is taken.
+/// Returns the error with which a request's body is refused; `nil` if it is accepted.
 func bodyRefusal(_ body: String, path: CallID? = nil) -> WireError? {
     do throws(WireError) {
         _ = try SignalMessage(body: bytes(body), callIDInPath: path, ringFor: .seconds(45))
@@ -51,7 +51,7 @@ extension SignalMessage {
     var offer: Offer? { if case .offer(let offer) = content { offer } else { nil } }
 }
 
-/// Chance from a seed (SplitMix64): the same on every run.
+/// Random numbers from a seed (SplitMix64), the same on every run.
 struct Chance: RandomNumberGenerator {
     private var state: UInt64
 

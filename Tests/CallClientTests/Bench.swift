@@ -2,11 +2,11 @@ import CallClient
 import CallCore
 import CallWire
 
-/// A client core with its clock, and short words for what happens to it.
+/// A client core with a clock, and short methods for its inputs.
 struct Bench {
     var client: CallClient
     var now = Moment(milliseconds: 1_000_000_000)
-    /// All that came out so far.
+    /// All outputs so far.
     var history: [CallClient.Output] = []
     var nextSeq: UInt64 = 1
 
@@ -38,7 +38,7 @@ struct Bench {
 
     mutating func wait(_ span: Moment.Span) { now = now + span }
 
-    /// Lets time pass, with every deadline on the way.
+    /// Advances the clock and hands in every deadline on the way.
     @discardableResult
     mutating func pass(_ span: Moment.Span) -> [CallClient.Output] {
         let end = now + span
@@ -113,7 +113,7 @@ struct Bench {
 
     static let ownUUID = made(CallUUID("AAAAAAAA-0000-4000-8000-000000000001"))
 
-    /// Starts a call and makes its offer.
+    /// Starts a call and hands in the description for its offer.
     @discardableResult
     mutating func start(
         _ call: String = "c1",
@@ -124,7 +124,7 @@ struct Bench {
         return take(.startCall(wish)) + take(.localDescription(uuid, round: 1, .offer, sdp: "v=0\r\nown offer"))
     }
 
-    /// Acknowledges all that was sent and not acknowledged yet.
+    /// Acknowledges each signal that was sent over the socket so far, also one that was acknowledged before.
     @discardableResult
     mutating func acknowledgeAll(epoch: UInt32 = 1) -> [CallClient.Output] {
         var outputs: [CallClient.Output] = []
@@ -135,7 +135,7 @@ struct Bench {
         return outputs
     }
 
-    /// An incoming call in which media flows.
+    /// Returns a device with an incoming call in which media flows.
     static func talking(_ configure: (inout CallClient.Configuration) -> Void = { _ in }) -> Bench {
         var bench = Bench(configure)
         _ = bench.offered()
@@ -146,7 +146,7 @@ struct Bench {
         return bench
     }
 
-    /// An outgoing call in which media flows.
+    /// Returns a device with an outgoing call in which media flows.
     static func called() -> Bench {
         var bench = Bench()
         bench.start()

@@ -1,11 +1,13 @@
 import CallClient
 import CallCore
 
-/// Chance from a seed (SplitMix64), so that a failure can be had again.
+/// Random numbers from a seed (SplitMix64), so that a failure can be reproduced.
 struct Chance: RandomNumberGenerator {
     private var state: UInt64
 
-    /// The seed is mixed once: seeds side by side must not be one sequence shifted.
+    /// Creates a generator.
+    ///
+    /// The seed is mixed once, because neighbouring seeds must not give one sequence, shifted.
     init(seed: UInt64) {
         state = seed &* 0xD6E8_FEB8_6659_FD93 &+ 1
         state = next() ^ seed &<< 32
@@ -23,7 +25,7 @@ struct Chance: RandomNumberGenerator {
 
     mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &self)] }
 
-    /// A push: right, or broken in some of its values.
+    /// Returns a push that is valid, or in which some values are broken or missing.
     mutating func push(at now: Moment) -> [String: PushValue] {
         let sent = Moment(milliseconds: now.milliseconds - Int64.random(in: -5_000..<60_000, using: &self))
         let call = pick(["c1", "c2", "m", "11-10"])

@@ -10,7 +10,7 @@ struct ComingBackTests {
         return .received(Incoming(Array(frame.dropFirst(WireLimits.headroom))))
     }
 
-    @Test("asks for a socket when it was told to come back, no earlier and once")
+    @Test("The device asks for a socket at the time that the server named, not earlier and only once")
     func waits() {
         var bench = Bench.talking()
         bench.take(draining(1_700))
@@ -22,7 +22,7 @@ struct ComingBackTests {
         #expect(bench.client.reconnectAt == nil)
     }
 
-    @Test("asks at once after any other end of a socket, also when an earlier server had told it to wait")
+    @Test("After any other end of a socket the device asks for one immediately, even if an earlier server made it wait")
     func forgets() {
         var bench = Bench.talking()
         bench.take(draining(1_700))
@@ -32,7 +32,7 @@ struct ComingBackTests {
         #expect(bench.take(.socketClosed).contains(.connect))
     }
 
-    @Test("goes on with its call, and tells the next server what this one did not acknowledge")
+    @Test("The call goes on, and the next server receives what this one did not acknowledge")
     func goesOn() throws {
         var bench = Bench.talking()
         let info = try #require(bench.take(.sendInfo(Bench.uuid(), "1")).compactMap(\.sent).first)
@@ -47,17 +47,17 @@ struct ComingBackTests {
         #expect(bench.phase == .active)
     }
 
-    @Test("without a call wants no socket, and still knows when to come back")
+    @Test("A device without a call asks for no socket, and still knows when it may reconnect")
     func idle() {
         var bench = Bench()
         bench.take(draining(1_700))
         #expect(bench.take(.socketClosed).isEmpty && bench.client.deadline == nil)
         #expect(bench.client.reconnectAt == bench.now + .milliseconds(1_700))
-        // Its user's call waits for no crowd to pass.
+        // A call that the user makes does not wait: such calls are too few to overload the server.
         #expect(bench.start().contains(.connect))
     }
 
-    @Test("is kept away for a minute at most, and not by a frame that makes no sense")
+    @Test("The server keeps the device away for a minute at most, and not at all by an invalid frame")
     func limits() {
         var bench = Bench.talking()
         bench.take(draining(86_400_000))

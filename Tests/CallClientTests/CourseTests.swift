@@ -2,9 +2,9 @@ import CallClient
 import CallCore
 import Testing
 
-@Suite("A call's course")
+@Suite("The course of a call")
 struct CourseTests {
-    @Test("from the caller's side: offer, ringing, answer, media")
+    @Test("An outgoing call goes through offer, ringing, answer, media and end")
     func caller() throws {
         var bench = Bench()
         let started = bench.start()
@@ -20,7 +20,7 @@ struct CourseTests {
         #expect(bench.signal(.end(.hangup)).ends == [.remoteEnded])
     }
 
-    @Test("a signal that comes twice is applied once: by its number, and by the name its sender gave it")
+    @Test("A signal that comes twice is applied once, recognised by its number or by its sender's id")
     func once() {
         var bench = Bench.called()
         #expect(bench.signal(.dtmf("1"), seq: 50, id: "a") == [.receivedDTMF(Bench.ownUUID, "1")])
@@ -32,7 +32,7 @@ struct CourseTests {
         #expect(bench.signal(.dtmf("3"), seq: 2_000).isEmpty)
     }
 
-    @Test("sound starts only when the session is active and the call is answered, whichever comes first")
+    @Test("Audio flows only while the audio session is active and the call is answered and not on hold")
     func audio() {
         var bench = Bench()
         _ = bench.offered()
@@ -48,7 +48,7 @@ struct CourseTests {
         #expect(ended.contains(.stopAudio(Bench.uuid())))
     }
 
-    @Test("hold and mute are told once each, and those of the other side are kept apart")
+    @Test("Hold and mute are sent once each, and the peer's are kept apart from this side's")
     func media() {
         var bench = Bench.talking()
         #expect(bench.take(.setMuted(Bench.uuid(), audio: true)).sent == [.update])
@@ -61,7 +61,7 @@ struct CourseTests {
         #expect(bench.client.calls.last?.media == MediaUpdate(hold: true, audioMuted: true))
     }
 
-    @Test("what was muted before the answer is told with it")
+    @Test("A mute from before the answer is sent with the answer")
     func mutedBefore() throws {
         var bench = Bench()
         _ = bench.offered()
@@ -70,7 +70,7 @@ struct CourseTests {
         #expect(bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0")).sent == [.answer, .update])
     }
 
-    @Test("a provider reset ends every call, tells the server, and reports nothing")
+    @Test("A provider reset ends every call, notifies the server, and reports nothing to the system")
     func reset() {
         var bench = Bench.talking()
         _ = bench.offered(call: "c2", from: "12", isWaiting: true)
@@ -82,7 +82,7 @@ struct CourseTests {
     }
 
     @Test(
-        "the end that the user wants has the reason that fits",
+        "An end by the user gets the reason that fits the phase and the side",
         arguments: [
             (nil, EndReason.declined), (.busy, .busy), (.hangup, .declined), (.failed, .failed), (.glare, .declined),
         ] as [(EndReason?, EndReason)]
@@ -97,7 +97,7 @@ struct CourseTests {
         #expect(hangup?.content == .end(.hangup))
     }
 
-    @Test("an end that crosses another changes nothing")
+    @Test("An end that crosses another one changes nothing")
     func crossingEnds() {
         var bench = Bench.talking()
         bench.take(.end(Bench.uuid()))
@@ -107,7 +107,7 @@ struct CourseTests {
         #expect(bench.take(.answer(Bench.uuid())) == [.refused(Bench.uuid(), .unknownCall)])
     }
 
-    @Test("a second call is refused when there may be only one, and holds the first when there may be two")
+    @Test("A second call is refused if only one is allowed, and holds the first if two are allowed")
     func second() {
         var one = Bench.talking { $0.maximumCallGroups = 1 }
         #expect(one.start("c2", to: "12") == [.refused(Bench.ownUUID, .tooManyCalls)])
@@ -115,14 +115,14 @@ struct CourseTests {
         #expect(two.start("c2", to: "12").contains(.holdMedia(Bench.uuid(), true)))
     }
 
-    @Test("an offer that reaches no server is given up when ringing would have stopped")
+    @Test("An offer that reaches no server is given up when the ring would have ended")
     func unreachable() {
         var bench = Bench(isOpen: false)
         bench.start()
         #expect(bench.pass(.seconds(51)).ends == [.unanswered])
     }
 
-    @Test("the memory of calls that are over is bounded")
+    @Test("The number of ended calls that are remembered is limited")
     func bounded() {
         var bench = Bench()
         for number in 0..<500 {
@@ -135,9 +135,9 @@ struct CourseTests {
     }
 }
 
-@Suite("Two who call each other at once")
+@Suite("A glare")
 struct GlareTests {
-    @Test("are both in the call whose id comes first: the loser answers it at once, under the UUID it has")
+    @Test("The loser answers the winning call immediately, under the UUID of its own call")
     func loser() {
         var bench = Bench()
         bench.start("m")
@@ -151,7 +151,7 @@ struct GlareTests {
         #expect(bench.client.calls.last?.callID == Bench.call("a") && bench.phase == .connecting)
     }
 
-    @Test("and the loser learns it from the server first: it fetches the winner and answers")
+    @Test("A loser that gets the result by an ack first fetches the winning call and answers it")
     func told() throws {
         var bench = Bench()
         let offer = try #require(bench.start("m").compactMap(\.sent).first)
@@ -161,7 +161,7 @@ struct GlareTests {
         #expect(bench.offered(call: "a").contains(.makeAnswer(Bench.ownUUID, round: 2)))
     }
 
-    @Test("and the loser learns it from a push: it reports, and answers")
+    @Test("A loser that gets the winning call by a push first reports it again and answers it")
     func pushed() {
         var bench = Bench(isOpen: false)
         bench.start("m")
@@ -170,7 +170,7 @@ struct GlareTests {
         #expect(outputs.contains(.makeAnswer(Bench.ownUUID, round: 2)))
     }
 
-    @Test("and the winner shows nothing of the other call")
+    @Test("The winner shows nothing of the other call")
     func winner() {
         var bench = Bench()
         bench.start("a")
@@ -180,7 +180,7 @@ struct GlareTests {
         #expect(bench.client.calls.first?.phase.name == .calling)
     }
 
-    @Test("and the winner's call comes to nothing: the other one rings after all")
+    @Test("The other call rings after all when the winner's call is given up")
     func hushed() {
         var bench = Bench()
         bench.start("a")
@@ -188,7 +188,7 @@ struct GlareTests {
         #expect(bench.take(.end(Bench.ownUUID)).reported == [Bench.uuid("m")])
     }
 
-    @Test("and the server lets both ring, for ours is hidden: the other one rings here too")
+    @Test("The other call rings here too if the server lets it ring, because the winner's call is hidden")
     func hidden() throws {
         var bench = Bench()
         bench.start("a")
@@ -199,7 +199,7 @@ struct GlareTests {
         #expect(bench.take(.fetched(number, .success(log))).reported == [Bench.uuid("m")])
     }
 
-    @Test("under one name: the one whose offer is refused answers the other's")
+    @Test("With one callId on both sides, the caller whose offer is refused answers the other's")
     func sameName() throws {
         var bench = Bench()
         let offer = try #require(bench.start("x").compactMap(\.sent).first)
@@ -209,7 +209,7 @@ struct GlareTests {
         #expect(!bench.history.sent.contains(.end))
     }
 
-    @Test("where one rings already: to call back is to answer")
+    @Test("A call to a peer whose call already rings here answers that call")
     func callBack() {
         var bench = Bench()
         _ = bench.offered(call: "m")

@@ -3,7 +3,7 @@ import CallCore
 import CallWire
 import Testing
 
-@Suite("What the server writes")
+@Suite("Objects from the server")
 struct DecodingTests {
     private let place = LogPlace(
         in: LogHead(LogName(callID: Bench.call("c1"), room: "p2p:11-10", epoch: 2)),
@@ -13,7 +13,7 @@ struct DecodingTests {
 
     private func read(_ frame: [UInt8]) -> Incoming { Incoming(Array(frame.dropFirst(WireLimits.headroom))) }
 
-    @Test("is read again: an offer with what the server adds")
+    @Test("An offer is read with all that the server adds")
     func offer() throws {
         let until = Moment(milliseconds: 99)
         let signal = RelayedSignal(
@@ -55,7 +55,7 @@ struct DecodingTests {
         )
     }
 
-    @Test("is read again: changes of state, acks and errors")
+    @Test("State changes, acks and errors are read as the server wrote them")
     func others() {
         let change = StateChange(.ended, reason: .glare, replacedBy: Bench.call("a"))
         let frame = ServerFrame.call(change, callee: Bench.user("10"), at: place)
@@ -83,7 +83,7 @@ struct DecodingTests {
         #expect(read(ServerFrame.error(WireError(.logFull, "m"), id: id)) == .error(id, code: "log_full"))
     }
 
-    @Test("is read out of a log too, whatever stands in strings and beside objects")
+    @Test("A log is read correctly, whatever its strings contain and whatever is beside its objects")
     func log() throws {
         let text = """
             {"callId":"c1","epoch":1,"room":"p2p:11-10","state":"ringing","reason":null,"signals":[7,"{",[{}],
@@ -98,7 +98,7 @@ struct DecodingTests {
         #expect(envelope.from == Bench.user("11"))
     }
 
-    @Test("as an answer is a failure with its code, or with its status when a proxy wrote it")
+    @Test("A failed response has the code in its body, or the one for its status if a proxy wrote it")
     func failures() {
         let problem = Array(#"{"code":"call_ended","message":"m"}"#.utf8)
         #expect(Acceptance.reply(status: 409, body: problem) == .failure(.refused(code: "call_ended")))
@@ -107,7 +107,7 @@ struct DecodingTests {
         #expect(FetchedCall.reply(status: 200, body: Array("{}".utf8)) == .failure(.unreachable))
     }
 
-    @Test("broken at any byte never traps")
+    @Test("A frame that is cut or changed at any byte never traps")
     func broken() {
         let frame = Array(
             #"{"type":"offer","callId":"c1","epoch":1,"seq":1,"from":"11","fromDevice":"d","sdp":"v=0\u00e9"}"#.utf8

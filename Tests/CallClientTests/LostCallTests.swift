@@ -2,14 +2,16 @@ import CallClient
 import CallCore
 import Testing
 
-/// A client core after a crash of the server, or after its socket was closed for a while.
-@Suite("A call, after a crash or an outage,")
+/// Tests of a client core after a crash of the server, or after its socket was closed for a while.
+@Suite("A call after a crash or an outage")
 struct LostCallTests {
     private func older() -> FetchedCall {
         FetchedCall(callID: Bench.call("c1"), epoch: 1, state: .ended, reason: .hangup)
     }
 
-    /// A server that lost epoch 2 and has epoch 1: refuses all that is sent, and shows the older log to whoever asks.
+    /// Plays a server that lost epoch 2 and has epoch 1.
+    ///
+    /// It refuses every signal with `code`, and answers every fetch with `log`, or with `not_found` if that is `nil`.
     private func lost(_ bench: inout Bench, _ outputs: [CallClient.Output], code: String, log: FetchedCall?) {
         var left = outputs
         var turns = 0
@@ -28,7 +30,7 @@ struct LostCallTests {
         }
     }
 
-    @Test("whose earlier use can be fetched ends here, where a crash took it")
+    @Test("A call that a crash took ends here, even if an earlier call under its callId can be fetched")
     func lostUnderAKnownName() throws {
         var bench = Bench()
         let uuid = Bench.uuid(epoch: 2)
@@ -42,7 +44,7 @@ struct LostCallTests {
         #expect(bench.phase == .ended, "ten minutes later it is in a call that nobody else knows")
     }
 
-    @Test("that comes in under an epoch that is over here rings, where its offer is another")
+    @Test("An offer under the epoch of a call that has ended here rings if it begins another call")
     func epochAgain() {
         var bench = Bench()
         _ = bench.signal(.offer(.init(sdp: "v=0 first", hasVideo: false)), id: "one")
@@ -58,7 +60,7 @@ struct LostCallTests {
         #expect(bench.signal(.offer(offer), id: "another").reported.count == 1)
     }
 
-    @Test("of the peer under our callId and epoch is answered")
+    @Test("The peer's call under our callId and epoch is answered")
     func callExistsAfterCrash() throws {
         var bench = Bench()
         bench.start()
@@ -98,19 +100,19 @@ struct LostCallTests {
         #expect(wasTold || bench.phase != .ended, "it gives up and the peer's call rings on")
     }
 
-    @Test("given up while its offer was refused for the store's trouble is asked for, and ended")
+    @Test("A call that was given up has its log fetched after its offer got store_unavailable")
     func withdrawnAndStoreUnavailable() throws {
         var bench = Bench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)
         #expect(offer.kind == .offer)
         bench.take(.end(Bench.ownUUID))
-        // The server has taken and relayed the offer; only its commit stalls.
+        // The server has accepted and relayed the offer; only its commit stalls.
         let refused = bench.take(.posted(offer.id, .failure(.refused(code: "store_unavailable"))))
         let later = refused + bench.pass(.seconds(45))
         #expect(!later.compactMap(\.fetched).isEmpty, "its end waits for an epoch that nobody asks for")
     }
 
-    @Test("whose renegotiation was refused as if it were over can be renegotiated again")
+    @Test("A call that goes on after a renegotiation got call_ended can be renegotiated again")
     func renegotiationLost() throws {
         var bench = Bench.talking()
         bench.take(.renegotiate(Bench.uuid(), hasVideo: true, restartsICE: false))
@@ -126,7 +128,7 @@ struct LostCallTests {
         #expect(isMade, "no offer is made in this call any more")
     }
 
-    @Test("that rings under the epoch of a lost one is not ended for it")
+    @Test("A new call that gets the epoch of a lost one is not ended in its place")
     func redialUnderTheEpochOfALostCall() throws {
         var bench = Bench()
         bench.start()
@@ -143,7 +145,7 @@ struct LostCallTests {
     }
 
     @Test(
-        "that is over here and goes on for the server is ended there, however long ago it ended here",
+        "A call that has ended here and goes on at the server is ended there, however long ago it ended here",
         arguments: [100, 200]
     )
     func lateZombie(seconds: Int64) {
@@ -155,7 +157,7 @@ struct LostCallTests {
         #expect(opened + bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
-    @Test("is not ended by what was still to be said in the one that had its epoch")
+    @Test("The end of a lost call does not end the new call that got its epoch")
     func endOfLostCall() throws {
         var bench = Bench()
         bench.start()
@@ -180,14 +182,15 @@ struct LostCallTests {
         )
     }
 
-    @Test("whose answer to a replaced offer won is described anew")
+    @Test("An answer that won for a replaced offer leads to a new offer, or the call ends")
     func answerToReplacedOffer() throws {
         var bench = Bench()
         _ = bench.offered()
         bench.take(.answer(Bench.uuid()))
         bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0 answer"))
         bench.acknowledgeAll()
-        // The caller's app was ended and has dialled again while it rang; our answer was at the server just after that.
+        // The caller's app was killed and dialled again while the call rang. Our answer reached the server just after
+        // that.
         _ = bench.signal(.offer(.init(sdp: "v=0 of the new run", hasVideo: false)), id: "q-1")
         let sent = bench.take(.localDescription(Bench.uuid(), round: 2, .answer, sdp: "v=0 answer 2"))
         let second = try #require(sent.compactMap(\.sent).last)
@@ -197,7 +200,7 @@ struct LostCallTests {
         #expect(isMade || bench.phase == .ended, "both have another idea of the other's description, for ever")
     }
 
-    @Test("that ended before its epoch was known is over as soon as it is", arguments: [true, false])
+    @Test("An end from before the epoch was known is applied once it is known", arguments: [true, false])
     func earlyEnd(byRequest: Bool) throws {
         var bench = Bench()
         bench.start()
@@ -211,7 +214,7 @@ struct LostCallTests {
         #expect(outputs.ends == [.remoteEnded] && bench.phase == .ended)
     }
 
-    @Test("whose log was asked for after the socket was away is asked for until there is an answer")
+    @Test("The log of a call is fetched until a response arrives after the socket was closed for a while")
     func missed() throws {
         var bench = Bench()
         _ = bench.offered()

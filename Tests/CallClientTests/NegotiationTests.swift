@@ -7,7 +7,7 @@ struct NegotiationTests {
     private let one = #"{"candidate":"1"}"#
     private let two = #"{"candidate":"2"}"#
 
-    @Test("a candidate that comes before its description waits for it (I5)")
+    @Test("A candidate that comes before its description waits for it (I5)")
     func early() {
         var bench = Bench()
         bench.start()
@@ -23,7 +23,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(nil, round: nil)) == [.addRemoteCandidate(Bench.ownUUID, nil)])
     }
 
-    @Test("candidates of a ringing call wait until it is answered; those of a replaced offer are dropped")
+    @Test("Candidates of a ringing call wait for the answer, and those of a replaced offer are dropped")
     func ringing() {
         var bench = Bench()
         _ = bench.offered(sdp: "v=0 first")
@@ -39,7 +39,7 @@ struct NegotiationTests {
         )
     }
 
-    @Test("a candidate goes to the description of its own device, though another one counts alike (I5)")
+    @Test("A candidate belongs to its own device's description, even if another's has the same round (I5)")
     func otherDevice() {
         var bench = Bench()
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)), device: "phone")
@@ -56,7 +56,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(nil, round: 1), device: "tablet") == [.addRemoteCandidate(Bench.uuid(), nil)])
     }
 
-    @Test("a candidate of the next description waits for that one, also after a renegotiation")
+    @Test("A candidate of the next description waits for that one, also after a renegotiation")
     func nextRound() {
         var bench = Bench()
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)))
@@ -69,7 +69,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(one, round: 1)).isEmpty)
     }
 
-    @Test("our candidates are sent behind our description")
+    @Test("Our candidates are sent after our description")
     func ours() {
         var bench = Bench()
         _ = bench.offered()
@@ -81,7 +81,7 @@ struct NegotiationTests {
         #expect(bench.take(.localCandidate(Bench.uuid(), round: 7, two)).isEmpty)
     }
 
-    @Test("the callee is polite: it rolls back, answers, and offers again afterwards")
+    @Test("The callee is polite: it rolls back, answers, and makes its offer again afterwards")
     func polite() {
         var bench = Bench.talking()
         bench.take(.renegotiate(Bench.uuid(), hasVideo: true))
@@ -94,7 +94,7 @@ struct NegotiationTests {
         #expect(made.contains { if case .makeOffer(_, 4, true, _) = $0 { true } else { false } })
     }
 
-    @Test("the caller is impolite: it ignores the offer that crosses its own, with its candidates")
+    @Test("The caller is impolite: it ignores an offer that crosses its own, with its candidates")
     func impolite() {
         var bench = Bench.called()
         bench.take(.renegotiate(Bench.ownUUID, hasVideo: true))
@@ -106,7 +106,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(two, round: nil)) == [.addRemoteCandidate(Bench.ownUUID, two)])
     }
 
-    @Test("what the engine made for an exchange that was withdrawn is not sent")
+    @Test("A description or candidate that the engine made for a withdrawn exchange is not sent")
     func stale() {
         var bench = Bench.talking()
         bench.take(.renegotiate(Bench.uuid()))
@@ -115,7 +115,7 @@ struct NegotiationTests {
         #expect(bench.take(.localCandidate(Bench.uuid(), round: 2, one)).isEmpty)
     }
 
-    @Test("a caller whose answer was lost in a crash offers anew to the device that the server then took")
+    @Test("A caller makes a new offer if a crash lost its answer and another device has answered since")
     func answeredByAnother() {
         var bench = Bench.called()
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).isEmpty)
@@ -128,7 +128,7 @@ struct NegotiationTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("tablet"))).isEmpty)
     }
 
-    @Test("two cores that renegotiate at once agree, whichever offer is first in the log", arguments: [true, false])
+    @Test("Two cores that renegotiate at the same time agree on the caller's offer", arguments: [true, false])
     func crossing(_ callerFirst: Bool) throws {
         var caller = Bench.called()
         var callee = Bench.talking()

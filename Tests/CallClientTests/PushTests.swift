@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A VoIP push")
 struct PushTests {
-    @Test("for a call whose end came by the socket before it is reported and ended, and rings nothing")
+    @Test("A push for a call whose end came by the socket before is reported and ended, and does not ring")
     func afterTheEnd() {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -14,7 +14,7 @@ struct PushTests {
         #expect(bench.client.calls.allSatisfy { !$0.isLive })
     }
 
-    @Test("yields a report in the same turn, whatever it holds", arguments: 0..<400)
+    @Test("Every push leads to one report in the same turn, whatever it contains", arguments: 0..<400)
     func total(_ seed: UInt64) {
         var chance = Chance(seed: seed)
         var bench = seed % 3 == 0 ? Bench.talking { $0.maximumCallGroups = 1 } : Bench(isOpen: seed % 2 == 0)
@@ -35,14 +35,14 @@ struct PushTests {
         }
     }
 
-    @Test("without anything in it is reported and ended")
+    @Test("A push without any content is reported and ended")
     func empty() {
         var bench = Bench()
         let outputs = bench.take(.pushed([:]))
         #expect(outputs.reported.count == 1 && outputs.ends == [.failed])
     }
 
-    @Test("that comes after ringing has stopped is reported and ended at once, and asks the server nothing")
+    @Test("A push that comes after the ring has ended is reported and ended, and nothing is sent over the socket")
     func late() {
         var bench = Bench()
         let push = Bench.push(at: bench.now)
@@ -52,7 +52,7 @@ struct PushTests {
         #expect(outputs.sent.isEmpty)
     }
 
-    @Test("for a call that is over is reported and ended as the call did, under a UUID of its own")
+    @Test("A push for an ended call is reported under a UUID of its own, and ended as the call was")
     func over() {
         var bench = Bench()
         _ = bench.offered()
@@ -62,7 +62,7 @@ struct PushTests {
         #expect(outputs.reported.count == 1 && outputs.reported != [Bench.uuid()])
     }
 
-    @Test("for a call that turns out to be over ends the ring with the server's reason")
+    @Test("A ring ends with the server's reason if the log shows that the call has ended")
     func turnsOut() throws {
         var bench = Bench(isOpen: false)
         let number = try #require(bench.take(.pushed(Bench.push(at: bench.now))).compactMap(\.fetched).first)
@@ -71,7 +71,7 @@ struct PushTests {
         #expect(bench.client.deadline == nil || bench.phase == .ended)
     }
 
-    @Test("for a call that the server has lost stops ringing once it was asked six times")
+    @Test("A ring stops after the server has answered six fetches of its call with not_found")
     func lost() {
         var bench = Bench(isOpen: false)
         let until = bench.now + .seconds(44)
@@ -89,7 +89,7 @@ struct PushTests {
         #expect(answered == 6 && bench.history.ends == [.failed])
     }
 
-    @Test("that came late for a call which the server does not know leads to no call without end once it is answered")
+    @Test("An answered call that the server does not know ends within a minute")
     func answeredAndUnknown() {
         var bench = Bench(isOpen: false)
         bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
@@ -101,7 +101,7 @@ struct PushTests {
         var known = 0
         var seconds = 0
         while bench.client.calls.contains(where: \.isLive), bench.now < until {
-            // All that the server is told and asked it refuses, and the user goes on to talk to nobody.
+            // The server refuses every signal and every fetch, and the user goes on in a call without a peer.
             for output in bench.history[known...] {
                 if let signal = output.posted { bench.take(.posted(signal.id, .failure(.refused(code: "not_found")))) }
                 if let number = output.fetched { bench.take(.fetched(number, .failure(.refused(code: "not_found")))) }
@@ -114,14 +114,14 @@ struct PushTests {
         #expect(bench.history.ends == [.failed])
     }
 
-    @Test("of a later epoch than the call that goes on rings for the new one")
+    @Test("A push of a later epoch ends the call that goes on and rings for the new one")
     func later() {
         var bench = Bench.talking { $0.maximumCallGroups = 1 }
         let outputs = bench.take(.pushed(Bench.push(epoch: 2, at: bench.now)))
         #expect(outputs.ends == [.remoteEnded] && outputs.reported == [Bench.uuid("c1", epoch: 2)])
     }
 
-    @Test("wakes an app whose token has expired: its capability fetches and tells, an answer waits for a token")
+    @Test("With an expired token, the push's capability allows ringing and the fetch; the answer waits for a token")
     func capability() throws {
         var bench = Bench(isOpen: false)
         bench.take(.tokenExpired)
@@ -138,7 +138,7 @@ struct PushTests {
         #expect(bench.take(.tokenRenewed).posted == [.answer])
     }
 
-    @Test("whose capability is refused too is not tried without end")
+    @Test("Requests stop if the push's capability is refused as well")
     func refusedCapability() {
         var bench = Bench(isOpen: false)
         var outputs = bench.take(.pushed(Bench.push(at: bench.now)))
@@ -159,12 +159,12 @@ struct PushTests {
         #expect(outputs.isEmpty && posts < 5)
     }
 
-    @Test("for a call that is hushed is reported, and ends nothing else where there is no room or no time for it")
+    @Test("A push for a shadowed call is reported, and ends no other call if there is no room or no time for it")
     func hushed() {
         var bench = Bench { $0.maximumCallGroups = 1 }
         bench.start("n")
         _ = bench.offered(call: "z")
-        // The call that is made loses to a third one, and goes on as that.
+        // The outgoing call loses a glare against a third call, and goes on as that one.
         _ = bench.offered(call: "a")
         #expect(bench.client.calls.filter(\.isLive).map(\.callID).contains(Bench.call("a")))
         let repeated = bench.take(.pushed(Bench.push(call: "z", at: bench.now)))

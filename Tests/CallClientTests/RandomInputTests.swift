@@ -2,9 +2,9 @@ import CallClient
 import CallCore
 import Testing
 
-@Suite("Whatever comes in")
+@Suite("The client core with random inputs")
 struct RandomInputTests {
-    @Test("never traps, and what must hold holds after every input", arguments: 0..<40)
+    @Test("The core never traps, and its invariants hold after every input", arguments: 0..<40)
     func random(_ block: UInt64) {
         for seed in block * 10..<(block + 1) * 10 {
             var world = RandomWorld(seed: seed)
@@ -18,7 +18,7 @@ struct RandomInputTests {
     }
 }
 
-/// A server, an engine and a user that know no manners, and what must hold in spite of them.
+/// A server, a media engine and a user that act at random, and the invariants that must hold all the same.
 private struct RandomWorld {
     var chance: Chance
     var client: CallClient
@@ -49,7 +49,7 @@ private struct RandomWorld {
         client = CallClient(configuration)
     }
 
-    /// One input, and what is wrong afterwards.
+    /// Hands in one input, and returns what is wrong afterwards; `nil` if all invariants hold.
     mutating func step() -> String? {
         if chance.one(in: 3) { now = now + .milliseconds(Int64.random(in: 0..<20_000, using: &chance)) }
         let input = chance.one(in: 3) ? due() : any()
@@ -116,7 +116,9 @@ private struct RandomWorld {
         return nil
     }
 
-    /// Our own candidates, too, never go out before their description, and all but a beginning names its epoch.
+    /// Returns a fault if a candidate of ours goes out before its description, or if the epoch is wrong.
+    ///
+    /// An offer that begins a call must not name an epoch; every other signal must.
     private mutating func check(_ signal: OutgoingSignal) -> String? {
         func name(_ round: UInt32) -> String { "\(signal.callID.text)/\(signal.epoch ?? 0)/\(round)" }
         switch signal.content {
@@ -125,7 +127,7 @@ private struct RandomWorld {
             return signal.epoch == nil ? nil : "a beginning with an epoch"
         case .offer(_, let round, _, nil), .answer(_, let round): sentDescriptions.insert(name(round))
         case .ice(_, let round):
-            // The first description of a caller has no epoch yet, so it is not among these.
+            // A caller's first description has no epoch yet, so it is not in this set.
             if round > 1, !sentDescriptions.contains(name(round)) {
                 return "a candidate of ours before its description"
             }
@@ -147,7 +149,7 @@ private struct RandomWorld {
         return nil
     }
 
-    /// Something that is waited for: an ack, an answer to a request, a description.
+    /// Returns an input that the core waits for, such as an ack, the response to a request, or a description.
     private mutating func due() -> CallClient.Input {
         switch Int.random(in: 0..<6, using: &chance) {
         case 0 where !posts.isEmpty:

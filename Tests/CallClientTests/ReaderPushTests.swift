@@ -15,7 +15,7 @@ struct ReaderPushTests {
         )
     }
 
-    /// The server's objects bear its own clock's time.
+    /// Hands in the call's offer as the socket delivers it, with its times by the server's clock.
     private func offered(_ bench: inout Bench, at: Moment, id: String = "o1") -> [CallClient.Output] {
         let envelope = Incoming.Envelope(
             callID: Bench.call("c1"),
@@ -30,11 +30,11 @@ struct ReaderPushTests {
         return bench.take(.received(.signal(envelope, .offer(offer(at)))))
     }
 
-    @Test("and that came to a phone whose clock is ahead rings once the socket says that its call goes on")
+    @Test("A push that seems late because the device's clock is ahead rings when the socket delivers its offer")
     func clockAhead() {
         var bench = Bench(isOpen: false)
         let server = bench.now
-        // This phone's clock is ten minutes ahead, and it does not know.
+        // The device's clock is ten minutes ahead, and the core does not know that.
         bench.wait(.seconds(600))
         let push = Bench.push(at: server)
         let verdict = bench.take(.pushed(push))
@@ -47,7 +47,7 @@ struct ReaderPushTests {
         #expect(Set(verdict.reported + outputs.reported).count == 2, "CallKit takes no UUID twice")
     }
 
-    @Test("by its offer, and that was late by the server's clock too, does not ring")
+    @Test("A push that is late by the server's clock too does not ring when the socket delivers its offer")
     func trulyLate() {
         var bench = Bench()
         let server = bench.now
@@ -57,7 +57,7 @@ struct ReaderPushTests {
         #expect(offered(&bench, at: server).reported == [])
     }
 
-    @Test("for it is of another call, to which a server that crashed gave the same epoch, rings with its offer")
+    @Test("A push for another call that got the same epoch after a crash rings when its offer arrives")
     func epochAgain() {
         var bench = Bench()
         _ = offered(&bench, at: bench.now)

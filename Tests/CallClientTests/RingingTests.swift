@@ -2,9 +2,9 @@ import CallClient
 import CallCore
 import Testing
 
-@Suite("A call that comes in")
+@Suite("An incoming call")
 struct RingingTests {
-    @Test("by the socket is reported once and the caller is told")
+    @Test("A call by the socket is reported once, and the caller is notified that it rings")
     func socket() {
         var bench = Bench()
         let outputs = bench.offered()
@@ -13,7 +13,7 @@ struct RingingTests {
         #expect(bench.offered(epoch: 1).reported.isEmpty)
     }
 
-    @Test("by push and by socket rings once, in either order")
+    @Test("A call by push and by socket is reported once, in either order")
     func both() {
         var first = Bench()
         _ = first.take(.pushed(Bench.push(at: first.now)))
@@ -25,14 +25,14 @@ struct RingingTests {
         #expect(outputs.contains { if case .reportRepeated(Bench.uuid(), _) = $0 { true } else { false } })
     }
 
-    @Test("by a push without a UUID has the UUID that both ends compute")
+    @Test("A push without a UUID gets the UUID that both ends compute")
     func computed() {
         var bench = Bench()
         let push = Bench.push(epoch: 3, at: bench.now, ["callUUID": .null])
         #expect(bench.take(.pushed(push)).reported == [Bench.uuid("c1", epoch: 3)])
     }
 
-    @Test("and is answered before its offer is there: the log is fetched, then it is answered")
+    @Test("A call that is answered before its offer arrived is answered when the log was fetched")
     func earlyAnswer() {
         var bench = Bench(isOpen: false)
         let pushed = bench.take(.pushed(Bench.push(at: bench.now)))
@@ -62,7 +62,7 @@ struct RingingTests {
         )
     }
 
-    @Test("is answered out of the push's own copy of the offer, which the log's copy does not repeat")
+    @Test("The push's copy of the offer is answered, and the log's copy leads to no further answer")
     func pushedOffer() {
         var bench = Bench()
         bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
@@ -70,7 +70,7 @@ struct RingingTests {
         #expect(!bench.offered().contains { $0.isMakeAnswer })
     }
 
-    @Test("is answered out of the push's copy, and what the log holds before that copy changes nothing (I4, I5)")
+    @Test("After an answer to the push's copy, log entries before that copy change nothing (I4, I5)")
     func pushedSecondOffer() {
         var bench = Bench()
         bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 second")])))
@@ -82,7 +82,7 @@ struct RingingTests {
         #expect(outputs == [.addRemoteCandidate(Bench.uuid(), "{\"n\":2}")])
     }
 
-    @Test("is answered out of the push's copy, and anew when the log ends with another offer")
+    @Test("After an answer to the push's copy, another offer at the end of the log is answered anew")
     func pushedFirstOffer() throws {
         var bench = Bench()
         let number = try #require(
@@ -95,7 +95,7 @@ struct RingingTests {
         #expect(outputs.contains(.setRemoteDescription(Bench.uuid(), .offer, sdp: "v=0 second")))
     }
 
-    @Test("stops by its own timer with no message at all")
+    @Test("A ring stops by its own timer without any message")
     func timer() {
         var bench = Bench()
         _ = bench.offered(rings: .seconds(20))
@@ -104,7 +104,7 @@ struct RingingTests {
         #expect(bench.phase == .ended)
     }
 
-    @Test("stops by its own timer also where this device's clock is far behind")
+    @Test("A ring stops by its own timer even if this device's clock is far behind")
     func slowClock() {
         var bench = Bench(isOpen: false)
         let server = bench.now + .seconds(600)
@@ -112,7 +112,7 @@ struct RingingTests {
         #expect(bench.pass(.seconds(25)).ends == [.unanswered])
     }
 
-    @Test("is not taken for late by a clock that is known to be ahead")
+    @Test("A push does not count as late if the clock is known to be ahead")
     func fastClock() {
         var bench = Bench { $0.clockSkew = .seconds(300) }
         let server = Moment(milliseconds: bench.now.milliseconds - 300_000)
@@ -121,7 +121,7 @@ struct RingingTests {
     }
 
     @Test(
-        "and ends elsewhere is reported so",
+        "An end by another side or device is reported with its reason",
         arguments: [
             (EndReason.answeredElsewhere, ReportedEnd.answeredElsewhere), (.declinedElsewhere, .declinedElsewhere),
             (.cancelled, .remoteEnded), (.unanswered, .unanswered), (.failed, .failed), (.disconnected, .failed),
@@ -135,7 +135,7 @@ struct RingingTests {
         #expect(bench.event(.init(.ended, reason: reason)).isEmpty)
     }
 
-    @Test("and that another device wins with its answer ends here as answered elsewhere")
+    @Test("A call that another device answers first ends here as answered elsewhere")
     func lostAnswer() throws {
         var bench = Bench()
         _ = bench.offered()
@@ -147,7 +147,7 @@ struct RingingTests {
         #expect(outputs.contains(.closeMedia(Bench.uuid())))
     }
 
-    @Test("while there are as many as there may be is refused as busy and shows nothing")
+    @Test("A call over the allowed number is refused as busy and not shown")
     func busy() throws {
         var bench = Bench.talking { $0.maximumCallGroups = 1 }
         let outputs = bench.offered(call: "c2", from: "12", isWaiting: true)
@@ -156,7 +156,7 @@ struct RingingTests {
         #expect(end.content == .end(.busy))
     }
 
-    @Test("by push while there are as many as there may be is reported, ended, and refused as busy")
+    @Test("A push for a call over the allowed number is reported and ended, and the call is refused as busy")
     func busyPush() {
         var bench = Bench.talking { $0.maximumCallGroups = 1 }
         let push = Bench.push(call: "c2", at: bench.now, ["fromUserId": .string("12"), "handle": .string("12")])
@@ -165,7 +165,7 @@ struct RingingTests {
         #expect(outputs.sent == [.end])
     }
 
-    @Test("beside another holds that one when it is answered")
+    @Test("An answer to a second call puts the first on hold")
     func holds() {
         var bench = Bench.talking()
         _ = bench.take(.audioActivated)
@@ -175,7 +175,7 @@ struct RingingTests {
         #expect(outputs.sent == [.update])
     }
 
-    @Test("under a name that was used before is a new call, and nothing of the old one touches it")
+    @Test("An offer under a callId that was used before is a new call, and the old one's signals do not affect it")
     func nextEpoch() {
         var bench = Bench()
         _ = bench.offered(epoch: 1)
@@ -186,14 +186,14 @@ struct RingingTests {
         #expect(bench.phase == .ringing)
     }
 
-    @Test("under the name of one that goes on replaces it")
+    @Test("An offer under the callId of a call that goes on replaces that call")
     func replaced() {
         var bench = Bench.talking()
         let outputs = bench.offered(epoch: 2)
         #expect(outputs.ends == [.remoteEnded] && outputs.reported == [Bench.uuid("c1", epoch: 2)])
     }
 
-    @Test("that an earlier run of the app answered is ended on the server, though it crosses a call of ours")
+    @Test("A call that an earlier launch of the app answered is ended, even if it crosses one of ours")
     func answeredBeforeCrossing() {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -208,7 +208,7 @@ struct RingingTests {
         )
     }
 
-    @Test("whose answer crossed the word that this device has answered is ended, where that was an earlier run")
+    @Test("A call that an earlier launch of the app answered is ended when this launch's answer is refused")
     func answeredTwice() throws {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -216,13 +216,13 @@ struct RingingTests {
         bench.take(.answer(Bench.uuid()))
         bench.take(.localDescription(Bench.uuid(), round: 1, .answer, sdp: "v=0"))
         let answer = try #require(bench.history.compactMap(\.sent).last { $0.kind == .answer })
-        // It may be about this very answer.
+        // The event may be about this very answer.
         #expect(bench.event(.init(.answered, answeredBy: Bench.device("phone"))).isEmpty)
         bench.take(.received(.error(answer.id, code: "already_answered")))
         #expect(bench.history.compactMap(\.sent).last?.content == .end(.failed))
     }
 
-    @Test("that is over here and goes on for the server with this device in it is ended there")
+    @Test("A call that has ended here is ended on the server if this device is still in it there")
     func zombie() {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -235,7 +235,7 @@ struct RingingTests {
         #expect(bench.history.compactMap(\.sent).last?.content == .end(.failed))
     }
 
-    @Test("out of an earlier run of the app is ended on the server")
+    @Test("A call of an earlier launch of the app is ended on the server")
     func orphan() {
         var bench = Bench()
         let outputs = bench.event(.init(.active, answeredBy: Bench.device("phone")))
@@ -243,7 +243,7 @@ struct RingingTests {
         #expect(outputs.reported.isEmpty)
     }
 
-    @Test("out of an earlier run of the app, that a crash took the end of again, is ended once more")
+    @Test("A call of an earlier launch of the app is ended again if a crash lost its end")
     func orphanAfterCrash() throws {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -252,7 +252,7 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
-    @Test("that is over here does not hide one that an earlier run made, and that a crash gave its epoch")
+    @Test("A call that has ended here hides no call of an earlier launch that got its epoch in a crash")
     func orphanUnderAnEndedEpoch() throws {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -264,7 +264,7 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
-    @Test("out of an earlier run of the app is not taken for one of the same name that is being prepared")
+    @Test("A call of an earlier launch is not taken for the one that is prepared under its callId")
     func orphanOfTheSameName() {
         var bench = Bench()
         bench.take(
@@ -277,7 +277,7 @@ struct RingingTests {
         #expect(bench.history.compactMap(\.sent).last?.kind == .offer)
     }
 
-    @Test("out of an earlier run of the app is told from the one that begins by the offer that began it")
+    @Test("A call of an earlier launch differs from the one that begins by its first offer")
     func orphanOfTheSameNameUnderWay() throws {
         var bench = Bench()
         bench.start()
@@ -290,7 +290,7 @@ struct RingingTests {
         #expect(set.first == .setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 answer"))
     }
 
-    @Test("under the name of one that was refused is ended on the server")
+    @Test("A call under the callId of a refused one is ended on the server")
     func orphanAfterRefusal() throws {
         var bench = Bench()
         bench.start()
@@ -300,14 +300,14 @@ struct RingingTests {
         #expect(bench.event(.init(.ringing), epoch: 2).sent == [.end])
     }
 
-    @Test("of ours that was replaced here, and that the server lost the end of, is ended there")
+    @Test("An outgoing call that was replaced here is ended on the server if the server lost its end")
     func replacedZombie() {
         var bench = Bench.called()
         _ = bench.event(.init(.ended, reason: .replaced))
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
-    @Test("that won a glare and was refused already is not waited for")
+    @Test("A call that won a glare and was refused before is not waited for")
     func refusedWinner() throws {
         var bench = Bench()
         _ = bench.offered(epoch: 2)

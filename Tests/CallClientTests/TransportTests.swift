@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A signal on its way")
 struct TransportTests {
-    @Test("a refusal as ended makes it ask for the log until there is an answer, also when it has the offer")
+    @Test("After a refusal with call_ended the log is fetched until a response arrives, even if the offer is known")
     func doubted() throws {
         var bench = Bench(isOpen: false)
         let number = try #require(
@@ -26,7 +26,7 @@ struct TransportTests {
         #expect(bench.take(.fetched(again, .success(log))).ends == [.remoteEnded])
     }
 
-    @Test("an offer under a name that another device of this user is in is given up at once")
+    @Test("An offer that gets already_answered, because another device of this user is in the call, is given up")
     func nameInUse() throws {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -35,7 +35,7 @@ struct TransportTests {
         #expect(outputs.ends == [.failed])
     }
 
-    @Test("goes out by REST while there is no socket, one at a time, and by the socket under the same name")
+    @Test("A signal goes out by REST while there is no socket, and over the socket under the same id")
     func both() throws {
         var bench = Bench(isOpen: false)
         let outputs = bench.start()
@@ -48,7 +48,7 @@ struct TransportTests {
         #expect(bench.client.unacknowledgedCount == 0)
     }
 
-    @Test("is sent again in order under the same name on every new socket, until it is acknowledged")
+    @Test("Signals are sent again in order under their ids on every new socket until they are acknowledged")
     func resent() throws {
         var bench = Bench()
         _ = bench.offered()
@@ -59,14 +59,14 @@ struct TransportTests {
         bench.take(.socketClosed)
         let again = bench.take(.socketOpened).compactMap(\.sent)
         #expect(again == first && again.map(\.kind) == [.ringing, .answer, .ice])
-        // A socket that takes the place of one whose end was not noticed.
+        // A new socket may take the place of one that was never reported as closed.
         #expect(bench.take(.socketOpened).compactMap(\.sent) == first)
         bench.acknowledgeAll()
         bench.take(.socketClosed)
         #expect(bench.take(.socketOpened).sent.isEmpty)
     }
 
-    @Test("that a half-open socket swallows goes out by REST too")
+    @Test("A signal that gets no ack on the socket for 4 s goes out by REST too")
     func halfOpen() {
         var bench = Bench()
         _ = bench.offered()
@@ -78,7 +78,7 @@ struct TransportTests {
         #expect(bench.pass(.seconds(20)).posted.isEmpty)
     }
 
-    @Test("whose request fails is tried again after pauses that grow")
+    @Test("A signal that fails by REST is sent again after pauses that grow")
     func pauses() throws {
         var bench = Bench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).first)
@@ -89,7 +89,7 @@ struct TransportTests {
         }
     }
 
-    @Test("that is refused for now holds up what stands behind it")
+    @Test("A signal that is refused for now holds back those behind it")
     func refusedForNow() throws {
         var bench = Bench()
         _ = bench.offered()
@@ -102,7 +102,7 @@ struct TransportTests {
         #expect(bench.pass(.milliseconds(500)).sent == [.answer, .ice])
     }
 
-    @Test("waits for the epoch, unless it begins the call; then it names it")
+    @Test("A signal waits for the call's epoch and names it, unless it begins the call")
     func epoch() throws {
         var bench = Bench()
         #expect(bench.start().compactMap(\.sent).map(\.epoch) == [nil])
@@ -111,7 +111,7 @@ struct TransportTests {
         #expect(outputs.compactMap(\.sent).map(\.epoch) == [7])
     }
 
-    @Test("of a call given up before it left is not sent at all")
+    @Test("Nothing is sent of a call that is given up before its offer")
     func neverLeft() {
         var bench = Bench(isOpen: false)
         let wish = CallClient.StartCall(
@@ -126,7 +126,7 @@ struct TransportTests {
         #expect(opened.isEmpty && bench.client.unacknowledgedCount == 0)
     }
 
-    @Test("that began a call given up in flight is not repeated; its fate is found out, and the call is ended")
+    @Test("An offer in flight is not repeated once its call is given up; its result is fetched and the call is ended")
     func withdrawn() throws {
         var bench = Bench()
         bench.start()
@@ -138,7 +138,7 @@ struct TransportTests {
         #expect(end.content == .end(.cancelled) && end.epoch == 4)
     }
 
-    @Test("to a server that knows no such call, after all, is forgotten")
+    @Test("The end of a call that the server does not know is forgotten")
     func forgotten() throws {
         var bench = Bench()
         bench.start()
@@ -148,7 +148,7 @@ struct TransportTests {
         #expect(bench.client.unacknowledgedCount == 0 && bench.client.deadline == nil)
     }
 
-    @Test("is read by the server as it was meant, as a frame and as a body")
+    @Test("The server reads the same signal from its frame and from its request body")
     func read() throws {
         var bench = Bench.called()
         bench.take(.renegotiate(Bench.ownUUID, hasVideo: true))
@@ -171,7 +171,7 @@ struct TransportTests {
         }
     }
 
-    @Test("that nobody can take for a call is refused: digits, JSON, too large", arguments: ["", "x", "1 2", "é"])
+    @Test("Digits and data that no server accepts are refused", arguments: ["", "x", "1 2", "é"])
     func refusedDigits(_ digits: String) {
         var bench = Bench.called()
         #expect(bench.take(.playDTMF(Bench.ownUUID, digits)) == [.refused(Bench.ownUUID, .notPossible)])
@@ -180,7 +180,7 @@ struct TransportTests {
         }
     }
 
-    @Test("is not lost on a server that crashed: what it does not know yet is told again")
+    @Test("A signal that gets not_found is sent again, because a crashed server may not know the call yet")
     func notFound() throws {
         var bench = Bench()
         _ = bench.offered()

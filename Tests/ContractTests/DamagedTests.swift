@@ -5,8 +5,8 @@ import SQLiteStore
 import Switchboard
 import Testing
 
-/// What a disk, or somebody's SQL, may have put into the database where no server ever did.
-@Suite("Values that cannot be")
+/// Tests with values that no server writes, but that a bad disk or somebody's SQL may have put into the database.
+@Suite("Impossible values in the database")
 struct DamagedTests {
     private let place: FolderPlace
     private let now = Moment(milliseconds: 1_800_000_000_000)
@@ -25,14 +25,14 @@ struct DamagedTests {
         ("block", "at"), ("do_not_disturb", "until"), ("revocation", "before"), ("meta", "value"),
     ].flatMap { table, columns in columns.split(separator: " ").map { (table, String($0)) } }
 
-    /// Those in which every integer means something, or the wrong one nothing that could be noticed.
+    /// The columns in which every integer is valid, or in which a wrong one has no noticeable effect.
     static let free: Set<String> = [
         "call.has_video", "call.log_kept", "entry.call", "entry.mark", "entry.digest", "event.call", "device.is_named",
     ]
 
     static let values: [Int64] = [.min, .min + 1, -1 << 53, 1 << 62, .max - 1, .max]
 
-    @Test("stop no opening, no commit and no answer, whatever integer they stand in for", arguments: columns)
+    @Test("An impossible integer prevents no opening, no commit and no answer", arguments: columns)
     func integers(_ table: String, _ column: String) throws {
         for (value, isLive) in Self.values.flatMap({ [($0, true), ($0, false)] }) {
             let place = try FolderPlace()
@@ -45,21 +45,21 @@ struct DamagedTests {
             let state = try store.open(at: now)
             check(state, context)
             if !Self.free.contains("\(table).\(column)") {
-                // A timeline is not read at an opening, and an ended call's end is mended.
+                // A timeline is not read at an opening, and a negative position of an event is possible.
                 let isHarmless = table == "event" && (column == "at" || value < 0)
                 let isTold = state.damages.contains { $0.table == table && $0.column == column }
                 #expect(isTold || isHarmless, context)
             }
             try goOn(store, in: place, course, state, context)
             store.close()
-            // Neither does what was written meanwhile.
+            // What was written in the meantime does not prevent an opening either.
             let again = SQLiteCallStore(folder: place.path) { _ in }
             check(try again.open(at: now), context)
             again.close()
         }
     }
 
-    @Test("are left out, row by row, where they are words")
+    @Test("A row with an impossible word is left out, and the damage is reported")
     func words() throws {
         let damages = [
             "call": "reason = 'nonsense'", "entry": "device = ''", "device": "environment = 'moon'",
@@ -77,7 +77,7 @@ struct DamagedTests {
         }
     }
 
-    @Test("a call that ended at no time is forgotten in its time, and one with a sound end is not")
+    @Test("A call with an impossible end gets its start as its end, and is forgotten in time")
     func forgetting() throws {
         try fill(place, isLive: false)
         try damage(place, "UPDATE call SET ended_at = \(Int64.max)")
@@ -92,7 +92,7 @@ struct DamagedTests {
         again.close()
     }
 
-    @Test("a damaged moment at which deletion began deletes nothing")
+    @Test("An impossible time in the mark of a deletion under way deletes nothing")
     func deletion() throws {
         try fill(place, isLive: false)
         try damage(place, "INSERT OR REPLACE INTO meta VALUES ('forgetting_before', \(Int64.max))")
@@ -102,7 +102,7 @@ struct DamagedTests {
         store.close()
     }
 
-    @Test("a revocation of no time holds for every token that there is")
+    @Test("A revocation with an impossible time applies to all tokens issued so far, and keeps that time")
     func revocation() throws {
         try fill(place, isLive: true)
         for value in [Int64.min, .max] {
@@ -116,7 +116,7 @@ struct DamagedTests {
         store.close()
     }
 
-    @Test("are told once, however often they are read")
+    @Test("Damage is reported once, however often it is read")
     func once() throws {
         try fill(place, isLive: false)
         try damage(place, "UPDATE call SET started_at = \(Int64.min), log_kept = 0")
@@ -135,7 +135,7 @@ struct DamagedTests {
 
     private func user(_ text: String) throws -> UserID { try #require(UserID(text)) }
 
-    /// A row in every table.
+    /// Writes a row into every table.
     private func fill(_ place: FolderPlace, isLive: Bool) throws {
         let course = Course()
         let store = SQLiteCallStore(folder: place.path) { course.add($0) }
@@ -183,7 +183,7 @@ struct DamagedTests {
         try connection.checkpoint(.truncate)
     }
 
-    /// Operators' commands read what a server has not mended yet.
+    /// Reads the damaged database as an operator's command does before a server has repaired it.
     private func readBeside(_ place: FolderPlace, _ context: Comment) throws {
         let reader = try SQLiteCallStore.reader(folder: place.path)
         for call in try reader.history(of: try user("10"), limit: 9) + (try reader.liveCalls(limit: 9)) {
@@ -222,7 +222,7 @@ struct DamagedTests {
 
     private func isSane(_ moment: Moment) -> Bool { (0...7_258_118_400_000).contains(moment.milliseconds) }
 
-    /// The next call is begun, ends, and is found again.
+    /// Begins another call, ends it, and checks that it is found again.
     private func goOn(
         _ store: SQLiteCallStore,
         in place: FolderPlace,

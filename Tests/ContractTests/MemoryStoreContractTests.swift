@@ -6,10 +6,10 @@ import Testing
 
 @Suite("The store in memory")
 struct MemoryStoreContractTests {
-    @Test("keeps the contract of a call store", arguments: StoreContract.cases)
+    @Test("The memory store meets the contract of a call store", arguments: StoreContract.cases)
     func contract(_ promise: StoreContract.Case) throws { try promise.run(at: MemoryPlace()) }
 
-    @Test("has nothing to wait for: a commit is durable at once")
+    @Test("A commit in memory is durable immediately")
     func durableAtOnce() {
         let store = MemoryCallStore { _ in }
         _ = store.open(at: Moment(milliseconds: 0))
@@ -17,7 +17,7 @@ struct MemoryStoreContractTests {
     }
 }
 
-/// A memory that outlives its stores.
+/// A place whose memory outlives its stores.
 private final class MemoryPlace: StoreContract.Place {
     private let memory = Memory()
 

@@ -6,11 +6,11 @@ import Testing
 
 @Suite("The SQLite store")
 struct SQLiteStoreContractTests {
-    @Test("keeps the contract of a call store", arguments: StoreContract.cases)
+    @Test("The SQLite store meets the contract of a call store", arguments: StoreContract.cases)
     func inFolder(_ promise: StoreContract.Case) throws { try promise.run(at: try FolderPlace()) }
 }
 
-/// A data folder that is removed in the end.
+/// A data folder that is removed when the place is released.
 final class FolderPlace: StoreContract.Place {
     let path: String
 
@@ -20,7 +20,7 @@ final class FolderPlace: StoreContract.Place {
     }
 
     deinit {
-        // A folder that stays behind in /tmp fails no test.
+        // A folder that cannot be removed from /tmp fails no test.
         try? FileManager.default.removeItem(atPath: path)
     }
 

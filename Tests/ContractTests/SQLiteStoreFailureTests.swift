@@ -6,7 +6,7 @@ import Switchboard
 import Testing
 import Threads
 
-@Suite("A store that cannot work")
+@Suite("A store's data folder, and its failures")
 struct SQLiteStoreFailureTests {
     private let place: FolderPlace
 
@@ -21,7 +21,7 @@ struct SQLiteStoreFailureTests {
         } catch { return error.message }
     }
 
-    @Test("makes its folder for its owner only, and so its files")
+    @Test("The folder and its files are made for their owner only")
     func modes() throws {
         let folder = place.path + "/a/b"
         let store = SQLiteCallStore(folder: folder) { _ in }
@@ -42,7 +42,7 @@ struct SQLiteStoreFailureTests {
         )
     }
 
-    @Test("refuses a folder that another server uses, and names it and the process")
+    @Test("A folder that another server uses is refused, and the message names it and the process")
     func inUse() throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
@@ -52,7 +52,7 @@ struct SQLiteStoreFailureTests {
         #expect(failure(at: place.path) == nil)
     }
 
-    @Test("waits for a folder that is let go of in time, and says once for whom")
+    @Test("A store waits for a folder until its holder releases it, and reports the holder once")
     func patience() async throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
@@ -68,7 +68,7 @@ struct SQLiteStoreFailureTests {
         second.close()
     }
 
-    @Test("waits no longer than it is told to, nor when it is told that it is over")
+    @Test("A store stops waiting at the end of its time, or when it is told that the wait is over")
     func impatience() throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
@@ -79,7 +79,7 @@ struct SQLiteStoreFailureTests {
         first.close()
     }
 
-    @Test("says that the folder is a file")
+    @Test("A file in place of the folder is reported")
     func notFolder() throws {
         let file = place.path + "/file"
         try Data("x".utf8).write(to: URL(filePath: file))
@@ -87,12 +87,12 @@ struct SQLiteStoreFailureTests {
         #expect(try #require(failure(at: file + "/below")).contains("\(file)/below cannot be made"))
     }
 
-    @Test("says that the folder cannot be made")
+    @Test("A folder that cannot be made is reported")
     func cannotBeMade() throws {
         #expect(try #require(failure(at: "/proc/ringline/data")).contains("/proc/ringline/data cannot be made"))
     }
 
-    @Test("says that the database is no database, and leaves it as it is")
+    @Test("A file that is no database is reported and left as it is")
     func notADatabase() throws {
         let file = place.path + "/ringline.sqlite"
         let text = Data(String(repeating: "This is not a database. ", count: 400).utf8)
@@ -102,7 +102,7 @@ struct SQLiteStoreFailureTests {
         #expect(try Data(contentsOf: URL(filePath: file)) == text)
     }
 
-    @Test("says that the database is damaged")
+    @Test("A damaged database is reported")
     func damaged() throws {
         #expect(failure(at: place.path) == nil)
         let file = place.path + "/ringline.sqlite"
@@ -113,7 +113,7 @@ struct SQLiteStoreFailureTests {
         #expect(message.contains(file) && message.contains("damaged") && message.contains("backup"))
     }
 
-    @Test("says that a newer version wrote the database")
+    @Test("A database that a newer version wrote is refused, and the message names both versions")
     func newer() throws {
         #expect(failure(at: place.path) == nil)
         let file = place.path + "/ringline.sqlite"
@@ -126,7 +126,7 @@ struct SQLiteStoreFailureTests {
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
     }
 
-    @Test("stalls when the disk is full, keeps what is queued in order, and goes on when there is space again")
+    @Test("A full disk stalls the store; it keeps commits in order, and goes on when there is space again")
     func full() throws {
         let faults = Faults()
         let course = Course()
@@ -155,7 +155,7 @@ struct SQLiteStoreFailureTests {
         try course.wait { $0.last == "stalled" }
         store.commit([entry(2)], as: Ticket(rawValue: 3))
         store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: QuestionID(rawValue: 1))
-        // A question that would have to wait for the disk is refused at once.
+        // While the store is stalled, a question fails immediately and does not wait for the disk.
         try course.wait { $0.last == "failed 1" }
         #expect(course.failures.last?.contains("no space left") == true)
         #expect(course.failures.last?.contains(place.path) == true)
@@ -174,7 +174,7 @@ struct SQLiteStoreFailureTests {
         #expect(state.crashes == 0)
     }
 
-    @Test("gives up on closing when the disk stays full, and the next start counts it as a crash")
+    @Test("Closing while the disk is full gives up, and the next start counts a crash")
     func closingWhileFull() throws {
         let faults = Faults()
         let course = Course()
@@ -193,7 +193,7 @@ struct SQLiteStoreFailureTests {
     }
 }
 
-/// A call from 11 to 10.
+/// Returns a call from user 11 to user 10.
 func sampleCall(_ number: Int64) throws -> CallRecord {
     CallRecord(
         number: CallNumber(rawValue: number),
@@ -209,7 +209,7 @@ func sampleCall(_ number: Int64) throws -> CallRecord {
     )
 }
 
-/// What a store reported, in order.
+/// The reports of a store, in order.
 final class Course: Sendable {
     private let told = Locked<(words: [String], failures: [String])>(([], []))
 

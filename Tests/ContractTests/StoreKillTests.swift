@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A server that is killed")
 struct StoreKillTests {
-    @Test("keeps every commit that it has reported, whenever it is killed", .timeLimit(.minutes(3)))
+    @Test("Every commit that was reported survives, whenever the server is killed", .timeLimit(.minutes(3)))
     func keepsWhatWasReported() async throws {
         let place = try FolderPlace()
         let diary = place.path + "/reported"
@@ -24,7 +24,7 @@ struct StoreKillTests {
             let store = SQLiteCallStore(folder: place.path) { _ in }
             let state = try store.open(at: Moment(milliseconds: 0))
             #expect(state.crashes == round)
-            // Each commit is the call with the ticket as its state, an entry and an event of that number.
+            // Each commit writes an entry and an event, and the call with the number of the commit as its state.
             let call = try #require(state.calls.first)
             let kept = call.entries.map(\.seq)
             #expect(kept == Array(1...UInt64(kept.count)), "round \(round)")
@@ -38,14 +38,14 @@ struct StoreKillTests {
         #expect(progressed > 10, "the child was killed before it did anything")
     }
 
-    /// The tickets that the children wrote down, each after its report.
+    /// Returns the numbers of commits that the child processes recorded, each after it was reported.
     private func reported(in diary: String) throws -> [UInt64] {
         guard FileManager.default.fileExists(atPath: diary) else { return [] }
         return try String(contentsOfFile: diary, encoding: .utf8).split(separator: "\n").compactMap { UInt64($0) }
     }
 }
 
-/// Commits, and writes the number of each commit into the diary once it was reported, until the end comes.
+/// Commits, and records the number of each reported commit in a file, until a thread kills the process.
 private func commitUntilKilled(folder: String, afterMicroseconds: UInt32) throws {
     let diary = open(folder + "/reported", O_WRONLY | O_CREAT | O_APPEND, 0o600)
     let offset = UnsafeOffset()
@@ -80,12 +80,12 @@ private func commitUntilKilled(folder: String, afterMicroseconds: UInt32) throws
             [.entry(call.number, entry), .call(call), .event(call.number, event)],
             as: Ticket(rawValue: ticket)
         )
-        // Commits of one and of several.
+        // These pauses lead to transactions of one commit and of several.
         if !ticket.isMultiple(of: 3) { usleep(50) }
     }
 }
 
-/// Set once, before the first commit; read by reports, which come after.
+/// An offset that is set once, before the first commit; the reports, which come after, read it.
 private final class UnsafeOffset: @unchecked Sendable {
     var value: UInt64 = 0
 }

@@ -28,7 +28,7 @@ struct StoreReaderTests {
         return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event)
     }
 
-    @Test("reads what a live server has committed, and what it commits then")
+    @Test("A reader sees what a live server has committed, and later what it commits then")
     func live() throws {
         let store = try store(with: "offer")
         let reader = try SQLiteCallStore.reader(folder: place.path)
@@ -42,31 +42,31 @@ struct StoreReaderTests {
         #expect(try reader.timeline(of: id, user: stranger) == nil)
     }
 
-    @Test("reads after a clean stop, when there is no -wal and no -shm")
+    @Test("A reader works after a clean stop, when there is no -wal")
     func stopped() throws {
         try store(with: "offer").close()
         #expect(!FileManager.default.fileExists(atPath: place.path + "/ringline.sqlite-wal"))
         #expect(try read() == ["offer"])
     }
 
-    @Test("reads a folder that nobody may write to")
+    @Test("A reader works in a folder without write permission")
     func readOnly() throws {
         try store(with: "offer").close()
-        // Another user reads, in a process of its own: root may write anywhere.
+        // If root runs the test, these modes change nothing, because root may write anywhere.
         #expect(chmod(place.path, 0o555) == 0)
         defer { chmod(place.path, 0o700) }
         #expect(chmod(place.path + "/ringline.sqlite", 0o444) == 0)
         #expect(try read() == ["offer"])
     }
 
-    @Test("says that there is no database, and makes none")
+    @Test("A missing database is reported, and none is made")
     func none() throws {
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path + "/none") }
         #expect(try FileManager.default.contentsOfDirectory(atPath: place.path) == [])
     }
 
-    @Test("lists the calls that have not ended, newest first, and the apps of the devices")
+    @Test("Calls that have not ended are listed newest first, and without devices there are no bundle ids")
     func operators() throws {
         let course = Course()
         let store = SQLiteCallStore(folder: place.path) { course.add($0) }
@@ -83,7 +83,7 @@ struct StoreReaderTests {
         store.close()
     }
 
-    @Test("copies a live database into a file that can be read in its place, and never over another")
+    @Test("A backup of a live database can be read in its place, and never overwrites a file")
     func backUp() throws {
         let store = try store(with: "offer")
         let copy = place.path + "/copy"
@@ -104,14 +104,14 @@ struct StoreReaderTests {
         #expect(stat(copy, &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("is put into a folder whose server has stopped, and the -wal there is not taken for its own")
+    @Test("A backup is restored only after the server has stopped, and a -wal from before is not applied to it")
     func restore() throws {
         let store = try store(with: "offer")
         let copy = place.path + "/copy"
         try SQLiteCallStore.reader(folder: place.path).backUp(to: copy)
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.restore(copy, into: place.path, keeping: "old") }
         store.close()
-        // What a killed server leaves behind.
+        // A killed server leaves such a file behind.
         #expect(FileManager.default.createFile(atPath: place.path + "/ringline.sqlite-wal", contents: Data(count: 9)))
         #expect(try SQLiteCallStore.restore(copy, into: place.path, keeping: "old"))
         #expect(try read() == ["offer"])
@@ -123,7 +123,7 @@ struct StoreReaderTests {
 }
 
 extension StoreReader {
-    /// The newest call of a name and what happened in it.
+    /// Returns the newest call under a callId, and its timeline.
     func timeline(of id: CallID, user: UserID? = nil) throws -> (CallRecord, [TimelineRecord])? {
         let choice = CallChoice(id, of: user.map { [$0] } ?? [])
         return try calls(choice, limit: 1).first.map { ($0, try timeline(of: $0.number)) }

@@ -3,7 +3,7 @@ import Threads
 
 @Suite("A bounded queue between threads")
 struct InboxTests {
-    @Test("hands out what was put, in order, and no more than was taken in")
+    @Test("The queue returns its elements in order, and refuses those over its limit or after its close")
     func order() throws {
         let inbox = Inbox<Int>(limit: 10)
         for number in 0..<4 { #expect(inbox.put(number, weight: 3) == (number < 3)) }
@@ -21,7 +21,7 @@ struct InboxTests {
         #expect(inbox.takeAll() == nil)
     }
 
-    @Test("tells of a refusal also when it holds nothing")
+    @Test("A refusal is reported even if the queue is empty")
     func refusedAlone() throws {
         let inbox = Inbox<Int>(limit: 1)
         #expect(!inbox.put(0, weight: 2))
@@ -29,7 +29,7 @@ struct InboxTests {
         #expect(taken.elements.isEmpty && taken.refused == 1)
     }
 
-    @Test("wakes the thread that takes, and loses nothing on the way")
+    @Test("The queue wakes the thread that takes, and loses no element")
     func threads() throws {
         let inbox = Inbox<Int>(limit: .max)
         let sum = Locked((count: 0, isOrdered: true, last: [Int](repeating: -1, count: 4)))

@@ -1,16 +1,16 @@
 import Testing
 import Threads
 
-/// Clocks whose readings a test chooses.
+/// A boot clock and a wall clock that a test sets, and the server's time by them.
 private struct Clocks {
     static let start: Int64 = 1_700_000_000_000
     var reading = ClockReading(boot: 5_000, wall: Self.start)
     var time = ServerTime(ClockReading(boot: 5_000, wall: Self.start))
 
-    /// Milliseconds that have gone by since the start, by the server's time.
+    /// The milliseconds that have passed since the start, by the server's time.
     var elapsed: Int64 { time.now - Self.start }
 
-    /// Lets time go by on both clocks, looking every 10 ms.
+    /// Advances both clocks, with a reading every 10 ms.
     mutating func pass(_ milliseconds: Int64) {
         var left = milliseconds
         while left > 0 {
@@ -22,7 +22,7 @@ private struct Clocks {
         }
     }
 
-    /// Somebody sets the wall clock.
+    /// Sets the wall clock forward or back, and takes a reading.
     mutating func set(by milliseconds: Int64) {
         reading.wall += milliseconds
         look()
@@ -36,7 +36,7 @@ struct ServerTimeTests {
     private static let day: Int64 = 86_400_000
 
     @Test(
-        "takes no notice of a leap of the wall clock that is taken back, and counts it",
+        "The time ignores a leap of the wall clock that is undone, and counts it",
         arguments: [(day, 1_500), (40 * day, 1_200), (-day, 1_500), (-400 * day, 1_200), (11_000, 59_000)]
             as [(
                 Int64, Int64
@@ -58,7 +58,7 @@ struct ServerTimeTests {
         #expect(clocks.time.takeEvents().isEmpty)
     }
 
-    @Test("gives dates by a wall clock that has stood for a minute since its leap, and goes on without a leap itself")
+    @Test("Dates follow a leap of the wall clock after a minute, and the time itself is slewed")
     func accepted() {
         for leap in [Self.day, -Self.day] {
             var clocks = Clocks()
@@ -70,14 +70,14 @@ struct ServerTimeTests {
             #expect((clocks.elapsed - 60_010).magnitude < 10)
             #expect(clocks.time.takeEvents().first == .leapt(milliseconds: leap))
             clocks.pass(100_000)
-            // By a twentieth faster or slower, until they meet.
+            // The time runs a twentieth faster or slower until the clocks agree.
             let slewed = clocks.elapsed - 160_010
             #expect((4_990...5_010).contains(slewed * leap.signum()))
             #expect(clocks.time.date == clocks.reading.wall)
         }
     }
 
-    @Test("meets a wall clock that was corrected, however long that takes, and says so")
+    @Test("The time meets a wall clock that was corrected, however long that takes, and reports it")
     func meets() {
         var clocks = Clocks()
         clocks.set(by: 40_000)
@@ -91,7 +91,7 @@ struct ServerTimeTests {
         #expect((clocks.time.now - clocks.reading.wall).magnitude <= 1 && clocks.time.difference.magnitude <= 1)
     }
 
-    @Test("never goes back, and never runs by more than a twentieth faster or slower")
+    @Test("The time never goes back, and never runs more than a twentieth faster or slower")
     func monotonic() {
         var chance = SystemRandomNumberGenerator()
         for _ in 0..<10 {
@@ -116,7 +116,7 @@ struct ServerTimeTests {
         }
     }
 
-    @Test("goes on when the machine has slept: rings are over by then")
+    @Test("The time goes on while the machine sleeps, so that rings are over afterwards")
     func sleep() {
         var clocks = Clocks()
         clocks.reading.boot += 3_600_000
@@ -125,7 +125,7 @@ struct ServerTimeTests {
         #expect(clocks.elapsed == 3_600_000 && clocks.time.leaps == 0)
     }
 
-    @Test("follows a wall clock that NTP corrects by less than a leap")
+    @Test("The time follows a wall clock that NTP corrects by less than a leap")
     func corrected() {
         var clocks = Clocks()
         clocks.set(by: -900)
@@ -135,7 +135,7 @@ struct ServerTimeTests {
         #expect(clocks.time.takeEvents().isEmpty)
     }
 
-    @Test("takes a thread that slept between the two readings for no leap")
+    @Test("A thread that sleeps between the two readings shows no leap")
     func pausedBetween() {
         let readings = Locked<[ClockReading]>([
             ClockReading(boot: 0, wall: Clocks.start),
@@ -150,7 +150,7 @@ struct ServerTimeTests {
         #expect(clock.leaps == 0 && clock.takeEvents().isEmpty)
     }
 
-    @Test("keeps few events of a wall clock that leaps to and fro, and counts every leap")
+    @Test("A wall clock that leaps to and fro leaves few events, and every leap is counted")
     func flapping() {
         var clocks = Clocks()
         for _ in 0..<1_000 {

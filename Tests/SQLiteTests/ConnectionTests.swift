@@ -8,7 +8,7 @@ struct ConnectionTests {
 
     init() throws { connection = try Connection(.memory(named: UUID().uuidString)) }
 
-    @Test("brings values back as they were bound")
+    @Test("Values are read as they were bound")
     func values() throws {
         try connection.execute(SQL("create", "CREATE TABLE t (i INTEGER, r REAL, s TEXT, b BLOB)"))
         let insert = try connection.statement(SQL("insert", "INSERT INTO t VALUES (?1, ?2, ?3, ?4)"))
@@ -41,7 +41,7 @@ struct ConnectionTests {
         #expect(try !select.step())
     }
 
-    @Test("tells NULL from empty")
+    @Test("NULL is distinguished from an empty value")
     func null() throws {
         let select = try connection.statement(SQL("select", "SELECT ?1, ?2, ?3, ?4"))
         try select.bind(nil as Int64?, at: 1)
@@ -55,7 +55,7 @@ struct ConnectionTests {
         #expect(!select.isNull(3) && select.bytes(3) == [])
     }
 
-    @Test("lets go of borrowed bytes after the run")
+    @Test("Borrowed bytes are released after the run")
     func borrowed() throws {
         let select = try connection.statement(SQL("select", "SELECT ?1"))
         try select.run(borrowing: [1, 2, 3], at: 1)
@@ -63,13 +63,13 @@ struct ConnectionTests {
         #expect(select.isNull(0))
     }
 
-    @Test("compiles a statement once")
+    @Test("A statement is compiled once")
     func cached() throws {
         let sql = SQL("one", "SELECT 1")
         #expect(try connection.statement(sql) === connection.statement(sql))
     }
 
-    @Test("names the statement that failed and the code, but no value")
+    @Test("An error names the statement that failed and the code, but no value")
     func errors() throws {
         try connection.execute(SQL("create", "CREATE TABLE t (a TEXT UNIQUE)"))
         let insert = try connection.statement(SQL("insert secret", "INSERT INTO t VALUES (?1)"))
@@ -83,12 +83,12 @@ struct ConnectionTests {
         #expect(throws: SQLiteError.self) { try connection.statement(SQL("wrong", "SELEKT")) }
         #expect(throws: SQLiteError.self) { try connection.statement(SQL("nothing", "  ")) }
         #expect(throws: SQLiteError.self) { try insert.bind(1 as Int64, at: 9) }
-        // A statement can go on after an error.
+        // A statement can be used again after an error.
         try insert.bind("other", at: 1)
         try insert.run()
     }
 
-    @Test("takes a transaction back when its body throws")
+    @Test("A transaction is rolled back when its body throws")
     func rollback() throws {
         try connection.execute(SQL("create", "CREATE TABLE t (a INTEGER)"))
         let insert = SQL("insert", "INSERT INTO t VALUES (1)")
@@ -107,10 +107,10 @@ struct ConnectionTests {
         count.reset()
     }
 
-    @Test("opens no file that is missing, and writes none that is read only")
+    @Test("A missing file is not opened, and a read-only connection writes nothing")
     func access() throws {
         let path = NSTemporaryDirectory() + "ringline-sqlite-\(UUID().uuidString) 100%?#.db"
-        // A file that stays behind in /tmp fails no test.
+        // A file that cannot be removed from /tmp fails no test.
         defer { try? FileManager.default.removeItem(atPath: path) }
         let missing = #expect(throws: SQLiteError.self) { try Connection(.file(path: path, .readWrite)) }
         #expect(missing?.code == .cannotOpen)
@@ -124,10 +124,10 @@ struct ConnectionTests {
         }
     }
 
-    @Test("waits for another's lock only as long as it was told to")
+    @Test("A connection that may wait 1 ms for another's lock gets busy, and works once the lock is free")
     func busy() throws {
         let path = NSTemporaryDirectory() + "ringline-sqlite-\(UUID().uuidString).db"
-        // A file that stays behind in /tmp fails no test.
+        // A file that cannot be removed from /tmp fails no test.
         defer { try? FileManager.default.removeItem(atPath: path) }
         let first = try Connection(.file(path: path, .create))
         let second = try Connection(.file(path: path, .create), busyTimeoutMilliseconds: 1)

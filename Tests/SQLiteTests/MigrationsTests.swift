@@ -11,7 +11,7 @@ struct MigrationsTests {
     private let one = SQL("one", "CREATE TABLE a (x INTEGER); CREATE TABLE b (x INTEGER);")
     private let two = SQL("two", "CREATE TABLE c (x INTEGER)")
 
-    @Test("run each step once, and go on where the last version stopped")
+    @Test("Each step runs once, and a newer version goes on where the last one stopped")
     func steps() throws {
         try Migrations([one]).run(on: connection)
         #expect(try connection.pragma("user_version") == "1")
@@ -21,14 +21,14 @@ struct MigrationsTests {
         _ = try connection.statement(SQL("read", "SELECT * FROM a, b, c"))
     }
 
-    @Test("refuse a database of a newer version and leave it alone")
+    @Test("A database of a newer version is refused and left alone")
     func newer() throws {
         try Migrations([one, two]).run(on: connection)
         #expect(throws: Migrations.Failure.newer(found: 2, known: 1)) { try Migrations([one]).run(on: connection) }
         #expect(try connection.pragma("user_version") == "2")
     }
 
-    @Test("take a step back that fails halfway, and keep those before it")
+    @Test("A step that fails halfway is rolled back, and the steps before it are kept")
     func failing() throws {
         let half = SQL("half", "CREATE TABLE c (x INTEGER); CREATE TABLE a (x INTEGER);")
         #expect(throws: Migrations.Failure.self) { try Migrations([one, half]).run(on: connection) }

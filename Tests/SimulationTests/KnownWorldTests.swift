@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A table of worlds that once broke an invariant")
 struct KnownWorldTests {
-    @Test("names a world a line, with comments and empty lines between")
+    @Test("Each line names a world; comments and empty lines are skipped")
     func table() throws {
         let worlds = try KnownWorld.table("# seed calls faults\n\n 17 12 \(Faults.all.rawValue)  # a ring\n18 3 0\n")
         #expect(worlds.map(\.seed) == [17, 18])
@@ -13,7 +13,7 @@ struct KnownWorldTests {
     }
 
     @Test(
-        "is refused at the line that names none",
+        "The table is refused at the line that names no world",
         arguments: ["17 12", "17 0 1", "x 12 1", "17 12 4294967295", "17 12 1 2"]
     )
     func unreadable(_ line: String) {

@@ -10,7 +10,7 @@ struct ModelClientTests {
         .frame(ReadFrame([UInt8](repeating: 0, count: WireLimits.headroom) + Array(text.utf8)))
     }
 
-    /// A caller whose call was answered by `b1`.
+    /// Returns a caller whose call was answered by `b1`.
     private func caller() throws -> ModelClient {
         let caller = try #require(UserID("11"))
         let id = try #require(CallID("c-1"))
@@ -33,15 +33,15 @@ struct ModelClientTests {
         return outputs.compactMap { if case .transmit(let one) = $0 { one.kind } else { nil } }
     }
 
-    @Test("ends a call that was over for it, where a crash took the end and the replay has numbers it knows")
+    @Test("A call that has ended here is ended again if a crash lost its end, even if the replay has known numbers")
     func lostEnd() throws {
         let client = try caller()
         #expect(client.calls.first?.phase == .talking)
         #expect(give(client, frame(state("ended", seq: 8, more: #","reason":"replaced""#))) == [])
         #expect(client.calls.first?.phase == .ended)
-        // The server crashed before the end was durable: the call lives, and its log is replayed.
+        // The server crashed before the end was durable: the call is live again, and its log is replayed.
         #expect(give(client, frame(state("answered", seq: 3))) == [.end])
-        // Once is enough, until that end has its answer.
+        // The end is not sent again while it waits for its ack.
         #expect(give(client, frame(state("active", seq: 4))) == [])
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A simulated world")
 struct WorldTests {
-    @Test("holds every invariant, whatever goes wrong", arguments: [1, 2, 3] as [UInt64])
+    @Test("Every invariant holds in a world, whatever goes wrong", arguments: [1, 2, 3] as [UInt64])
     func holds(seed: UInt64) {
         switch Simulation.run(seed: seed, calls: 150) {
         case .clean(let statistics):
@@ -14,7 +14,7 @@ struct WorldTests {
         }
     }
 
-    @Test("takes the same course when it is lived again, to the last byte")
+    @Test("A world that runs again takes the same course, and its ladder is the same to the last byte")
     func repeats() {
         for seed in 40..<46 as Range<UInt64> {
             let (first, _, ladder) = Simulation.world(seed: seed, calls: 8, faults: .all)
@@ -25,7 +25,7 @@ struct WorldTests {
         }
     }
 
-    @Test("takes another course with another seed")
+    @Test("A world with another seed takes another course")
     func differs() {
         let (first, _, _) = Simulation.world(seed: 1, calls: 4, faults: .all)
         let (second, _, _) = Simulation.world(seed: 2, calls: 4, faults: .all)

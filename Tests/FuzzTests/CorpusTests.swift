@@ -4,11 +4,11 @@ import Testing
 
 @Suite("The inputs that fuzzing found")
 struct CorpusTests {
-    /// Beside this folder, as they are kept.
+    /// The folder of the corpora, beside the folder of this file.
     private static let corpora = URL(fileURLWithPath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Fuzz/corpus")
 
-    @Test("hold what they must, in every target", arguments: fuzzTargets.keys.sorted())
+    @Test("No input of a target's corpus breaks the target", arguments: fuzzTargets.keys.sorted())
     func holds(_ name: String) throws {
         let target = try #require(fuzzTargets[name]).init()
         let folder = Self.corpora.appendingPathComponent(name)

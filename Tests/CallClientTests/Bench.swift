@@ -124,7 +124,7 @@ struct Bench {
         return take(.startCall(wish)) + take(.localDescription(uuid, round: 1, .offer, sdp: "v=0\r\nown offer"))
     }
 
-    /// Acknowledges each signal that was sent over the socket so far, also one that was acknowledged before.
+    /// Acknowledges each signal that was sent over the socket so far, even if it was acknowledged before.
     @discardableResult
     mutating func acknowledgeAll(epoch: UInt32 = 1) -> [CallClient.Output] {
         var outputs: [CallClient.Output] = []

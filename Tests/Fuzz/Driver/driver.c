@@ -1,7 +1,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* libFuzzer brings main; it calls this with each input (https://llvm.org/docs/LibFuzzer.html). */
+/* libFuzzer provides main. It calls LLVMFuzzerInitialize once and LLVMFuzzerTestOneInput with each input
+   (https://llvm.org/docs/LibFuzzer.html). These two are in the Swift target. */
 void ringline_fuzz_begin(void);
 void ringline_fuzz(const uint8_t *bytes, size_t count);
 

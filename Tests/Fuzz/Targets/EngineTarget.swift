@@ -2,30 +2,30 @@ import CallCore
 import CallWire
 import SocketIO
 
-/// Engine.IO packets and payloads, Socket.IO packets, and a session that is handed them.
+/// Engine.IO payloads, Socket.IO packets, and a session that receives them.
 struct EngineTarget: FuzzTarget {
     func take(_ bytes: [UInt8]) {
         for version in EngineVersion.allCases {
-            // Characters beyond the first plane are escaped when they are written.
+            // Characters that need four bytes in UTF-8 are escaped when they are written, so they are not compared.
             if let packets = try? EnginePayload.packets(in: bytes, version), !bytes.contains(where: { $0 >= 0xF0 }) {
                 let written = EnginePayload.encoded(packets.map(\.text), version)
                 let again = try? EnginePayload.packets(in: written, version)
                 expect(again == packets, "a payload of version \(version.rawValue) is read as it was written")
             }
         }
-        // What the server writes has a JSON array or object, or nothing, and no attachments.
+        // The server writes only packets with a JSON array, a JSON object or no data, and without attachments.
         let json: [UInt8?] = [UInt8(ascii: "["), UInt8(ascii: "{"), nil]
         if let packet = try? SocketPacket(bytes), packet.kind != .binaryEvent, packet.kind != .binaryAck,
             json.contains(packet.data.first)
         {
-            // The first byte says that it is a message.
+            // The first byte is the Engine.IO type of a message.
             let again = try? SocketPacket(Array(packet.text().dropFirst()))
             expect(again == packet, "a packet is read as it was written")
         }
         converse(bytes)
     }
 
-    /// Each line is a POST, or a message on its WebSocket.
+    /// Hands each line to a session, as the body of a POST or as a message on its WebSocket.
     private func converse(_ bytes: [UInt8]) {
         guard let first = bytes.first, let user = UserID("10") else { return }
         let version = EngineVersion.allCases[Int(first & 1)]

@@ -3,9 +3,10 @@ import CallTesting
 import CallWire
 import Switchboard
 
-/// Frames and bodies of signals, read by themselves and by a switchboard with three users.
+/// Frames and request bodies of signals, as a switchboard with three users handles them.
 ///
-/// Each line is a frame; its first byte says who sends it, and whether as a request.
+/// Each line is a frame or a body. Its first byte determines the sender, the pause before it, and whether it is a
+/// request.
 struct FrameTarget: FuzzTarget {
     func take(_ bytes: [UInt8]) throws {
         let desk = try Desk()
@@ -18,7 +19,7 @@ struct FrameTarget: FuzzTarget {
     }
 }
 
-/// A switchboard, three users' sessions, and a store that takes everything.
+/// A switchboard with a connection of each of three users, and a store that accepts every commit.
 final class Desk {
     static let start = Moment(milliseconds: 1_700_000_000_000)
 
@@ -27,12 +28,12 @@ final class Desk {
     private var now = Desk.start
     private var lastRequest: UInt64 = 0
     private var outputs: [Switchboard.Output] = []
-    /// What was to be kept.
+    /// The changes of each commit, in order.
     private(set) var commits: [[Change]] = []
-    /// How many frames and replies came out.
+    /// The number of frames and replies that came out.
     private(set) var said = 0
 
-    /// Whether it began with what a damaged database holds.
+    /// Whether it began with the state of a damaged database.
     private let isDamaged: Bool
 
     init(damaged stored: StoredState? = nil, at now: Moment = Desk.start) throws {
@@ -62,13 +63,13 @@ final class Desk {
             lastRequest += 1
             give(.requested(RequestID(rawValue: lastRequest), users[number], .signal(message)))
         } else {
-            // The gateway hands on what is UTF-8 and nothing else.
+            // The gateway passes on only valid UTF-8.
             guard String(validating: frame, as: UTF8.self) != nil else { return }
             give(.received(SessionID(rawValue: UInt64(number)), frame))
         }
     }
 
-    /// Registers a device, blocks a user, and is not to be disturbed.
+    /// Registers a device of user 11, which blocks user 12 and sets do-not-disturb.
     func setUp() {
         let registration = Switchboard.Registration(
             voipToken: String(repeating: "ab", count: 32),
@@ -86,7 +87,7 @@ final class Desk {
         }
     }
 
-    /// Lets an hour go by.
+    /// Advances the clock by an hour and hands in every deadline on the way.
     func close() {
         let end = now + .seconds(3_600)
         var turns = 0
@@ -109,7 +110,7 @@ final class Desk {
                 case .send(_, let frame):
                     said += 1
                     let text = Array(frame.dropFirst(WireLimits.headroom))
-                    // What stands in a damaged row is sent as it stands there.
+                    // The content of a damaged row is sent as it was stored.
                     expect(
                         isDamaged || (try? JSONObject(text)) != nil,
                         "sent JSON: \(String(decoding: text, as: UTF8.self))"

@@ -1,17 +1,17 @@
 import Foundation
 
-/// A reader of bytes that strangers send, and what must hold of it whatever they are.
+/// A parser of untrusted bytes, and the properties that must hold for every input.
 public protocol FuzzTarget {
-    /// A target ready to take inputs.
+    /// Creates a target that is ready for inputs.
     init() throws
 
-    /// Takes one input; traps when something does not hold.
+    /// Handles one input; traps if a property does not hold.
     func take(_ bytes: [UInt8]) throws
 }
 
 /// The targets by the names of their corpora.
 ///
-/// Unsafe by name only: types hold nothing that could change.
+/// It is safe in spite of `nonisolated(unsafe)`, because types have no state that could change.
 nonisolated(unsafe) public let fuzzTargets: [String: any FuzzTarget.Type] = [
     "frames": FrameTarget.self,
     "sdp": SDPTarget.self,
@@ -21,10 +21,10 @@ nonisolated(unsafe) public let fuzzTargets: [String: any FuzzTarget.Type] = [
     "rows": RowTarget.self,
 ]
 
-// Set once, before the first input, by the one thread that libFuzzer has.
+// This is set once, before the first input, by the only thread of libFuzzer.
 nonisolated(unsafe) private var chosen: (any FuzzTarget)?
 
-/// Makes the target that `RINGLINE_FUZZ_TARGET` names.
+/// Creates the target that `RINGLINE_FUZZ_TARGET` names.
 @_cdecl("ringline_fuzz_begin")
 public func fuzzBegin() {
     let name = ProcessInfo.processInfo.environment["RINGLINE_FUZZ_TARGET"] ?? ""
@@ -32,13 +32,13 @@ public func fuzzBegin() {
     do { chosen = try type.init() } catch { fatalError("\(name): \(error)") }
 }
 
-/// Takes one input of libFuzzer's.
+/// Hands one input of libFuzzer to the target.
 @_cdecl("ringline_fuzz")
 public func fuzz(_ bytes: UnsafePointer<UInt8>?, _ count: Int) {
     do { try chosen?.take(Array(UnsafeBufferPointer(start: bytes, count: count))) } catch { fatalError("\(error)") }
 }
 
-/// Traps unless something holds, in release builds too.
+/// Traps unless a condition holds, in release builds too.
 func expect(_ holds: Bool, _ message: @autoclosure () -> String) {
     if !holds { fatalError(message()) }
 }

@@ -33,7 +33,7 @@ final class HeadTarget: FuzzTarget {
                 connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        // libFuzzer's alarm interrupts a connect, which goes on all the same.
+        // The alarm of libFuzzer may interrupt `connect`, but the connection is made all the same.
         if connected != 0, errno == EINTR {
             var waiting = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
             while poll(&waiting, 1, 1_000) < 0, errno == EINTR {}
@@ -51,9 +51,9 @@ final class HeadTarget: FuzzTarget {
     }
 }
 
-/// Answers everything.
+/// A delegate that answers every request and every message.
 ///
-/// @unchecked Sendable: set before the loop runs, and used on its thread alone.
+/// `@unchecked Sendable`: `server` is set before the loop runs, and is used only on the loop's thread.
 private final class Echo: ServerDelegate, @unchecked Sendable {
     weak var server: Server?
 

@@ -4,10 +4,10 @@ import SQLite
 import SQLiteStore
 import Switchboard
 
-/// Values in the database that no build has written.
+/// Values in the database that no version of the server has written.
 ///
-/// Eleven bytes are one of them: which column, which kind of value, and the value. The folder is opened, a call is made,
-/// and an hour goes by.
+/// Eleven bytes of an input set one value: a byte for the column, a byte for the kind of value, eight bytes for the
+/// value, and a byte without effect. Then the folder is opened, a call is made, and an hour passes.
 final class RowTarget: FuzzTarget {
     private let folder: URL
     private let template: Data
@@ -41,7 +41,7 @@ final class RowTarget: FuzzTarget {
         try damage(file.path, bytes)
         let store = SQLiteCallStore(folder: folder.path) { _ in }
         defer { store.close() }
-        // A database that cannot be read at all is refused with a sentence.
+        // A database that cannot be read at all is refused with an explanation.
         guard let stored = try? store.open(at: Desk.start) else { return }
         let desk = try Desk(damaged: stored)
         let before = desk.said
@@ -64,14 +64,16 @@ final class RowTarget: FuzzTarget {
                 case 4: "CAST(x'\(String(format: "%016x", number))' AS TEXT)"
                 default: "x'\(String(format: "%016x", number))'"
                 }
-            // What the schema does not take is not in a database.
+            // A value that the schema does not accept cannot be in a database.
             try? connection.execute(SQL("damage", "UPDATE \"\(column.table)\" SET \"\(column.name)\" = \(value)"))
         }
     }
 
     private static let offer = #"{"type":"offer","id":"1","callId":"fresh","to":"12","sdp":"v=0\r\n"}"#
 
-    /// A folder with a ringing call, an ended one, a device, a block and do-not-disturb, left as by a kill.
+    /// Fills a folder with a ringing call, an ended one, a device, a block and do-not-disturb.
+    ///
+    /// The ringing call stays live, as after a kill, but the store is closed in good order.
     private static func furnish(_ folder: URL) throws {
         try? FileManager.default.removeItem(at: folder)
         let store = SQLiteCallStore(folder: folder.path) { _ in }

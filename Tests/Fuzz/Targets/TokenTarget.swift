@@ -1,8 +1,8 @@
 import Identity
 
-/// Tokens and key sets (JWS, JWK).
+/// Tokens (JWS) and key sets (JWK).
 ///
-/// The first byte says which: `{` begins a key set, all else is a token.
+/// An input that begins with `{` is a key set; every other one is a token.
 struct TokenTarget: FuzzTarget {
     private let verifier: TokenVerifier
 
@@ -15,7 +15,7 @@ struct TokenTarget: FuzzTarget {
             _ = try? TokenVerifier(keys: [.keySet(json: bytes)])
             return
         }
-        // No input is signed with the secret, which no corpus holds.
+        // No input is signed with the secret, because no corpus contains it.
         if let claims = try? verifier.verify(bytes, atSeconds: 1_700_000_000) {
             fatalError("a token that nobody signed is taken: \(claims)")
         }

@@ -89,7 +89,7 @@ struct ReplacementTests {
         bench.session.isReplaced(by: offer, from: side, phone)
     }
 
-    @Test("While the call rings, an offer that does not state that it begins a call begins none")
+    @Test("While the call rings, an offer without `begin` begins no new call")
     func ringing() throws {
         let bench = try Bench(callees: [try phone("b1")])
         #expect(!replaces(bench, offer(9, namesCallee: true), .caller, bench.caller))
@@ -97,7 +97,7 @@ struct ReplacementTests {
         #expect(try !replaces(bench, offer(9), .callee, phone("b1")))
     }
 
-    @Test("An offer that states that it begins a call begins one, if it comes from a device in the answered call")
+    @Test("An offer with `begin` begins a new call if it comes from a device in the answered call")
     func begins() throws {
         let bench = try Bench.answered(by: try phone("b1"))
         var new = offer(9)

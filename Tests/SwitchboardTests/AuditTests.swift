@@ -4,9 +4,9 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("The audit log is told")
+@Suite("The audit log")
 struct AuditTests {
-    @Test("when a push token goes from one user to another, and not when it stays with its user")
+    @Test("a push token that moves to another user is audited; one that stays with its user is not")
     func moves() throws {
         let world = World()
         let (ten, twelve) = (try user("10"), try user("12"))
@@ -23,7 +23,7 @@ struct AuditTests {
         )
     }
 
-    @Test("of a block and of its end, once each")
+    @Test("a block and its removal are audited once each, even if they are requested twice")
     func blocks() throws {
         let world = World()
         for _ in 0..<2 { #expect(try world.reply(who("10"), .block(try user("11"))).status == 200) }
@@ -35,7 +35,7 @@ struct AuditTests {
         )
     }
 
-    @Test("who logged a user out everywhere")
+    @Test("a log-out everywhere is audited with who requested it: the user, a service or the operator")
     func revocations() throws {
         let world = World()
         var service = try who("backend")
@@ -51,7 +51,7 @@ struct AuditTests {
         )
     }
 
-    @Test("of a token that was revoked, whose it is")
+    @Test("the refusal of a revoked token is audited with the token's user")
     func revoked() throws {
         let world = World()
         _ = try world.reply(who("10"), .logOutEverywhere(nil))

@@ -3,9 +3,10 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("When many tokens are refused alike")
+@Suite("The stop of token deletion when APNs refuses many tokens")
 struct BreakerTests {
-    /// 11 calls each of so many users, who have a phone each, and APNs says the same of every phone.
+    /// A world in which 11 has called this many users, each with one device, and APNs has given each push the same
+    /// result.
     private func world(_ phones: Int, _ status: Int, _ reason: String?, at timestamp: Moment? = nil) throws -> World {
         let world = World { $0.callsPerMinute = 10_000 }
         try ring(phones, status, reason, at: timestamp, in: world)
@@ -22,7 +23,7 @@ struct BreakerTests {
     ) throws {
         for number in first..<first + phones {
             try world.register(try who("\(number)"), "p", voip: "\(number)\(number)")
-            // A session of one's own for each: signals are limited by session.
+            // Each call comes from a connection of its own, because signals are limited per connection.
             let caller = try world.open("11", "a\(number)")
             world.send(caller, World.offer("c-\(number)", to: "\(number)"))
             world.answerPush(try #require(world.takenPushes().first), status, reason, at: timestamp)
@@ -34,7 +35,7 @@ struct BreakerTests {
         try numbers.filter { try world.reply(try who("\($0)"), .devices).text != "[]" }.count
     }
 
-    @Test("stops deleting them, and says so in the metrics; ten minutes later it goes on")
+    @Test("deletion stops after too many refused tokens, the metrics show it, and it resumes ten minutes later")
     func stops() throws {
         let world = try world(40, 410, "Unregistered")
         #expect(try registered(100..<140, in: world) == 21, "19 were deleted before it was too much")
@@ -45,7 +46,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("says in the metrics that they are deleted again, though no push comes meanwhile")
+    @Test("the metrics show that deletion has resumed, even if no push was sent meanwhile")
     func saysWhenOver() throws {
         let world = try world(40, 410, "Unregistered")
         #expect(world.board.metrics.isDeletionStopped)
@@ -53,7 +54,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("goes on deleting where as many phones take their pushes: those are just deleted apps")
+    @Test("deletion goes on if APNs accepts as many pushes as it refuses: those are just deleted apps")
     func ordinary() throws {
         let world = try world(40, 200, nil)
         try ring(40, 410, "Unregistered", from: 200, in: world)
@@ -61,7 +62,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("does not count phones that have registered since")
+    @Test("a device that has registered since APNs' timestamp is kept and does not count")
     func registeredSince() throws {
         let world = try world(40, 410, "Unregistered", at: Moment(milliseconds: 0))
         #expect(try registered(100..<140, in: world) == 40)
@@ -69,7 +70,7 @@ struct BreakerTests {
     }
 
     @Test(
-        "deletes none at all for a fault of ours: the topic, the key, the clock",
+        "no token is deleted for a fault of the server: topic, key, clock, certificate or payload size",
         arguments: [
             (400, "DeviceTokenNotForTopic"), (400, "TopicDisallowed"), (400, "BadTopic"), (403, "InvalidProviderToken"),
             (403, "ExpiredProviderToken"), (403, "MissingProviderToken"), (403, "BadCertificateEnvironment"),

@@ -4,19 +4,19 @@ import Testing
 
 @testable import Switchboard
 
-/// 11 calls 10; 66 is a stranger who knows the callId.
-@Suite("Whose call it is that a callId names")
+/// In these tests 11 calls 10, and 66 is a third user that knows the callId.
+@Suite("The call that a callId means")
 struct ClaimTests {
     private static let sdp = #","sdp":"v=0\r\ns=b\r\n""#
 
-    /// A stranger's session, and the offer under the callId of the others' call.
+    /// Opens a connection of the third user, which sends an offer under the callId of the other users' call.
     private func stranger(_ world: World, _ callID: String, to: String = "10") throws -> SessionID {
         let session = try world.open("66", "x1")
         world.send(session, World.offer(callID, to: to, id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         return session
     }
 
-    @Test("a stranger who offers under the callId of a live call hears it ring, and the callee nothing")
+    @Test("a third user's offer under the callId of a live call seems to ring, and is hidden from the callee")
     func hidden() throws {
         let talk = try Talk()
         talk.clear()
@@ -47,7 +47,7 @@ struct ClaimTests {
         #expect(fetched["room"] == "p2p:11-10")
     }
 
-    @Test("a stranger's ring is over when it times out, whatever becomes of the call")
+    @Test("a third user's hidden call ends at its ring timeout, whatever happens to the live call")
     func timesOut() throws {
         let talk = try Talk.answered()
         let stranger = try stranger(talk.world, "c-1")
@@ -59,7 +59,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("a stranger can't tell by a busy callee that there is such a call")
+    @Test("with the policy busy, a third user is told busy under the callId of a live call as under any other")
     func busy() throws {
         let talk = try Talk.answered(World { $0.whenBusy = .busy })
         let stranger = try stranger(talk.world, "c-1")
@@ -68,7 +68,7 @@ struct ClaimTests {
         #expect(talk.world.taken(stranger).states.last == "ended busy")
     }
 
-    @Test("the timeline of a call is not hidden by a stranger's later one")
+    @Test("the timeline of a call is not replaced by that of a third user's later hidden call")
     func timeline() throws {
         let talk = try Talk()
         _ = try stranger(talk.world, "c-1")
@@ -77,7 +77,7 @@ struct ClaimTests {
         #expect(!reply.text.contains("name_taken"))
     }
 
-    @Test("a restart changes nothing about it")
+    @Test("after a restart a third user's call is still hidden, and an answer still goes to the true caller")
     func restarted() throws {
         let talk = try Talk()
         _ = try stranger(talk.world, "c-1")
@@ -91,7 +91,7 @@ struct ClaimTests {
         #expect(world.taken(stranger).isEmpty)
     }
 
-    @Test("a caller may use one callId with several; what names no peer means the first")
+    @Test("a caller may use one callId for several callees; a signal that names no peer means the first call")
     func caller() throws {
         let talk = try Talk()
         let third = try talk.world.open("12", "d1")
@@ -106,7 +106,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("each device of a caller means the call that it makes")
+    @Test("a signal of one of the caller's devices means the call that this device makes")
     func devices() throws {
         let talk = try Talk()
         let third = try talk.world.open("12", "d1")
@@ -120,7 +120,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).of("ice").map { $0["id"] } == ["i2"])
     }
 
-    @Test("a callId that names the two is theirs, though a stranger rings under it first")
+    @Test("a callId made of two users' ids belongs to these two, even if a third user rings under it first")
     func namesTheTwo() throws {
         let world = World()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -134,7 +134,7 @@ struct ClaimTests {
         #expect(world.taken(stranger).isEmpty)
     }
 
-    @Test("a callId that names two pairs, for a dot stands for two characters, is theirs who use it")
+    @Test("a callId that fits two pairs, because a dot stands for two characters, belongs to the first to use it")
     func dots() throws {
         let world = World()
         let (one, other, callee) = (
@@ -149,7 +149,7 @@ struct ClaimTests {
         #expect(world.taken(other).isEmpty)
     }
 
-    @Test("a stranger who rings the caller under its own callId keeps it from calling nobody")
+    @Test("a third user that rings 11 under 11-10 does not keep 11 from calling 10 under it")
     func ownOffer() throws {
         let world = World()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -159,7 +159,7 @@ struct ClaimTests {
         #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
     }
 
-    @Test("a stranger's call under the name of one that is over is an ordinary one")
+    @Test("after a call has ended, a third user's call under its callId is an ordinary one")
     func afterwards() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
@@ -173,7 +173,7 @@ struct ClaimTests {
     }
 
     @Test(
-        "what is late of a call that is over does not reach a stranger who has its name",
+        "a late signal of an ended call does not reach the third user that rings under its callId",
         arguments: ["answer", "end"]
     )
     func late(_ type: String) throws {
@@ -190,7 +190,7 @@ struct ClaimTests {
         #expect(talk.world.taken(stranger).of("ringing").count == 1)
     }
 
-    @Test("nor does what comes later from a device that has not been told of the end")
+    @Test("a late answer means the ended call until its device has confirmed the end, then a third user's call")
     func untold() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
@@ -210,7 +210,7 @@ struct ClaimTests {
     }
 
     @Test(
-        "nor where its true caller, who is kept from the callee meanwhile, calls again under the name",
+        "a late signal stays with the ended call when its true caller's next call under the callId is hidden",
         arguments: [0, 20]
     )
     func untoldAndHidden(_ seconds: Int64) throws {
@@ -221,7 +221,7 @@ struct ClaimTests {
         let stranger = try stranger(talk.world, "c-1")
         talk.world.send(talk.caller, World.offer("c-1", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         #expect(talk.world.events("name_taken").count == 1)
-        // By then the first call rests.
+        // With an argument of 20 seconds the first call is at rest by then.
         talk.world.wait(seconds)
         _ = talk.world.taken(stranger)
         let callee = try talk.world.open("10", "b1")
@@ -230,7 +230,7 @@ struct ClaimTests {
         #expect(talk.world.taken(callee).code == "call_ended")
     }
 
-    @Test("a signal that was taken before means the call that took it")
+    @Test("a signal that comes again means the call that took it, even if a third user rings under its callId")
     func again() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
@@ -245,9 +245,10 @@ struct ClaimTests {
     }
 }
 
-@Suite("What a push's capability is good for, where a callId is in use with several")
+@Suite("A push's capability when its callId is in use with several users")
 struct CapabilityTests {
-    /// 11 rings 10 under a name that 10 is in a call with 12 under.
+    /// A world in which 11 rings 10 under the callId of an answered call of 12 and 10, with the capability that b1 has
+    /// for that call, and with 12's connection.
     private func world() throws -> (World, Who, SessionID) {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -268,12 +269,12 @@ struct CapabilityTests {
         return (world, Who(user: try user("10"), scope: scope), other)
     }
 
-    @Test("an end or ringing that names somebody else is of no such call")
+    @Test("a capability is refused with another peer or epoch, and its DELETE ends the pushed call alone")
     func others() throws {
         let world = World()
         let (a, c) = (try world.open("11", "a1"), try world.open("12", "d1"))
         let b = try world.open("10", "b1")
-        // 10 calls 12 and 11 calls 10, under one name: 10's own doing.
+        // 11 calls 10 and 10 calls 12 under one callId, because 10 chose to use it again.
         world.send(a, World.offer("n", to: "10"))
         world.send(b, World.offer("n", to: "12", id: "ob", sdp: "v=0\\r\\ns=2\\r\\n"))
         world.send(c, World.answer("n"))
@@ -294,13 +295,13 @@ struct CapabilityTests {
         #expect(world.taken(a).states == ["ended declined"])
     }
 
-    @Test("a DELETE is of the pushed call, and refused once it is over")
+    @Test("a DELETE means the pushed call, and reports that it has ended")
     func delete() throws {
         let (world, act, other) = try world()
         world.send(other, World.plain("end", "12-10", id: "e", more: #","to":"10""#))
-        // Another device had answered: there is nothing to end for this one.
+        // Another device has answered, so there is nothing for this one to end.
         #expect(try world.reply(act, .end(try call("12-10"), device: nil))["state"] == "ended")
-        // The other call of that name still rings.
+        // The other call under that callId still rings.
         #expect(world.board.calls.live(of: try user("11")).count == 1)
     }
 }

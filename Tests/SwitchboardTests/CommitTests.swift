@@ -4,9 +4,9 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("What waits for the store")
+@Suite("Waiting for the store")
 struct CommitTests {
-    @Test("is the ack, not the relay")
+    @Test("an ack waits for the commit, the relay does not")
     func ack() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -18,7 +18,7 @@ struct CommitTests {
         #expect(talk.world.taken(talk.caller).types == ["ack"])
     }
 
-    @Test("is the ack of a repeat, as long as the first is not durable")
+    @Test("the ack of a repeated signal waits until the first one is durable")
     func repeated() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -35,7 +35,7 @@ struct CommitTests {
         #expect(talk.world.taken(talk.caller).types == ["ack"], "it was durable already")
     }
 
-    @Test("is each ack for its own commit, in order")
+    @Test("each ack waits for its own commit, and the acks keep their order")
     func order() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -51,7 +51,7 @@ struct CommitTests {
         #expect(talk.world.taken(talk.caller).isEmpty)
     }
 
-    @Test("is the reply of a request too")
+    @Test("the reply to a request waits for the commit too")
     func reply() throws {
         let talk = try Talk()
         talk.world.holdsCommits = true
@@ -67,7 +67,7 @@ struct CommitTests {
         #expect(talk.world.replies[id]?["state"] == "ringing")
     }
 
-    @Test("of many frames goes into one commit a turn, with a call's record once")
+    @Test("the changes of one turn go into one commit, with a call's record once and before its entries")
     func batch() throws {
         let talk = try Talk()
         talk.world.holdsCommits = true
@@ -101,7 +101,7 @@ struct StalledStoreTests {
         return talk
     }
 
-    @Test("has every signal but an end refused, and the end take effect")
+    @Test("every signal except an end is refused, and an end takes effect")
     func signals() throws {
         let talk = try stalled()
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
@@ -113,7 +113,7 @@ struct StalledStoreTests {
         #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
     }
 
-    @Test("keeps no request waiting: neither those that wait nor those that come")
+    @Test("requests that wait and requests that come are answered 503, and an end takes effect")
     func requests() throws {
         let talk = try stalled()
         let before = talk.world.request(try who("11"), .block(try user("12")))
@@ -126,7 +126,7 @@ struct StalledStoreTests {
         #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
     }
 
-    @Test("still acknowledges what was relayed, once it can write again")
+    @Test("a signal that was relayed before is acknowledged once the store can write again")
     func recovery() throws {
         let talk = try stalled()
         talk.world.send(talk.caller, World.ice("c-1", id: "i"))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A server that is shutting down")
 struct DrainingTests {
-    @Test("closes every session with 1001 and lets no new one in")
+    @Test("every connection is closed with 1001, and so is each one that is opened afterwards")
     func sessions() throws {
         let talk = try Talk()
         talk.world.give(.drain)
@@ -15,7 +15,7 @@ struct DrainingTests {
         talk.world.give(.drain)
     }
 
-    @Test("answers who polls, and refuses signals with the advice to try again")
+    @Test("long polls and signals are answered 503, signals with Retry-After; a fetch is still answered")
     func requests() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try who("11"), "c-1", since: 99, wait: 20, device: "a1")
@@ -28,7 +28,7 @@ struct DrainingTests {
         #expect(try talk.world.fetched(try who("11"), "c-1").status == 200)
     }
 
-    @Test("sends no push for the devices whose sockets it closes itself")
+    @Test("no push is sent to devices whose connections the server closes itself")
     func noPush() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -40,7 +40,9 @@ struct DrainingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    /// When a session was told to come back, by the frame; the close reason must say the same.
+    /// Returns the delay, in milliseconds, that a connection's `draining` frame contains.
+    ///
+    /// Checks that the close reason contains the same delay.
     private func pause(of session: SessionID, in world: World) throws -> Int64 {
         let frames = world.taken(session)
         let frame = try #require(frames.last)
@@ -51,7 +53,7 @@ struct DrainingTests {
         return pause
     }
 
-    @Test("tells every session when to come back, each in a piece of the time of its own, and who talks first")
+    @Test("each connection is told to come back in a time slot of its own, users in a call first")
     func spread() throws {
         let world = World(seed: 3)
         var talking: [SessionID] = []
@@ -64,18 +66,19 @@ struct DrainingTests {
         world.give(.drain)
         let first = try talking.map { try pause(of: $0, in: world) }.sorted()
         let all = try (first + idle.map { try pause(of: $0, in: world) }).sorted()
-        // 1,000 sessions, 500 a second: two seconds, after the half that the next server needs.
+        // 1,000 connections at 500 a second come back within two seconds, after the half second that the next server
+        // needs.
         #expect(all.allSatisfy { (500..<2_500).contains($0) })
         #expect(Array(all.prefix(100)) == first)
         for (place, pause) in all.enumerated() {
             #expect(pause == 500 + Int64(place) * 2 || pause == 501 + Int64(place) * 2)
         }
-        // Not in the order in which they came.
+        // The connections are not closed in the order in which they were opened.
         #expect(idle.map(\.rawValue) == idle.map(\.rawValue).sorted())
         #expect(world.farewells.map(\.session.rawValue) != world.farewells.map(\.session.rawValue).sorted())
     }
 
-    @Test("spreads few over a second, many over ten, and never so that a call would end for it")
+    @Test("few connections are spread over one second, many over ten, but never so that a call would end")
     func span() throws {
         func longest(_ count: Int, grace: Int64 = 30) throws -> Int64 {
             let world = World({ $0.grace = .seconds(grace) })
@@ -89,7 +92,7 @@ struct DrainingTests {
         #expect(try (1_480..<1_500).contains(longest(1_000, grace: 3)))
     }
 
-    @Test("draws the times by the chance that it was handed")
+    @Test("the delays are drawn from the injected random number generator")
     func seeded() throws {
         func pauses(seed: UInt64) throws -> [Int64] {
             let world = World(seed: seed)
@@ -101,7 +104,7 @@ struct DrainingTests {
         #expect(try pauses(seed: 1) != pauses(seed: 2))
     }
 
-    @Test("says nothing that a Socket.IO client does not know, and tells who comes too late as well")
+    @Test("a Socket.IO client is sent no draining frame; a /ws client that connects too late is sent one")
     func others() throws {
         let world = World()
         let old = world.join(try who("10"))

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("At the edges")
+@Suite("Clients that name users and no calls")
 struct EdgeTests {
-    /// What a session of a Socket.IO client sends, which names a user and no call.
+    /// A signal as a Socket.IO client's connection sends it: it names a user and no call.
     private static func toldTo(_ user: String, _ type: String, id: String, more: String = "") -> String {
         #"{"type":"\#(type)","id":"\#(id)","to":"\#(user)"\#(more)}"#
     }
@@ -15,7 +15,7 @@ struct EdgeTests {
         toldTo("10", "ice", id: id, more: #","candidate":{"candidate":"\#(id)"}"#)
     }
 
-    /// 11 and 10 have had a call, which has gone out of memory; 11's app names users and no calls.
+    /// A world in which a call of 11 and 10 has ended and is at rest; 11's app names users and no calls.
     private func rested(_ callID: String = "11-10") throws -> (world: World, caller: SessionID, callee: SessionID) {
         let world = World()
         let caller = world.join(try who("11"))
@@ -34,7 +34,7 @@ struct EdgeTests {
         return (world, caller, callee)
     }
 
-    @Test("candidates without a callId belong to the offer before them, also while that waits for a call at rest")
+    @Test("candidates without a callId belong to the offer before them, even if it waits for a call at rest")
     func candidatesBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
         world.holdsAnswers = true
@@ -46,7 +46,7 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "i1", "i2"])
     }
 
-    @Test("a hang-up without a callId ends the offer before it, also while that waits for a call at rest")
+    @Test("an end without a callId ends the call of the offer before it, even if that waits for a call at rest")
     func endBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
         world.holdsAnswers = true
@@ -57,7 +57,7 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "e2"])
     }
 
-    @Test("what is said without a callId to another user does not wait for an offer")
+    @Test("a signal without a callId to another user does not wait for the offer")
     func othersDoNotWait() throws {
         let (world, caller, _) = try rested()
         let other = try world.open("12", "c1")
@@ -69,20 +69,20 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["r"])
     }
 
-    @Test("an app that tells of its call while the offer waits for a call at rest is told of that call")
+    @Test("an app that asks for its call's record while the offer waits for a call at rest gets the new call's")
     func recordBehindAnOffer() throws {
         let (world, caller, _) = try rested()
         world.holdsAnswers = true
         world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let id = world.request(try who("11"), .record(with: try user("10")))
-        // The store has read both before anything of the new call was written.
+        // The store has read both answers before anything of the new call was written.
         let answers = world.questions.map { ($1, world.kept.answer($0)) }
         for (question, answer) in answers { world.give(.stored(.answered(question, answer))) }
         let reply = try #require(world.replies[id])
         #expect(reply.text.contains(#""epoch":2"#), "\(reply.text)")
     }
 
-    @Test("a Socket.IO client that knows all of an answered call is told that it lives")
+    @Test("a Socket.IO client that has every entry of an answered call is told that the call goes on")
     func aLiveCallIsKnown() throws {
         let world = World()
         let caller = world.join(try who("11"))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The verdict on a call")
 struct ExplanationTests {
-    /// A call of 11 to 10 that began at 0, rings for 45 s, and met these events.
+    /// Explains a call from 11 to 10 that began at 0, rings for 45 s, and has these events in its timeline.
     private func explain(
         _ events: [(Int64, String, String)],
         reason: EndReason? = nil,
@@ -47,7 +47,7 @@ struct ExplanationTests {
         (10, "push.result", #""device":"b1","status":200,"kind":"voip","environment":"sandbox""#),
     ]
 
-    @Test("says of a server that runs no more that it does not, and how things stood last")
+    @Test("for a stopped server or a copy of the store, the verdict reports the last known state of the call")
     func killed() throws {
         let answered = [(Int64(900), "signal.answer", #""side":"callee","device":"b1","seq":3"#)]
         let killed = try explain(answered, answeredAt: 900, keptBy: .nobody, askedAt: 86_400_000)
@@ -63,7 +63,7 @@ struct ExplanationTests {
         #expect(try explain([], keptBy: .server).contains("The call is ringing."))
     }
 
-    @Test("says when do-not-disturb was set while it rang, and that pushes were taken back for it")
+    @Test("the verdict reports do-not-disturb that was set while the call rang, and the pushes cancelled because of it")
     func silenced() throws {
         let text = try explain([
             (0, "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#), (400, "dnd", ""),
@@ -73,7 +73,7 @@ struct ExplanationTests {
         #expect(text.contains("taken back before it left, for 10 did not want to be disturbed."))
     }
 
-    @Test("does not take the tablet that rang for the phone that was pushed and never came")
+    @Test("a device that rang is not taken for another one that was pushed and never came")
     func otherDevice() throws {
         let text = try explain(
             [(0, "delivered.socket", #""device":"b2""#)] + pushed
@@ -83,7 +83,7 @@ struct ExplanationTests {
         #expect(text.contains("b2 rang by its socket at +0.09 s."))
     }
 
-    @Test("takes a phone without a name for the one that was pushed, and says that it guesses where there were two")
+    @Test("an unnamed device that comes counts as the pushed one, with a caveat if several were pushed")
     func nameless() throws {
         let came = (Int64(80), "fetched", #""device":"t-00""#)
         #expect(try explain(pushed + [came]).contains("and it came back at +0.08 s as t-00."))
@@ -93,7 +93,7 @@ struct ExplanationTests {
         #expect(try explain([before] + pushed + [came]).contains("the phone has not come back"))
     }
 
-    @Test("says of a device alone that its socket was dead, not of one that was pushed at once")
+    @Test("a dead connection is reported for its own device, not for one that was pushed immediately")
     func corpse() throws {
         let failed = (Int64(300), "probe.failed", #""device":"b2""#)
         #expect(!(try explain(pushed + [failed]).contains("was closed first")))
@@ -103,7 +103,7 @@ struct ExplanationTests {
         #expect(try explain([own] + pushed).contains("was closed first"))
     }
 
-    @Test("does not wonder at a phone that had no time to come back")
+    @Test("a pushed device is reported as never coming back only if it had time to")
     func noTime() throws {
         #expect(try explain(pushed, askedAt: 300).contains("and the phone has not come back yet."))
         let brief = try explain(pushed, reason: .cancelled, endedAt: 400)
@@ -114,7 +114,7 @@ struct ExplanationTests {
         }
     }
 
-    @Test("knows the registration without a name for the connection without one that was dead")
+    @Test("an unnamed registration is matched with the dead unnamed connection for which it was pushed")
     func namelessCorpse() throws {
         let text = try explain([
             (0, "delivered.socket", #""device":"c-1""#), (300, "probe.failed", #""device":"c-1""#),
@@ -125,14 +125,14 @@ struct ExplanationTests {
         #expect(text.contains("d-1 was pushed at +0.30 s (a socket that did not answer its ping was closed first)"))
     }
 
-    @Test("says that a server is not there which has let the ring's end go by")
+    @Test("a call that is stored as ringing past the ring's end means that the server stopped meanwhile")
     func stopped() throws {
         #expect(try explain(pushed, askedAt: 44_000).contains("The call is ringing."))
         let late = try explain(pushed, keptBy: .nobody, askedAt: 60_000)
         #expect(late.contains("The server stopped while the call rang"))
     }
 
-    @Test("says who ended it, and whether busy was a phone's word or the policy's")
+    @Test("the verdict reports who ended the call, and whether a device or the policy said busy")
     func ender() throws {
         let end = (Int64(20), "signal.end", #""side":"callee","device":"b2","seq":4"#)
         #expect(try explain([end], reason: .declined, endedAt: 20).contains("10 declined on b2 at +0.02 s."))
@@ -146,7 +146,7 @@ struct ExplanationTests {
         #expect(text.contains("10 answered on b2 at +0.01 s; 10 hung up at +0.02 s."))
     }
 
-    @Test("does not say that nothing could ring of a call that was answered all the same")
+    @Test("a call that was answered after all is not reported as one for which nothing could ring")
     func found() throws {
         let events = [
             (Int64(0), "no_device", ""), (2_000, "fetched", #""device":"t-00""#),
@@ -157,7 +157,7 @@ struct ExplanationTests {
         #expect(text.contains("the call was found at +2.00 s by whoever asked for it"))
     }
 
-    @Test("shows two hundred candidates as a row for each side")
+    @Test("200 candidates take one row for each side in the ladder")
     func candidates() throws {
         var events: [(Int64, String, String)] = []
         for number in 0..<100 {
@@ -169,7 +169,7 @@ struct ExplanationTests {
         #expect(text.split(separator: "\n").count < 10)
     }
 
-    @Test("says that a phone got a notice where VoIP pushes had no effect, and at which try it was reached")
+    @Test("the verdict reports a notice sent in place of VoIP pushes without effect, and the successful attempt")
     func notice() throws {
         let text = try explain([
             (0, "push.sent", #""device":"b1","kind":"alert","environment":"sandbox""#),
@@ -183,7 +183,7 @@ struct ExplanationTests {
         #expect(text.contains("── alert ───────▶"))
     }
 
-    @Test("holds nothing that turns a line around or ends it")
+    @Test("printable text contains no character that ends a line or reverses the writing direction")
     func printable() {
         #expect(Explanation.printable("a\u{1B}b\nc\u{202E}d\u{2066}é山") == "a b c d é山")
     }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("Old history")
+@Suite("The deletion of old history")
 struct HistoryTests {
     private static let day = Moment.Span.seconds(86_400)
 
-    /// Whether history was deleted since the last time somebody asked.
+    /// Lets time pass, and returns the moments up to which history was deleted meanwhile.
     private func deletions(_ world: World, _ seconds: Int64) -> [Moment] {
         let before = world.changes.count
         world.wait(seconds)
@@ -16,7 +16,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("is deleted once a minute, from ten minutes after the start on")
+    @Test("history is deleted once a minute, from ten minutes after the start")
     func afterStart() {
         let world = World()
         #expect(deletions(world, 599).isEmpty)
@@ -26,7 +26,7 @@ struct HistoryTests {
         #expect(world.notes.isEmpty)
     }
 
-    @Test("waits for an hour where the clock is more than a day away from all that is kept, and that is said")
+    @Test("deletion waits an hour if the clock is more than a day away from the newest stored call, and this is noted")
     func oddStart() {
         for distance in [Moment.Span.seconds(40 * 86_400), .seconds(-40 * 86_400)] {
             var stored = StoredState()
@@ -38,7 +38,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("does not wait where a call or a device is younger than a day")
+    @Test("deletion does not wait an hour if the newest stored call is younger than a day")
     func ordinaryStart() throws {
         var stored = StoredState()
         stored.lastCallAt = Moment(milliseconds: World.start.milliseconds - 40 * 86_400_000)
@@ -49,7 +49,7 @@ struct HistoryTests {
         #expect(deletions(World(stored: stored), 660).count == 2)
     }
 
-    @Test("is not deleted while the wall clock is away from the server's, nor for ten minutes after")
+    @Test("history is not deleted while the wall clock differs from the server's, nor for ten minutes after that")
     func doubted() {
         let world = World()
         _ = deletions(world, 700)

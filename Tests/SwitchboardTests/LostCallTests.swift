@@ -5,10 +5,12 @@ import Testing
 
 @testable import Switchboard
 
-/// Two client cores and the server, whose commits a crash takes.
-@Suite("A call that a crash took, or under its name")
+/// Two client cores and a server that loses its uncommitted changes in a crash.
+@Suite("A call lost in a crash, and later calls under its callId")
 struct LostCallTests {
-    /// 11 (a) and 10 (b), connected; with `older` a first call under the name is over and durable.
+    /// A rig in which 11 (`a`) and 10 (`b`) are connected, with the stored state that a crash will leave.
+    ///
+    /// With `older`, an earlier call under the callId has ended and is durable.
     private func rig(older: Bool) throws -> (ClientRig, ClientRig.Device, ClientRig.Device, StoredState) {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -23,7 +25,7 @@ struct LostCallTests {
             #expect(b.live.isEmpty && a.live.isEmpty)
             try rig.advance(20)
         }
-        // From here on commits are slow: what comes is shown, and nothing of it is kept.
+        // From here on commits are held back: signals are relayed, but not stored.
         let state = rig.world.kept.state(crashes: 1)
         rig.world.holdsCommits = true
         return (rig, a, b, state)
@@ -40,7 +42,7 @@ struct LostCallTests {
         #expect(a.phase == .active && b.phase == .active)
     }
 
-    @Test("that was answered goes on, whoever is back first", arguments: [false, true], [false, true])
+    @Test("a lost call that was answered goes on, whoever comes back first", arguments: [false, true], [false, true])
     func answered(older: Bool, calleeFirst: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
         try talk(rig, a, b)
@@ -52,10 +54,10 @@ struct LostCallTests {
         #expect(a.phase == .active && b.phase == .active, "\(String(describing: a.client.calls.last?.phase))")
     }
 
-    @Test("that was declined is over for its caller", arguments: [false, true])
+    @Test("a lost call that was declined is over for its caller", arguments: [false, true])
     func declined(older: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
-        // The caller's socket is gone before the decline is there.
+        // The caller's connection closes before the decline arrives.
         try rig.call(a, to: "10", uuid: 2)
         try rig.close(a)
         let ringing = try #require(b.live.last)
@@ -69,7 +71,7 @@ struct LostCallTests {
         #expect(a.live.isEmpty, "nothing rings at the callee, and the caller hears it ring")
     }
 
-    @Test("that its caller hung up while the server was away ends for the callee", arguments: [false, true])
+    @Test("a lost call that its caller hung up during the outage ends for the callee", arguments: [false, true])
     func hungUp(older: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
         try talk(rig, a, b)
@@ -82,7 +84,7 @@ struct LostCallTests {
     }
 
     @Test(
-        "that was made anew after the app was killed takes the place of the one that rings",
+        "a call that an app makes anew after it was killed replaces its ringing one",
         arguments: [false, true]
     )
     func redial(isOpen: Bool) throws {
@@ -104,7 +106,7 @@ struct LostCallTests {
         #expect(b.live.count == 1)
     }
 
-    @Test("rings under the epoch of one that was declined and lost", arguments: [false, true], [5.0, 30, 600])
+    @Test("a new call rings under the epoch of a lost declined one", arguments: [false, true], [5.0, 30, 600])
     func epochAgain(older: Bool, after seconds: Double) throws {
         let (rig, before, b, state) = try rig(older: older)
         try rig.call(before, to: "10", uuid: 2)
@@ -112,7 +114,8 @@ struct LostCallTests {
         try rig.deliver()
         #expect(before.live.isEmpty && b.live.isEmpty)
         try rig.crash(to: state)
-        // Another run of the caller's app, which knows nothing (what it knows is S12).
+        // This is another run of the caller's app, which knows nothing of the lost call. `redialAfterCrash` tests an
+        // app that goes on running.
         rig.devices.removeFirst()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "again"))
         try rig.open(a)
@@ -121,7 +124,7 @@ struct LostCallTests {
         try redialRings(rig, a, b)
     }
 
-    @Test("is answered under the callId and epoch of a lost one the other way round")
+    @Test("a call in the other direction under the callId and epoch of a lost call is answered")
     func bothUseTheName() throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -142,7 +145,7 @@ struct LostCallTests {
         )
     }
 
-    @Test("is not ended by its own device for having the epoch of a lost one", arguments: [false, true], [5.0, 100])
+    @Test("a new call is not ended by its device for a lost call's epoch", arguments: [false, true], [5.0, 100])
     func redialAfterCrash(older: Bool, after seconds: Double) throws {
         let (rig, a, b, state) = try rig(older: older)
         try rig.call(a, to: "10", uuid: 2)
@@ -158,7 +161,7 @@ struct LostCallTests {
         #expect(a.phase == .calling, "\(String(describing: a.client.calls.last?.phase))")
     }
 
-    @Test("that both hung up while the server was away is over, however long that was", arguments: [100.0, 200])
+    @Test("a call that both hung up during an outage is over, however long the outage was", arguments: [100.0, 200])
     func hungUpInAnOutage(seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -177,13 +180,13 @@ struct LostCallTests {
         #expect(rig.world.board.calls.liveCount == 0, "it lives on with nobody in it")
     }
 
-    @Test("is not found by a signal that names its epoch, so that the signal is said again")
+    @Test("a signal for a lost call's epoch is refused as not_found, and the call can come back under that epoch")
     func lostEpoch() throws {
         let world = World()
         let a = try world.open("11", "a1")
         world.send(a, World.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
         world.send(a, World.plain("end", "11-10", id: "p-2"))
-        // The later epochs were relayed and never committed.
+        // The crash is taken to have lost later epochs, which were relayed but never committed.
         let again = World(stored: world.kept.state(crashes: 1), at: world.now + .seconds(30))
         let b = try again.open("10", "b1")
         _ = again.taken(b)
@@ -196,7 +199,7 @@ struct LostCallTests {
         #expect(code == "not_found")
     }
 
-    @Test("is not meant by an app that was killed while it rang, and begins again")
+    @Test("an app that was killed while its call rang begins a new call, which the old call's end does not end")
     func redialWhileItRings() throws {
         let world = World()
         let b = try world.open("10", "b1")
@@ -204,21 +207,24 @@ struct LostCallTests {
         world.send(before, World.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
         world.give(.closed(before))
         let again = try world.open("11", "a1")
-        // The new run has its offer ready when the socket opens; the replay of the old call crosses it.
+        // The new run of the app has its offer ready when its connection opens; the replay of the old call crosses the
+        // offer.
         world.send(
             again,
             World.offer("11-10", to: "10", id: "q-1", sdp: "v=0\\r\\ns=new\\r\\n", more: #","begin":true"#)
         )
         let replayed = world.taken(again)
         #expect(replayed.of("call").first?["offerId"] == "p-1" && replayed.of("call").first?["epoch"] == "1")
-        // The core ends what its earlier run left (RingingTests.orphanOfTheSameNameUnderWay).
+        // The client core ends the call that its earlier run left (`orphanOfTheSameNameUnderWay` in CallClientTests).
         world.send(again, World.plain("end", "11-10", id: "q-2", more: #","to":"10","epoch":1,"reason":"failed""#))
         _ = world.taken(b)
         #expect(try world.fetched(try who("10"), "11-10", device: "b1")["state"] == "ringing")
         #expect(replayed.ack?["epoch"] == "2")
     }
 
-    /// The callee has a sound socket and is not pushed: the offer itself must ring.
+    /// Checks that a new call rings at the callee.
+    ///
+    /// The callee has a live connection and is not pushed, so the offer itself must ring.
     private func redialRings(_ rig: ClientRig, _ caller: ClientRig.Device, _ callee: ClientRig.Device) throws {
         let before = reports(callee)
         try rig.call(caller, to: "10", uuid: 3)
@@ -231,7 +237,7 @@ struct LostCallTests {
         device.outputs.count { if case .reportIncoming = $0 { true } else { false } }
     }
 
-    @Test("that rings goes on ringing, whenever its caller is back", arguments: [false, true], [5.0, 20])
+    @Test("a lost call goes on ringing, whenever its caller comes back", arguments: [false, true], [5.0, 20])
     func ringsOn(older: Bool, after seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -258,7 +264,7 @@ struct LostCallTests {
         #expect(rig.world.board.calls.liveCount == 1)
     }
 
-    @Test("that was declined does not ring again, whatever the server names its caller", arguments: [true, false])
+    @Test("a lost declined call does not ring again, even from a device with a new id", arguments: [true, false])
     func declinedUnnamed(named: Bool) throws {
         let rig = ClientRig()
         let b = rig.add(try ClientRig.Device("10", "b1", prefix: "b"))
@@ -279,7 +285,7 @@ struct LostCallTests {
         try rig.crash(to: state)
         try rig.open(b)
         try rig.advance(0.5)
-        // The random numbers of a test's server begin anew: another connection takes the first name.
+        // The server of a test draws the same random numbers again, so another connection takes the first generated id.
         if !named { _ = rig.world.session(try who("12"), device: nil) }
         let again = rig.world.session(try who("11"), device: name)
         rig.world.send(again, offer)
@@ -289,7 +295,7 @@ struct LostCallTests {
         #expect(rig.world.board.calls.liveCount == 0)
     }
 
-    @Test("is not over for a push's capability")
+    @Test("an end with a push's capability for a lost call is refused as not_found")
     func act() throws {
         let world = World()
         let a = try world.open("11", "a1")
@@ -302,7 +308,7 @@ struct LostCallTests {
         #expect(reply.status == 404, "\(reply.text)")
     }
 
-    @Test("that a push had shown first makes room for the next under its epoch")
+    @Test("a lost call that a push showed first does not keep the next call under its epoch from ringing")
     func pushedFirst() throws {
         let rig = ClientRig()
         let before = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))

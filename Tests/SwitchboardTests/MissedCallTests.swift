@@ -5,7 +5,9 @@ import Testing
 
 @Suite("The notice of a missed call")
 struct MissedCallTests {
-    /// 11 rings 10, whose phone b1 has a VoIP token and one for notices; the VoIP push is taken.
+    /// A world in which 11 rings 10, and APNs has accepted the VoIP push to 10's device b1.
+    ///
+    /// By default the device has an alert token too.
     private func rung(_ world: World = World(), alert: String? = "a1a1") throws -> (world: World, caller: SessionID) {
         try world.register(try who("10"), "b1", voip: "b1b1", alert: alert)
         let caller = try world.open("11", "a1")
@@ -16,7 +18,7 @@ struct MissedCallTests {
 
     private func notices(_ world: World) -> [PushOrder] { world.takenPushes().filter { $0.kind == .alert } }
 
-    @Test("goes to the phone that was pushed when nobody answered, and when the caller gave up")
+    @Test("a device that was pushed is notified once if the call was not answered or its caller gave up")
     func missed() throws {
         for givesUp in [false, true] {
             let (world, caller) = try rung()
@@ -32,7 +34,7 @@ struct MissedCallTests {
         }
     }
 
-    @Test("goes to a phone that rang by its socket, too")
+    @Test("a device that rang by its connection is notified too")
     func bySocket() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
@@ -44,7 +46,7 @@ struct MissedCallTests {
     }
 
     @Test(
-        "does not go where the call was declined, answered, or kept from its callee, nor to a phone that did not ring"
+        "no notice goes out for a declined, answered or hidden call, nor to a device that did not ring"
     )
     func notMissed() throws {
         let (declined, _) = try rung()
@@ -63,9 +65,9 @@ struct MissedCallTests {
     }
 }
 
-@Suite("A phone that does not react to its pushes")
+@Suite("A device that does not react to its pushes")
 struct PushHealthTests {
-    /// One more call to 10 that rings out; how its phone was told of it.
+    /// Calls 10 from 11 and gives up; returns the push that 10's device was sent for the call.
     private func ring(_ number: Int, _ caller: SessionID, in world: World) throws -> PushOrder {
         world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)"))
         let push = try #require(world.takenPushes().first)
@@ -75,7 +77,7 @@ struct PushHealthTests {
         return push
     }
 
-    @Test("gets a notice instead at the fourth call, until it shows up again")
+    @Test("a device is sent a notice at the fourth call, and a VoIP push again after a sign of life")
     func alert() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
@@ -90,7 +92,7 @@ struct PushHealthTests {
         #expect(try ring(5, caller, in: world).kind == .voip)
     }
 
-    @Test("goes on to be pushed where it takes no notices")
+    @Test("a device without an alert token is still sent VoIP pushes")
     func voip() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1")
@@ -99,7 +101,7 @@ struct PushHealthTests {
         for number in 1...6 { #expect(try ring(number, caller, in: world).kind == .voip) }
     }
 
-    @Test("is not blamed for pushes that APNs refused")
+    @Test("pushes that APNs refused do not count against a device")
     func refused() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")

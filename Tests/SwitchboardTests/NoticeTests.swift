@@ -4,9 +4,9 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("Of pushes under way:")
+@Suite("Pushes under way")
 struct NoticeTests {
-    @Test("a text's notice is tried with the other APNs environment, as a ring's is")
+    @Test("a text's notice is tried in the other APNs environment, as a call's push is")
     func environment() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: nil, alert: "cc")
@@ -20,7 +20,7 @@ struct NoticeTests {
         #expect(world.pushes.last?.environment == .sandbox)
     }
 
-    @Test("the late result of a push for an old token says nothing of the environment of the new one")
+    @Test("the late result of a push to an old token does not set the environment of the new token")
     func staleEnvironment() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -32,7 +32,7 @@ struct NoticeTests {
         #expect(device.workingEnvironment == nil)
     }
 
-    @Test("a device that is logged out (DELETE) while a push to it is under way is not rung by it")
+    @Test("a push under way to a device that is removed is cancelled")
     func removedDevice() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -43,7 +43,7 @@ struct NoticeTests {
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
-    @Test("a push under way to a token that another user registers is taken back")
+    @Test("a push under way to a token that another user registers is cancelled")
     func movedToken() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -53,7 +53,7 @@ struct NoticeTests {
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
-    @Test("the notice of a text that is under way is taken back at a log-out everywhere")
+    @Test("a text's notice under way is cancelled when its recipient logs out everywhere")
     func textAtLogOut() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: nil, alert: "cc")

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("Opening a session")
+@Suite("Opening a connection")
 struct OpeningTests {
-    @Test("is greeted first, with the device's name or one for the connection")
+    @Test("welcome comes first, with the id of the device or a generated one")
     func welcome() throws {
         let world = World()
         let named = try world.open("11", "a1")
@@ -19,7 +19,7 @@ struct OpeningTests {
         #expect(world.taken(SessionID(rawValue: 3))[0]["device"] == "tablet")
     }
 
-    @Test("replays every live call before anything else comes")
+    @Test("a live call is replayed right after welcome")
     func replay() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, World.ice("c-1", id: "i1"))
@@ -30,7 +30,7 @@ struct OpeningTests {
         #expect(frames[1]["callUUID"] == UUIDv5.call(try call("c-1"), epoch: 1))
     }
 
-    @Test("of the same device replaces the older session, and the call goes on")
+    @Test("a new connection of a device replaces the older one, and the call goes on")
     func replaced() throws {
         let talk = try Talk.answered()
         let again = try talk.world.open("10", "b1")
@@ -43,7 +43,7 @@ struct OpeningTests {
         #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
     }
 
-    @Test("of a like-named device of another user replaces nothing")
+    @Test("a device with the same id of another user replaces nothing")
     func otherUser() throws {
         let world = World()
         let first = try world.open("11", "iphone")
@@ -51,7 +51,7 @@ struct OpeningTests {
         #expect(world.closes[first] == nil)
     }
 
-    @Test("is refused to the 17th of a user, but not to the same device again")
+    @Test("a user's 17th connection is refused, but not one that replaces a connection of its device")
     func tooMany() throws {
         let world = World()
         for index in 0..<16 { #expect(try world.closing("11", "a\(index)") == nil) }
@@ -61,7 +61,7 @@ struct OpeningTests {
         #expect(world.board.sessionCount == 17)
     }
 
-    @Test("of a device without a name goes on under the name of its last connection while a call counts on it")
+    @Test("an unnamed device gets its last connection's id again while a live call needs it")
     func namelessAgain() throws {
         let world = World()
         let caller = world.session(try who("11"))
@@ -73,7 +73,7 @@ struct OpeningTests {
     }
 
     @Test(
-        "of a client without a name goes on in its call under a token that it renewed while connected",
+        "an unnamed client goes on in its call under a token that it renewed while connected",
         arguments: [false, true]
     )
     func renewedWhileConnected(renews: Bool) throws {
@@ -90,7 +90,7 @@ struct OpeningTests {
         #expect(world.board.calls.liveCount == 1)
     }
 
-    @Test("of a Socket.IO client without a name that has renewed its token goes on as the phone that is in the call")
+    @Test("an unnamed Socket.IO client with a new token is the device in its user's call that has no connection")
     func renewed() throws {
         let world = World()
         let first = try who("11", token: 1).phone(named: nil)
@@ -103,11 +103,12 @@ struct OpeningTests {
         _ = world.taken(again)
         world.send(try world.open("10", "b1"), World.answer("c-1"))
         #expect(world.taken(again).types.contains("answer"))
-        // A third token is another phone's, or the same phone's: while the second is connected nobody can tell.
+        // A third token may be the same device's or another one's: while the second is connected, the server cannot
+        // tell.
         #expect(world.board.phone(opening: try who("11", token: 3)) != first)
     }
 
-    @Test("of a Socket.IO client without a name is of none of the phones of a user who has registered several")
+    @Test("an unnamed Socket.IO client is its own token's device if its user has registered several unnamed ones")
     func renewedOfSeveral() throws {
         let world = World()
         try world.register(try who("11", token: 1), nil, voip: "aa")
@@ -115,7 +116,7 @@ struct OpeningTests {
         world.send(joined, World.offer("c-1", to: "10"))
         let second = try who("11", token: 2)
         #expect(world.board.phone(asking: second, named: nil) == (try who("11", token: 1).phone(named: nil)))
-        // The only phone of its user has changed networks, and nobody has found out yet that its old session is dead.
+        // The user's only device has changed networks, and its old connection is not yet known to be dead.
         #expect(world.board.phone(opening: second) == (try who("11", token: 1).phone(named: nil)))
         try world.register(try who("11", token: 1), nil, voip: "bb")
         #expect(world.board.phone(opening: second) == second.phone(named: nil))
@@ -124,32 +125,32 @@ struct OpeningTests {
         #expect(world.board.phone(opening: second) == second.phone(named: nil))
     }
 
-    @Test("tells a device once of the call that ended while it was away")
+    @Test("a device is notified once of a call that ended while it was away")
     func news() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
         let again = try talk.world.open("10", "b1")
         #expect(talk.world.taken(again).states == ["ended cancelled"])
-        // Written is not heard: only a pong to a later ping shows that it arrived.
+        // Written is not received: only a pong to a later ping shows that the notification arrived.
         talk.world.wait(30)
         talk.world.pong(again)
         talk.world.give(.closed(again))
         #expect(talk.world.taken(try talk.world.open("10", "b1")).types == ["welcome"])
     }
 
-    @Test("tells a device once more of an end that was written behind the last ping it answered")
+    @Test("a device is notified again of an end that was written after the last ping that it answered")
     func unconfirmedNews() throws {
         let talk = try Talk()
         #expect(talk.world.pings[talk.callee] == 1)
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
-        // The answer to the ping that went with the offer.
+        // This answers the ping that was sent with the offer.
         talk.world.give(.ponged(talk.callee, 1))
         talk.world.give(.closed(talk.callee))
         #expect(talk.world.taken(try talk.world.open("10", "b1")).states == ["ended cancelled"])
     }
 
-    @Test("tells a device that lost the call while it was away that it was answered elsewhere, and no more")
+    @Test("a device that lost the call while away is told that it was answered elsewhere, and nothing else")
     func lost() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -165,7 +166,7 @@ struct OpeningTests {
         #expect(again.states == ["ended answered_elsewhere"])
     }
 
-    @Test("shows a user nothing of other people's calls")
+    @Test("a user is shown nothing of other users' calls")
     func outsiders() throws {
         let talk = try Talk()
         let outsider = try talk.world.open("12", "x1")
@@ -180,9 +181,9 @@ struct OpeningTests {
     }
 }
 
-@Suite("A session's limits")
+@Suite("The limits of a connection")
 struct SessionLimitTests {
-    @Test("let a burst of signals through, then refuse, then let 50 a second through")
+    @Test("a burst of signals is accepted, further ones are refused, and then 50 a second are accepted")
     func rate() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -196,7 +197,7 @@ struct SessionLimitTests {
         #expect(talk.world.taken(talk.caller).of("ack").count == 50)
     }
 
-    @Test("never stop a hang-up")
+    @Test("the rate limit never refuses a hang-up")
     func end() throws {
         let talk = try Talk.answered()
         for index in 0..<300 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
@@ -205,7 +206,7 @@ struct SessionLimitTests {
         #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
     }
 
-    @Test("close a session after a thousand refused frames")
+    @Test("a connection is closed after a thousand refused frames")
     func flood() throws {
         let talk = try Talk.answered()
         for index in 0..<1_198 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
@@ -214,7 +215,7 @@ struct SessionLimitTests {
         #expect(talk.world.closes[talk.caller] == 4429)
     }
 
-    @Test("close a session after ten frames in a row that are no JSON")
+    @Test("a connection is closed after ten frames in a row that are not JSON")
     func noJSON() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -227,7 +228,7 @@ struct SessionLimitTests {
         #expect(world.taken(session).of("error").count == 20)
     }
 
-    @Test("let a user begin 30 calls at once and one every two seconds")
+    @Test("a user may begin 30 calls in a burst, and after that one every two seconds")
     func calls() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -243,7 +244,7 @@ struct SessionLimitTests {
         #expect(world.taken(session).of("ack").count == 1)
     }
 
-    @Test("hold a user's requests to 50 a second, with the advice to try again, but never a hang-up")
+    @Test("a user's requests above a burst of 200 are refused with Retry-After, but a hang-up never is")
     func requests() throws {
         let talk = try Talk.answered()
         let asking = try who("11")
@@ -255,7 +256,7 @@ struct SessionLimitTests {
         #expect(try talk.world.reply(asking, .end(try call("c-1"), device: try device("a1"))).status == 200)
     }
 
-    @Test("do not grow with renewals: one session has one timer")
+    @Test("renewing a token adds no timers: a connection has one")
     func renewals() throws {
         let world = World()
         let session = try world.open("11", "a1")

@@ -4,13 +4,13 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("The record of a call that an app says it has begun")
+@Suite("The record of a call that an app reports as begun")
 struct PlacingTests {
     private func record(_ world: World, _ user: String, with peer: String) throws -> Reply {
         try world.reply(try who(user), .record(with: try SwitchboardTests.user(peer)))
     }
 
-    @Test("is that of the live call with the peer, whoever of the two began it")
+    @Test("the record is that of the live call with the peer, whichever of the two users began it")
     func live() throws {
         let talk = try Talk()
         #expect(try record(talk.world, "11", with: "10")["callId"] == "c-1")
@@ -18,7 +18,7 @@ struct PlacingTests {
         #expect(try record(talk.world, "11", with: "12").status == 404)
     }
 
-    @Test("is that of the call which has just ended, and of none once that is forgotten")
+    @Test("the record of a call that has just ended is returned until the call is forgotten")
     func ended() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
@@ -29,7 +29,7 @@ struct PlacingTests {
         #expect(late["code"] == "not_found")
     }
 
-    @Test("is not shown to a callee who has blocked the caller")
+    @Test("the record is not shown to a callee that has blocked the caller")
     func hidden() throws {
         let world = World()
         _ = try world.reply(try who("10"), .block(try SwitchboardTests.user("11")))
@@ -38,13 +38,13 @@ struct PlacingTests {
         #expect(try record(world, "10", with: "11").status == 404)
     }
 
-    @Test("is of two users")
+    @Test("a record of a call with oneself is refused")
     func oneself() throws {
         #expect(try record(World(), "11", with: "11")["field"] == "callee_id")
     }
 }
 
-@Suite("A caller's name")
+@Suite("A caller's displayed name")
 struct CallerNameTests {
     private func pushed(_ name: String, by caller: Who) throws -> String {
         let world = World()
@@ -57,7 +57,7 @@ struct CallerNameTests {
     }
 
     @Test(
-        "that is blank is as good as none: the token's is shown, else the user's id",
+        "a blank name counts as none: the token's name is shown, else the user's id",
         arguments: ["", " ", "\\u3000\\t"]
     )
     func blank(_ name: String) throws {

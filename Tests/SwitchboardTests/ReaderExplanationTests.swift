@@ -3,7 +3,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("The verdict on a phone that came all the same")
+@Suite("The verdict on pushes, and on devices that came back")
 struct ReaderExplanationTests {
     private func rung(_ world: World = World()) throws -> (world: World, caller: SessionID, first: PushOrder) {
         try world.register(try who("10"), "b1", voip: "b1b1")
@@ -12,7 +12,8 @@ struct ReaderExplanationTests {
         return (world, caller, try #require(world.takenPushes().first))
     }
 
-    /// The newest call of one name, as it was kept by these runs of the server.
+    /// Explains the newest call under a callId, or under one of its epochs, from what these runs of the server have
+    /// stored.
     private func explain(_ callID: String, epoch: UInt32? = nil, _ worlds: World...) throws -> String {
         let changes = worlds.flatMap(\.changes)
         let records = changes.compactMap { if case .call(let record) = $0 { record } else { nil } }
@@ -29,7 +30,7 @@ struct ReaderExplanationTests {
         return Explanation(record: record, events: events, log: log, devices: [], at: now).text
     }
 
-    @Test("says that a phone rang by its socket though APNs had refused its push")
+    @Test("a device that rang by its connection is reported, although APNs had refused its push")
     func refusedAndRang() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503, "ServiceUnavailable")
@@ -42,7 +43,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("it came all the same at +0.10 s and rang."), "\(text)")
     }
 
-    @Test("says that a phone came though the answer to its push is not known")
+    @Test("a device that came is reported, although the result of its push is unknown")
     func unknownAndCame() throws {
         let (world, _, _) = try rung()
         world.wait(.milliseconds(500))
@@ -53,7 +54,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("no answer of APNs is known; it came all the same at +0.50 s and rang."), "\(text)")
     }
 
-    @Test("does not say that a push was taken back which a crash cut off from its answer")
+    @Test("a push whose result was lost in a crash is not reported as cancelled")
     func notTakenBack() throws {
         let (world, _, _) = try rung()
         let later = world.restarted(crashes: 1)
@@ -64,7 +65,7 @@ struct ReaderExplanationTests {
         #expect(!text.contains("taken back before it left"), "\(text)")
     }
 
-    @Test("says that a push was taken back for a log-out, not that the call rang no more")
+    @Test("a push cancelled for a log-out is reported as that, and not as cancelled for the ring's end")
     func takenBackForLogout() throws {
         let (world, _, order) = try rung()
         _ = try world.reply(try who("10"), .logOutEverywhere(nil))
@@ -74,7 +75,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("taken back before it left, for 10 logged out everywhere."), "\(text)")
     }
 
-    @Test("says that a device whose socket was dead came back and rang")
+    @Test("a device that came back after a dead connection and rang is reported")
     func corpseCameBack() throws {
         let world = World()
         _ = try world.open("10", "b1")
@@ -88,7 +89,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("(no answer to the ping by +2.00 s); it came back at +4.00 s and rang."), "\(text)")
     }
 
-    @Test("does not blame the caller when the callee began anew")
+    @Test("the caller is not reported to have begun anew when the callee did")
     func calleeBeganAnew() throws {
         let talk = try Talk.answered()
         let anew = World.offer("c-1", to: "11", id: "n", sdp: "v=0\\r\\ns=n\\r\\n", more: #","begin":true"#)
@@ -98,7 +99,7 @@ struct ReaderExplanationTests {
         #expect(!text.contains("the caller began anew"), "\(text)")
     }
 
-    @Test("the timeline shows that a phone which had fetched the call before its push came back after it")
+    @Test("a device that fetched the call before and after its push is not reported as missing")
     func fetchedBeforePush() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503)

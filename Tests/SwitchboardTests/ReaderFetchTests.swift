@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A fetch that names the peer")
 struct ReaderFetchTests {
-    @Test("finds the call that the asker knows, though the peer has used its name since and is blocked")
+    @Test("a fetch finds the call that its user knows, although the blocked peer has used the callId again")
     func fetchBehindHidden() throws {
         let talk = try Talk()
         let world = talk.world
@@ -22,7 +22,7 @@ struct ReaderFetchTests {
         #expect(plain.status == 200)
         let named = try by("11")
         #expect(named.status == 200 && named.text == plain.text)
-        // The same from rest.
+        // The result is the same when the call is at rest.
         world.wait(60)
         #expect(try by("11").status == 200)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("The ICE servers that a client is told")
+@Suite("The ICE servers for a client")
 struct RelayTests {
     private struct Relays: RelayIssuer {
         func credential(for user: UserID, at now: Moment) -> RelayCredential {
@@ -36,7 +36,7 @@ struct RelayTests {
         String(decoding: board.iceServers(for: who, at: World.start), as: UTF8.self)
     }
 
-    @Test("are the STUN servers, and behind them the TURN server with the user's own credential")
+    @Test("the ICE servers are the STUN servers, followed by the TURN server with the user's own credential")
     func both() throws {
         let stun = #"{"urls":["stun:s"]}"#
         let who = try SwitchboardTests.who("11")
@@ -45,7 +45,7 @@ struct RelayTests {
         #expect(told(board("[\(stun)]", relay: nil), who) == "[\(stun)]")
     }
 
-    @Test("hold no credential for whoever has but a push's capability: that is good for one call alone")
+    @Test("a client with a push's capability gets no credential, because the capability is for one call alone")
     func capability() throws {
         let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("10"), device: try device("a1"))
         let who = Who(user: try user("11"), scope: scope)
@@ -56,7 +56,7 @@ struct RelayTests {
         #expect(reply.status == 403)
     }
 
-    @Test("are in the answer to whoever asks for the credential alone, too")
+    @Test("the reply to a request for the credential contains the ICE servers too")
     func asked() throws {
         var outputs: [Switchboard.Output] = []
         let who = try SwitchboardTests.who("11")

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("What is remembered, and for how long:")
+@Suite("What the switchboard remembers")
 struct RememberedTests {
-    @Test("users who had used up their quota are forgotten once it is full again")
+    @Test("users that have used up their quota are forgotten once it has refilled")
     func quota() throws {
         let world = World { $0.keptBytesPerDay = 20_000 }
         let talk = try Talk.answered(world)
@@ -24,7 +24,7 @@ struct RememberedTests {
         #expect(!world.board.isRestrained)
     }
 
-    @Test("that a callee asked not to be disturbed while it rang, is known after a restart")
+    @Test("do-not-disturb set while a call rang still stops that call's pushes after a restart")
     func silenced() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -40,7 +40,7 @@ struct RememberedTests {
         #expect(next.pushes.isEmpty)
     }
 
-    @Test("a user's phones without ids are told apart after a restart as before")
+    @Test("a user's unnamed devices are told apart after a restart as before it")
     func order() throws {
         for seed in 1...8 as ClosedRange<UInt64> {
             let world = World(seed: seed)
@@ -55,14 +55,16 @@ struct RememberedTests {
         }
     }
 
-    /// As the database has them: by id.
+    /// The state as the database returns it: sorted by device id.
     private func sorted(_ board: Switchboard) throws -> StoredState {
         var state = StoredState()
         state.devices = board.directory.devices(of: try user("10")).sorted { $0.id.text < $1.id.text }
         return state
     }
 
-    /// 12 and 10 have talked under a callId, that call is at rest, and 11 talks with 10 under the same callId.
+    /// Makes a call of 12 and 10, which is then at rest, and an answered call of 11 and 10 under the same callId.
+    ///
+    /// From then on the store's answers are held back.
     private func namesakes(_ world: World) throws -> (caller: SessionID, callee: SessionID) {
         let earlier = try world.open("12", "c1")
         let callee = try world.open("10", "b1")
@@ -82,7 +84,7 @@ struct RememberedTests {
         return (caller, callee)
     }
 
-    @Test("the end of an app that hangs up and disconnects while the store is asked for an earlier call of the name")
+    @Test("an end takes effect although its sender disconnects while the store is asked for an earlier call")
     func endBeforeClose() throws {
         let world = World()
         let (caller, callee) = try namesakes(world)
@@ -92,7 +94,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("the DELETE of an app that hangs up and does not wait for the reply, while the store is asked")
+    @Test("a DELETE takes effect although its client does not wait for the reply while the store is asked")
     func deleteBeforeAbandoned() throws {
         let world = World()
         let (caller, _) = try namesakes(world)
@@ -102,7 +104,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("the end of a user who logged out everywhere meanwhile is not heeded")
+    @Test("an end has no effect if its user logs out everywhere while the store is asked")
     func endBeforeLogOut() throws {
         let world = World()
         let (caller, callee) = try namesakes(world)

@@ -4,13 +4,16 @@ import Testing
 
 @testable import Switchboard
 
-/// A phone that renews its token in a call is the same phone, by its socket and by requests that name no device.
-@Suite("A phone that renews its token in a call")
+/// A device that renews its token in a call stays the same device, on its connection and in requests that name no
+/// device.
+@Suite("A device that renews its token in a call")
 struct RenewedTokenTests {
-    /// How a phone comes to have its second token.
+    /// The way by which a device gets its second token.
     enum Renewal: CaseIterable { case auth, reconnect }
 
-    /// 11 calls 10; 10 answers as told, and renews its token.
+    /// A call from 11 to 10; 10 answers by request or by its connection, and renews its token.
+    ///
+    /// With `before`, the token is renewed before the answer.
     private struct Renewed {
         let world = World()
         let caller: SessionID
@@ -56,7 +59,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "ends the call by a request that names no device",
+        "a request that names no device ends the call under the renewed token",
         arguments: ["b1", nil] as [String?],
         Renewal.allCases
     )
@@ -68,7 +71,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "is told by a request that names no device that the call goes on",
+        "a request that names no device shows that the call goes on under the renewed token",
         arguments: ["b1", nil] as [String?],
         Renewal.allCases
     )
@@ -78,7 +81,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "that it has answered by a request hears and ends it by its socket",
+        "a device that answered by request takes part in the call by its connection, and ends it",
         arguments: [("b1", .auth), ("b1", .reconnect), (nil, .auth)] as [(String?, Renewal)]
     )
     func socket(_ device: String?, _ renewal: Renewal) throws {
@@ -96,7 +99,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "before it answers by a request is not told by its socket that it was answered elsewhere",
+        "a device that answers by request is not told by its connection that it was answered elsewhere",
         arguments: ["b1", nil] as [String?],
         Renewal.allCases
     )
@@ -107,7 +110,7 @@ struct RenewedTokenTests {
         #expect(talk.world.taken(talk.callee).types.contains("ice"))
     }
 
-    @Test("that renewed it by its socket is known by it after a restart", arguments: [false, true])
+    @Test("a device that renewed its token by its connection is known after a restart", arguments: [false, true])
     func restarted(answersByRequest: Bool) throws {
         let talk = try Renewed(nil, by: .auth, answersByRequest: answersByRequest)
         let next = talk.world.restarted(crashes: 1)
@@ -120,7 +123,7 @@ struct RenewedTokenTests {
         #expect(next.board.calls.liveCount == 1)
     }
 
-    @Test("leaves the call to another phone of the user that goes on under the old token")
+    @Test("a call stays with the user's other device, which goes on under the old token")
     func shared() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -135,7 +138,7 @@ struct RenewedTokenTests {
         #expect(world.taken(inCall).types.contains("ice"))
     }
 
-    @Test("that it began by a request goes on in it by its socket", arguments: Renewal.allCases)
+    @Test("a caller that began the call by request goes on in it by its connection", arguments: Renewal.allCases)
     func caller(_ renewal: Renewal) throws {
         let world = World()
         let first = try world.open("11", "a1")

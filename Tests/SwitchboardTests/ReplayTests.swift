@@ -12,7 +12,7 @@ struct ReplayTests {
         World.plain("info", callID, id: id, more: #","data":"\#(data)""#)
     }
 
-    /// Calls that ring 10, each with as large a log as it may have.
+    /// Makes calls that ring 10, each with a log as large as it may be.
     static func rings(_ count: Int, in world: World) throws {
         for number in 0..<count {
             let caller = try world.open("c\(number)", "a")
@@ -21,7 +21,7 @@ struct ReplayTests {
         }
     }
 
-    @Test("of 24 ringing calls goes on as the connection takes it, and the call can be answered")
+    @Test("a replay of 24 ringing calls goes on as the connection takes it, and the last call can be answered")
     func paced() throws {
         let world = World { $0.callersPerCallee = 24 }
         try Self.rings(24, in: world)
@@ -45,7 +45,7 @@ struct ReplayTests {
         #expect(world.taken(victim).ack != nil)
     }
 
-    @Test("keeps the order by seq: what comes meanwhile waits behind the cursor")
+    @Test("entries appended during a replay wait for the cursor, so that seq only grows")
     func ordered() throws {
         let world = World { $0.replaySlice = 1_000 }
         let caller = try world.open("11", "a1")
@@ -67,7 +67,7 @@ struct ReplayTests {
         #expect(world.taken(callee).of("ice").count == 1, "the replay is over")
     }
 
-    @Test("that a connection does not take finds out that nobody is there, and the phone is pushed")
+    @Test("a connection that does not take its replay is closed as dead, and the call goes on ringing")
     func corpse() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -79,7 +79,7 @@ struct ReplayTests {
         #expect(try world.fetched(try who("10"), "c-2")["state"] == "ringing")
     }
 
-    @Test("that stops in the middle finds out too, though the device said something before")
+    @Test("a connection that stops in the middle of its replay is closed too, although it sent a frame before")
     func corpseInTheMiddle() throws {
         let world = World()
         try Self.rings(3, in: world)
@@ -92,7 +92,7 @@ struct ReplayTests {
         #expect(world.closes[victim] == 1_001)
     }
 
-    @Test("that is over leaves nothing owed: a silent client stays")
+    @Test("once its replay is over, a silent connection stays open")
     func nothingOwed() throws {
         let talk = try Talk.answered()
         for number in 0..<8 {
@@ -105,7 +105,7 @@ struct ReplayTests {
         #expect(talk.world.closes[again] == nil)
     }
 
-    @Test("tells of a call that ended meanwhile its end alone")
+    @Test("of a call that ends before its replay, only the end is sent")
     func endedMeanwhile() throws {
         let world = World()
         try Self.rings(3, in: world)
@@ -123,7 +123,7 @@ struct ReplayTests {
         #expect(last.first?["state"] == "ended")
     }
 
-    @Test("by sync is paced too, and its ack comes when it is done")
+    @Test("a replay by sync is paced too, and its ack comes when it is done")
     func sync() throws {
         let talk = try Talk.answered()
         for number in 0..<20 {
@@ -146,7 +146,7 @@ struct ReplayTests {
 
 @Suite("A flood")
 struct FloodTests {
-    /// Sends until it is refused; how many bytes were taken.
+    /// Sends frames until one is refused; returns the number of bytes accepted before, and the code of the refusal.
     private func flood(_ world: World, _ sender: SessionID, _ frame: (Int) -> String) -> (bytes: Int, code: String?) {
         var bytes = 0
         for number in 0..<400 {
@@ -161,7 +161,7 @@ struct FloodTests {
 
     private let body = String(repeating: "x", count: 8_000)
 
-    @Test("of texts is refused to its sender before the addressee's queue is full, and the addressee is not closed")
+    @Test("a flood of texts is refused before the addressee's queue is full, and the addressee is not closed")
     func texts() throws {
         let world = World { $0.probeFor = .seconds(60) }
         let addressee = try world.open("10", "b1")
@@ -179,7 +179,7 @@ struct FloodTests {
         #expect(world.taken(sender).ack != nil, "once it has read, all is well")
     }
 
-    @Test("of info is refused to its sender, while candidates, answers and ends of others still come through")
+    @Test("a flood of info is refused, while an offer, a candidate and an end still get through")
     func infos() throws {
         let world = World { $0.probeFor = .seconds(60) }
         let slow = try world.open("10", "b1")
@@ -198,7 +198,7 @@ struct FloodTests {
         #expect(world.closes.isEmpty)
     }
 
-    @Test("of candidates is refused to its sender, and a signal that was taken is acknowledged again")
+    @Test("a flood of candidates is refused, and a signal that was taken before is acknowledged again")
     func candidates() throws {
         let world = World {
             $0.probeFor = .seconds(60)
@@ -216,7 +216,7 @@ struct FloodTests {
         #expect(world.taken(sender).ack?["id"] == "i3")
     }
 
-    @Test("of a client that answers no ping but talks does not make it slow for ever")
+    @Test("a client that answers no ping, but sends frames, does not count as slow for ever")
     func noPongs() throws {
         let world = World { $0.probeFor = .seconds(600) }
         let addressee = try world.open("10", "b1")
@@ -233,7 +233,7 @@ struct FloodTests {
         #expect(world.board.metrics.backlogged == 0)
     }
 
-    @Test("of ends that end nothing has a limit of its own, and an end of a live call always gets through")
+    @Test("ends that end nothing have a rate limit of their own; the end of a live call always gets through")
     func ends() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -254,7 +254,7 @@ struct FloodTests {
     }
 
     @Test(
-        "of ends that end nothing keeps back no end that names a live call by its peer or room alone",
+        "ends that end nothing do not hold back an end that names a live call by its peer or room",
         arguments: [#""to":"10""#, #""room":"p2p:11-10""#, #""callId":"c-1","room":"p2p:11-10""#]
     )
     func endsByPeer(_ means: String) throws {
@@ -269,7 +269,7 @@ struct FloodTests {
         #expect(world.record("c-1")?.callee == (try user("10")) && world.record("c-1")?.reason == .cancelled)
     }
 
-    @Test("of pongs closes with 4429, and a thousand between two pings do not")
+    @Test("a flood of pongs is closed with 4429; a thousand between two pings are not")
     func pongs() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -279,7 +279,7 @@ struct FloodTests {
         #expect(world.closes[session] == 4_429)
     }
 
-    @Test("into a group room stops where the room is full")
+    @Test("a full group room refuses another member until one leaves")
     func room() throws {
         let world = World { $0.sessionsPerRoom = 3 }
         var sessions: [SessionID] = []

@@ -8,7 +8,7 @@ import Testing
 struct ResentDescriptionTests {
     private static let first = World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
 
-    /// 11 called 10 by the first offer and hung up; both know it.
+    /// A world in which 11 called 10 with the first offer and hung up, and both have confirmed the end.
     private func over() throws -> (World, caller: SessionID, callee: SessionID, ack: Frame) {
         let world = World()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -24,7 +24,7 @@ struct ResentDescriptionTests {
     }
 
     @Test(
-        "gets its ack after its callee used its callId for a call back, and rings nobody",
+        "an offer that comes again after its callee used the callId to call back gets its ack, and does not ring",
         arguments: [0, 3],
         [0, 3]
     )
@@ -48,7 +48,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("gets its ack while the next call of its name goes on, and says nothing in that", arguments: [false, true])
+    @Test("an offer that comes again during the next call gets its ack and is not relayed", arguments: [false, true])
     func redialled(_ isAnswered: Bool) throws {
         let (world, caller, callee, ack) = try over()
         world.send(caller, World.offer("c-1", to: "10", id: "second", sdp: "v=0\\r\\ns=2\\r\\n"))
@@ -59,7 +59,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("of a renegotiation gets its ack as well, over a restart too", arguments: [false, true])
+    @Test("a renegotiation that comes again gets its ack too, also after a restart", arguments: [false, true])
     func reoffer(_ isRestarted: Bool) throws {
         let talk = try Talk.answered()
         let again = World.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
@@ -78,7 +78,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("answers no later call of its name, over a restart and several uses", arguments: [1, 2, 3], [false, true])
+    @Test("a repeated answer does not answer a later call, even after a restart", arguments: [1, 2, 3], [false, true])
     func answer(_ uses: Int, _ isRestarted: Bool) throws {
         let talk = try Talk(callID: "11-10")
         let answer = World.answer("11-10", id: "a1")
@@ -99,7 +99,7 @@ struct ResentDescriptionTests {
         #expect(call.session.answeredAt == nil)
     }
 
-    @Test("is another one with another description, though its app gives out the same names anew")
+    @Test("an offer with another description is a new one, although its app uses the same id again")
     func sameName() throws {
         let (world, caller, callee, _) = try over()
         world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
@@ -110,7 +110,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).of("offer").count == 1)
     }
 
-    @Test("under a name that an earlier call at rest had used elsewhere is not overtaken by what follows it")
+    @Test("an offer that waits because a call at rest began with the same id is not overtaken by its own end")
     func numbersAnew() throws {
         let (world, caller, callee, _) = try over()
         for _ in 0..<3 {
@@ -132,7 +132,7 @@ struct ResentDescriptionTests {
 struct ResentEndTests {
     private let end = World.plain("end", "11-10", id: "e")
 
-    @Test("after its callId was used again gets its ack, and ends nothing")
+    @Test("an end that comes again after its callId was used again gets its ack, and ends nothing")
     func reused() throws {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
@@ -147,14 +147,14 @@ struct ResentEndTests {
         #expect(talk.world.taken(talk.callee).map(\.description) == [first.description])
         #expect(talk.world.taken(talk.caller).isEmpty)
         #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
-        // Another device's end of that name is another one.
+        // An end with the same id from another device is another end.
         let other = try who("11", token: 9)
         let body = #"{"callId":"11-10","action":"end","id":"e","deviceId":"a1","data":{}}"#
         let reply = try talk.world.post(other, body)
         #expect(reply["epoch"] == "2" && reply["state"] == "ended")
     }
 
-    @Test("after a restart as well, by a request too")
+    @Test("an end that comes again is recognized after a restart too, also in a request")
     func restarted() throws {
         let talk = try Talk(callID: "11-10")
         let body = #"{"callId":"11-10","action":"end","id":"e \n","deviceId":"b1","data":{}}"#
@@ -171,7 +171,7 @@ struct ResentEndTests {
     }
 
     @Test(
-        "is known by any name, and from a device without one by another token too",
+        "an end is recognized by any id, and from an unnamed device under another token too",
         arguments: ["e", "\u{301}e", "\u{200D}", "x\r"]
     )
     func odd(_ id: String) throws {
@@ -179,7 +179,7 @@ struct ResentEndTests {
         var json = JSONWriter()
         json.value(id)
         let name = String(decoding: json.bytes, as: UTF8.self)
-        // A tablet that has lost the call ends it as well.
+        // Another device of 10, which has lost the call, ends it as well.
         let tablet = try talk.world.open("10", "b2")
         talk.world.send(tablet, #"{"type":"end","callId":"11-10","id":\#(name)}"#)
         let body = #"{"callId":"11-10","action":"end","id":\#(name),"data":{}}"#
@@ -197,7 +197,7 @@ struct ResentEndTests {
         #expect(world.board.calls.live(of: try user("11")).count == 1)
     }
 
-    @Test("over several epochs, for as long as the first can be fetched")
+    @Test("the ends of several epochs are recognized for as long as the first call can be fetched")
     func several() throws {
         let talk = try Talk(callID: "11-10")
         for number in 1...3 {
@@ -222,7 +222,7 @@ struct ResentEndTests {
         #expect(talk.world.taken(talk.callee).ack?["epoch"] == "4")
     }
 
-    @Test("of a device that had lost the call does not decline the next one")
+    @Test("an end of a device that had lost the call does not decline the next call")
     func loser() throws {
         let talk = try Talk(callID: "11-10")
         let tablet = try talk.world.open("10", "b2")
@@ -239,7 +239,7 @@ struct ResentEndTests {
         #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
     }
 
-    @Test("means its own call, where the later one of its name is kept from its sender, and a stranger has the name")
+    @Test("an end means its own call, although the next one is hidden and a third user rings under its callId")
     func stranger() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
@@ -258,7 +258,7 @@ struct ResentEndTests {
         #expect(talk.world.taken(stranger).isEmpty)
     }
 
-    @Test("where a later call is kept from its sender, tells nothing of it")
+    @Test("the ack of an end tells nothing of a later call that is hidden from its sender")
     func hidden() throws {
         let talk = try Talk(callID: "11-10")
         talk.clear()

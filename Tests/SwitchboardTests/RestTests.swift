@@ -6,7 +6,7 @@ import Testing
 
 @Suite("An ended call at rest")
 struct RestTests {
-    /// 11 has called 10, they talked, and 11 hung up; it has gone out of memory.
+    /// A call that 11 made and hung up after 10 had answered it, now at rest.
     private func rested(_ world: World = World(), callID: String = "c-1") throws -> Talk {
         let talk = try Talk.answered(world, callID: callID)
         for number in 0..<20 { world.send(talk.caller, World.ice(callID, id: "i\(number)")) }
@@ -18,7 +18,7 @@ struct RestTests {
         return talk
     }
 
-    /// Everybody confirms the end with the next ping, and time passes.
+    /// Lets time pass, and every device confirm the end with its next ping.
     private func settle(_ world: World) {
         world.wait(26)
         for session in world.pings.keys.sorted(by: { $0.rawValue < $1.rawValue }) { world.pong(session) }
@@ -32,7 +32,7 @@ struct RestTests {
         #expect(world.board.calls.resting.count == count)
     }
 
-    @Test("is out of memory soon after its end, and in it again when somebody asks, for as long")
+    @Test("an ended call soon leaves memory, and is loaded for the same time when a client asks for it")
     func inAndOut() throws {
         let talk = try rested()
         let world = talk.world
@@ -44,7 +44,7 @@ struct RestTests {
         #expect(try world.fetched(try who("11"), "c-1", device: "a1").text.contains(#""type":"answer""#))
     }
 
-    @Test("answers as it did before: a fetch, a resend, a late end, a late signal, its details and its timeline")
+    @Test("a call at rest gets the same replies as one in memory, to fetches, resends, late signals and requests")
     func same() throws {
         func ask(_ talk: Talk) throws -> [String] {
             let world = talk.world
@@ -78,7 +78,7 @@ struct RestTests {
         #expect(try ask(rested()) == ask(talk))
     }
 
-    @Test("gives its name to a later call, which is the next epoch")
+    @Test("a later call under the callId of a call at rest gets the next epoch")
     func nextEpoch() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -92,7 +92,7 @@ struct RestTests {
         #expect(try world.fetched(try who("11"), "11-10", device: "a1")["epoch"] == "2")
     }
 
-    @Test("with a UUID for its name gives the next epoch as long as it can be fetched")
+    @Test("a later call under the UUID of a call at rest gets the next epoch")
     func uuid() throws {
         let id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
         let talk = try rested(callID: id)
@@ -100,7 +100,7 @@ struct RestTests {
         #expect(talk.world.taken(talk.caller).ack?["epoch"] == "2")
     }
 
-    @Test("knows the offer without a callId that began it")
+    @Test("an offer without a callId that comes again means the call at rest that it began")
     func withoutCallID() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -116,7 +116,7 @@ struct RestTests {
         #expect(world.board.metrics.callsBegun == 1)
     }
 
-    @Test("is told to a device that was away when it ended, once, and rests again")
+    @Test("a device that was away is notified once of a call that ended, which then rests again")
     func news() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -135,7 +135,7 @@ struct RestTests {
         try rest(world)
     }
 
-    @Test("that the store cannot read when the device comes back is told with one of the next pings")
+    @Test("a device is notified with one of its next pings if the store could not read the ended call")
     func unreadNews() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -154,7 +154,7 @@ struct RestTests {
         #expect(world.taken(back).states == ["ended cancelled"])
     }
 
-    @Test("is what an end means that comes again, though somebody else has its name by now", arguments: [false, true])
+    @Test("a repeated end means the call at rest, even if a third user uses its callId", arguments: [false, true])
     func resentEnd(_ isRequest: Bool) throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -184,7 +184,7 @@ struct RestTests {
         #expect(world.taken(other).of("ringing").count == 1)
     }
 
-    @Test("is what a fetch without a peer means under a callId that names the two, though somebody else rings under it")
+    @Test("a fetch without a peer under a callId of its two users means the call at rest, not another user's ring")
     func namesTheTwo() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -197,7 +197,7 @@ struct RestTests {
     }
 
     @Test(
-        "has its timeline and its details shown, though a later one of its name is kept from its callee",
+        "a call's timeline and details are shown, although a later call under its callId is hidden from its callee",
         arguments: [0, 12]
     )
     func timelineBeside(_ minutes: Int64) throws {
@@ -208,7 +208,7 @@ struct RestTests {
         for session in [talk.caller, stranger] { world.send(session, World.plain("end", "c-1", id: "e")) }
         world.pong(talk.callee)
         try rest(world, 2)
-        // After some time it is no longer even at rest.
+        // With an argument of 12 minutes it is not even at rest any more.
         world.wait(60 * minutes)
         for reply in [
             try world.reply(try who("10"), .timeline(try call("c-1"))),
@@ -219,30 +219,30 @@ struct RestTests {
         #expect(try world.reply(try who("66"), .timeline(try call("c-1"))).text.contains("name_taken") == false)
     }
 
-    @Test("does not take its name back from a later one of it that rests as well")
+    @Test("a call that is loaded does not take its callId back from a later call at rest")
     func overtaken() throws {
-        // The epochs of other names are remembered apart.
+        // The callId is a UUID, because the epochs of other callIds are remembered separately.
         let id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
         let talk = try Talk(callID: id)
         let world = talk.world
         world.give(.closed(talk.callee))
         world.send(talk.caller, World.plain("end", id, id: "e"))
         world.pong(talk.caller)
-        // Somebody else uses the name, so that the next ring of the two is kept from the callee.
+        // A third user uses the callId, so that the next call of the two is hidden from the callee.
         let other = try world.open("66", "x1")
         world.send(other, World.offer(id, to: "10", id: "x", sdp: "v=0\\r\\ns=x\\r\\n"))
         world.send(talk.caller, World.offer(id, to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         #expect(world.taken(talk.caller).ack?["epoch"] == "2")
         for session in [other, talk.caller] { world.send(session, World.plain("end", id, id: "e2")) }
         try rest(world, 3)
-        // The first one is taken up for the news of its end alone.
+        // The first call is loaded only to notify its device of the end.
         let back = try world.open("10", "b1")
         #expect(world.taken(back).states.contains("ended cancelled"))
         world.send(talk.caller, World.offer(id, to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
         #expect(world.taken(talk.caller).of("ack").last?["epoch"] == "3")
     }
 
-    @Test("stays in memory while a push is under way, or a device has not confirmed what it was told")
+    @Test("an ended call stays in memory while a push for it is under way")
     func underWay() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -257,7 +257,7 @@ struct RestTests {
         try rest(world)
     }
 
-    @Test("is forgotten in its time: its log goes into its timeline")
+    @Test("when a call at rest can no longer be fetched, its log moves to its timeline")
     func forgotten() throws {
         let talk = try rested()
         let world = talk.world
@@ -270,7 +270,7 @@ struct RestTests {
         #expect(try world.reply(try who("10"), .timeline(try call("c-1"))).text.contains("signal.ice"))
     }
 
-    @Test("that the store cannot read just now stays at rest, and whoever asks is to ask again")
+    @Test("a call that the store cannot read stays at rest, and the clients that ask must ask again")
     func unavailable() throws {
         let talk = try rested()
         let world = talk.world
@@ -286,7 +286,7 @@ struct RestTests {
         #expect(world.events("signal.ice").count == 20)
     }
 
-    @Test("keeps the order of what a device says about it, and asks the store once")
+    @Test("a device's signals for a call at rest keep their order, and the store is asked once")
     func order() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -300,7 +300,7 @@ struct RestTests {
         #expect(world.taken(talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
     }
 
-    @Test("is not taken up for a request that nobody waits for any more")
+    @Test("an abandoned request for a call at rest is not answered, and leaves nothing waiting")
     func abandoned() throws {
         let talk = try rested()
         let world = talk.world
@@ -312,7 +312,7 @@ struct RestTests {
         #expect(world.board.parked.isEmpty && world.board.beingTakenUp.isEmpty)
     }
 
-    @Test("is taken up for a push's capability, whose own epoch it is")
+    @Test("a call at rest is loaded for a push's capability of its epoch, but not for one of another epoch")
     func capability() throws {
         let talk = try rested()
         let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("11"), device: try device("b1"))
@@ -324,7 +324,7 @@ struct RestTests {
         #expect(other.status == 404)
     }
 
-    @Test("after a restart goes to rest as before it")
+    @Test("an ended call goes to rest after a restart as before it")
     func restart() throws {
         let talk = try rested()
         let world = talk.world.restarted(after: 5)
@@ -332,7 +332,7 @@ struct RestTests {
         #expect(try world.fetched(try who("10"), "c-1", device: "b1")["reason"] == "hangup")
     }
 
-    @Test("takes some forty bytes, and three places in a table")
+    @Test("a call at rest takes at most 48 bytes besides its places in tables")
     func small() {
         #expect(MemoryLayout<EndedCall>.stride <= 48)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("After a restart")
 struct RestartTests {
-    @Test("a call rings on until its original moment, and nobody is sent anything twice")
+    @Test("a call rings until its original end, and a device whose push has no known result is pushed later")
     func ringing() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "bb")
@@ -23,7 +23,7 @@ struct RestartTests {
         #expect(again.pushes.count == 1, "nobody knows what became of the push before: deliver or push, never neither")
     }
 
-    @Test("a call whose moment has passed meanwhile ends at once")
+    @Test("a call whose ring is over meanwhile ends immediately")
     func late() throws {
         let world = World()
         world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
@@ -32,7 +32,7 @@ struct RestartTests {
         #expect(try again.fetched(try who("11"), "c-1")["reason"] == "unanswered")
     }
 
-    @Test("a call that is kept with moments of the far future ends in its time all the same")
+    @Test("a call stored with moments in the far future still ends in time")
     func future() throws {
         let far = Moment(milliseconds: 7_258_118_400_000)
         let ringing = World()
@@ -56,7 +56,7 @@ struct RestartTests {
         #expect(try ended.fetched(try who("10"), "c-1").status == 404)
     }
 
-    @Test("an answered call goes on: replayed, with its ids known and its numbers above")
+    @Test("an answered call goes on: it is replayed, knows the ids of its signals, and continues its numbers")
     func answered() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.ice("c-1", id: "i"))
@@ -113,7 +113,7 @@ struct RestartTests {
         }
     }
 
-    @Test("a device is told what it missed")
+    @Test("a device is notified of an end that it is not known to have received")
     func news() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
@@ -123,7 +123,7 @@ struct RestartTests {
         #expect(again.taken(try again.open("11", "a1")).states == ["ended cancelled"], "it has not shown that it heard")
     }
 
-    @Test("that followed a crash new logs begin above any number that was lost, for a while")
+    @Test("after a crash, new logs begin above any number that may be lost, for three minutes")
     func shadow() throws {
         let world = World().restarted(crashes: 2)
         let caller = try world.open("11", "a1")
@@ -135,7 +135,7 @@ struct RestartTests {
         #expect(world.taken(later).ack?.seq == 1)
     }
 
-    @Test("begins no call by the renegotiation of one that a crash took")
+    @Test("the renegotiation of a call that was lost in a crash begins no call")
     func lostRenegotiation() throws {
         let world = World().restarted(crashes: 1)
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -147,7 +147,7 @@ struct RestartTests {
         #expect(world.taken(b).of("offer").count == 1)
     }
 
-    @Test("that followed a crash forgets it once no number that was lost can be given again")
+    @Test("a crash is forgotten once no lost number can be assigned again")
     func forgetting() throws {
         let talk = try Talk.answered()
         let again = talk.world.restarted(crashes: 1)
@@ -190,7 +190,7 @@ struct RestartTests {
         #expect(again.taken(x).types == ["welcome"])
     }
 
-    @Test("a call that makes no sense is left out and noted, and the others are there")
+    @Test("a stored call that is inconsistent is left out and reported, and the others are restored")
     func unreadable() throws {
         let talk = try Talk()
         var state = talk.world.kept.state(crashes: 0)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("One caller rings one callee")
+@Suite("One ringing call for each caller and callee")
 struct OneRingTests {
-    @Test("by one call: a newer one replaces it, and both sides are told which")
+    @Test("a newer call replaces the ringing one, and both sides are told which call replaced it")
     func replaced() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -19,7 +19,7 @@ struct OneRingTests {
         #expect(told.states == ["ended replaced", "ringing"])
         #expect(told.of("call").first?["replacedBy"] == "c-2")
         #expect(told.ack?["callId"] == "c-2")
-        // The end comes before the offer: whoever shows one call at a time shows the new one.
+        // The end comes before the offer: a client that shows one call at a time then shows the new one.
         #expect(heard.types == ["call", "offer"])
         #expect(heard.states == ["ended replaced"])
         #expect(heard.first?["replacedBy"] == "c-2")
@@ -30,7 +30,7 @@ struct OneRingTests {
         #expect(world.board.metrics.callsEnded == [.replaced: 1])
     }
 
-    @Test("by one call, from whichever of the caller's devices, and under a callId that the server makes")
+    @Test("a call of the caller's other device replaces the ringing one too, also under a generated callId")
     func otherDevice() throws {
         let world = World()
         let first = try world.open("11", "a1")
@@ -42,7 +42,7 @@ struct OneRingTests {
         #expect(world.taken(first).of("call").last?["replacedBy"] == made)
     }
 
-    @Test("by one call after the other, and the pushes of the older ones are taken back")
+    @Test("each newer call replaces the older one, whose pushes are cancelled")
     func pushes() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -52,7 +52,7 @@ struct OneRingTests {
         #expect(world.cancelled == world.pushes.dropLast().map(\.id))
     }
 
-    @Test("beside an answered call of theirs, which goes on, and beside others of either")
+    @Test("an answered call of the two goes on, and calls of either with other users ring beside it")
     func others() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -62,7 +62,7 @@ struct OneRingTests {
         #expect(world.board.countCalls() == [.ringing: 3, .answered: 1, .active: 0])
     }
 
-    @Test("by one call, also if a block hides them: the caller must not notice")
+    @Test("a call that a block hides is replaced too, because the caller must not notice the block")
     func hidden() throws {
         let world = World()
         _ = try world.reply(try who("10"), .block(try user("11")))
@@ -75,7 +75,7 @@ struct OneRingTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("by the same call when its offer comes again after it was replaced")
+    @Test("the offer of a replaced call that comes again gets its ack and does not ring")
     func again() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -87,7 +87,7 @@ struct OneRingTests {
         #expect(world.board.countCalls()[.ringing] == 1)
     }
 
-    @Test("and is told by explain what became of it")
+    @Test("the explanation of a replaced call names the call that replaced it")
     func explained() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -99,7 +99,7 @@ struct OneRingTests {
     }
 }
 
-@Suite("Callers at once")
+@Suite("Several callers of one callee")
 struct CrowdTests {
     private func ring(_ count: Int, in world: World) throws -> [SessionID] {
         try (0..<count).map { number in
@@ -109,7 +109,7 @@ struct CrowdTests {
         }
     }
 
-    @Test("are five: the sixth is told busy at once, nothing rings for it, and the timeline says why")
+    @Test("a sixth caller is told busy immediately, nothing rings for it, and the callee's timeline says why")
     func sixth() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -122,13 +122,13 @@ struct CrowdTests {
         #expect(world.board.metrics.limited[.crowded] == 1)
         #expect(!(try world.reply(try who("c5"), .timeline(try call("call-5"))).text.contains("crowded")))
         #expect(try world.reply(try who("10"), .timeline(try call("call-5"))).text.contains("crowded"))
-        // One gives up: there is room for another one.
+        // When one of them gives up, another one may ring.
         world.send(callers[0], World.plain("end", "call-0", id: "e"))
         world.send(callers[5], World.offer("call-6", to: "10", id: "o6"))
         #expect(world.taken(callers[5]).states == ["ringing"])
     }
 
-    @Test("that ring again count once, and one of the five may ring anew")
+    @Test("a caller that rings again counts once, so one of the five may ring anew")
     func anew() throws {
         let world = World()
         let callers = try ring(5, in: world)
@@ -137,7 +137,7 @@ struct CrowdTests {
         #expect(world.taken(callers[0]).states == ["ended replaced", "ringing"])
     }
 
-    @Test("do not count where they are blocked, and a blocked one hears it ring")
+    @Test("blocked callers do not count, and a blocked sixth caller sees an ordinary ring")
     func blocked() throws {
         let world = World()
         for number in 0..<5 { _ = try world.reply(try who("10"), .block(try user("c\(number)"))) }
@@ -153,7 +153,7 @@ struct CrowdTests {
         #expect(full.taken(caller).states == ["ringing"])
     }
 
-    @Test("leave a glare to be decided as ever")
+    @Test("five callers do not change how a glare is decided")
     func glare() throws {
         let world = World()
         _ = try ring(5, in: world)
@@ -164,9 +164,9 @@ struct CrowdTests {
     }
 }
 
-@Suite("Rings")
+@Suite("The limits on rings")
 struct RingLimitTests {
-    @Test("of one caller to one phone are six a minute, and so are the pushes; the refusal says when to try again")
+    @Test("one caller may ring and push one callee six times a minute, and a refusal says when to try again")
     func pair() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -193,7 +193,7 @@ struct RingLimitTests {
         #"{"callId":"\#(callID)","action":"offer","to":"10","data":{"sdp":"v=0\r\n"}}"#
     }
 
-    @Test("of everybody to one phone are thirty a minute")
+    @Test("all callers together may ring one callee thirty times a minute")
     func callee() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -210,7 +210,7 @@ struct RingLimitTests {
         #expect(world.board.metrics.limited[.ringsPerCallee] == 10)
     }
 
-    @Test("under one name count alike, renegotiations and resends do not")
+    @Test("rings under one callId count like any others; renegotiations and resends do not count")
     func sameName() throws {
         let world = World { $0.ringsPerPair = 2 }
         let talk = try Talk.answered(world)
@@ -226,7 +226,7 @@ struct RingLimitTests {
         #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
-    @Test("that are refused are told in the last call that rang, at each doubling; not to its caller")
+    @Test("refused rings are in the timeline of the last call that rang, at each doubling, and not for its caller")
     func told() throws {
         let world = World { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")
@@ -240,7 +240,7 @@ struct RingLimitTests {
         #expect(shown.contains(#""event":"ring.refused""#))
     }
 
-    @Test("that one may not make are none that others may not, and a blocked caller uses up nothing of the callee's")
+    @Test("a blocked caller uses up nothing of the callee's limit, and is refused above a limit as any other")
     func blocked() throws {
         let world = World { $0.ringsPerCallee = 3 }
         _ = try world.reply(try who("10"), .block(try user("11")))
@@ -256,7 +256,7 @@ struct RingLimitTests {
         #expect(!world.events("ring.refused").contains { $0.contains(#""from":"11""#) && $0.contains("callee") })
     }
 
-    @Test("have no limit where it is 0, and nothing is kept for them")
+    @Test("a limit of 0 means no limit, and nothing is stored for it")
     func unlimited() throws {
         let world = World {
             $0.ringsPerPair = 0
@@ -268,7 +268,7 @@ struct RingLimitTests {
         #expect(world.board.rings.count == 0)
     }
 
-    @Test("are counted only as long as they matter")
+    @Test("rings are counted only as long as they matter")
     func bounded() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -278,7 +278,7 @@ struct RingLimitTests {
         #expect(world.board.rings.count == 0)
     }
 
-    @Test("that were refused are explained")
+    @Test("refused rings are explained")
     func explained() throws {
         let world = World { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")

@@ -5,14 +5,14 @@ import Testing
 
 @Suite("Ringing a callee")
 struct RingingTests {
-    /// 11 is connected; 10 has the device b1 with a token.
+    /// A world in which 11 is connected, and 10 has the device b1 with a VoIP token.
     private func world(_ adjust: (inout Policy) -> Void = { _ in }) throws -> (World, SessionID) {
         let world = World(adjust)
         try world.register(try who("10"), "b1", voip: "b1b1")
         return (world, try world.open("11", "a1"))
     }
 
-    @Test("pushes at once where no session is open, and says all that a woken phone needs")
+    @Test("a device without a connection is pushed immediately, with all that it needs when it wakes")
     func push() throws {
         let (world, caller) = try world()
         world.send(caller, World.offer("c-1", to: "10", more: #","displayName":"山田","hasVideo":true"#))
@@ -33,7 +33,7 @@ struct RingingTests {
         #expect(payload["act"] == "act-c-1-1-10-b1-\(world.now.milliseconds + 105_000)")
     }
 
-    @Test("leaves an offer out of a push that would be too large, and cuts the name until it fits")
+    @Test("an offer that makes a push too large is left out, and the name is cut until the push fits")
     func largePayload() throws {
         let (world, caller) = try world()
         let name = String(repeating: "👨‍👩‍👧‍👦", count: 256)
@@ -45,7 +45,7 @@ struct RingingTests {
         #expect(Reply(body: payload)["fromDisplayName"]?.hasPrefix("👨‍👩‍👧‍👦") == true)
     }
 
-    @Test("hands the offer to every session with a ping, and pushes no device that is live")
+    @Test("every connection is sent the offer with a ping, and no device with a live connection is pushed")
     func live() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -59,7 +59,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("pushes the device that is not live beside the one that is")
+    @Test("a device without a connection is pushed although another device has one")
     func mixed() throws {
         let (world, caller) = try world()
         try world.register(try who("10"), "b2", voip: "b2b2")
@@ -68,7 +68,7 @@ struct RingingTests {
         #expect(world.takenPushes().map(\.token) == ["b2b2"])
     }
 
-    @Test("closes a session that answers its ping with nothing, and pushes its device: at two seconds, not before")
+    @Test("a connection that does not answer its probe is closed after exactly two seconds, and its device is pushed")
     func corpse() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -81,7 +81,7 @@ struct RingingTests {
         #expect(world.events("probe.failed").count == 1)
     }
 
-    @Test("takes any frame as a sign of life")
+    @Test("any frame counts as a sign of life")
     func anyFrame() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -91,7 +91,7 @@ struct RingingTests {
         #expect(world.closes[b1] == nil && world.pushes.isEmpty)
     }
 
-    @Test("pushes a device at once whose socket closes before it answered the ping")
+    @Test("a device whose connection closes before it answers the probe is pushed immediately")
     func closedBeforePong() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -102,7 +102,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("pushes no device whose socket closes after it answered, or comes back with a new one")
+    @Test("a device is not pushed if its connection closes after it answered, or is replaced by a new one")
     func closedAfterPong() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -115,7 +115,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("probes a session once for two calls that come together")
+    @Test("two calls that come together share one probe of a connection")
     func twoCalls() throws {
         let (world, caller) = try world()
         let other = try world.open("12", "x1")
@@ -128,7 +128,7 @@ struct RingingTests {
         #expect(world.takenPushes().count == 2)
     }
 
-    @Test("counts a registration without a name as live while a session without a name answers")
+    @Test("an unnamed registration counts as live while an unnamed connection answers its probe")
     func nameless() throws {
         let world = World()
         try world.register(try who("10"), nil, voip: "bb")
@@ -141,7 +141,7 @@ struct RingingTests {
         #expect(world.takenPushes().map(\.token) == ["bb"])
     }
 
-    @Test("says in the timeline that there was no device")
+    @Test("the timeline records that there was no device")
     func noDevice() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -150,7 +150,7 @@ struct RingingTests {
         #expect(world.events("push.sent").isEmpty)
     }
 
-    @Test("replays the call to a phone that the push has woken")
+    @Test("a call is replayed to the device that its push has woken")
     func woken() throws {
         let (world, caller) = try world()
         world.send(caller, World.offer("c-1", to: "10"))
@@ -161,7 +161,7 @@ struct RingingTests {
         #expect(world.taken(caller).states.contains("answered"))
     }
 
-    @Test("stops by itself at the timeout, for everybody")
+    @Test("ringing stops at the timeout for both sides")
     func timeout() throws {
         let talk = try Talk()
         talk.world.wait(.milliseconds(44_999))
@@ -173,9 +173,9 @@ struct RingingTests {
     }
 }
 
-@Suite("Somebody who is in a call")
+@Suite("A callee that is in a call")
 struct BusyTests {
-    @Test("gets a second offer that says it waits")
+    @Test("a callee in a call is sent a second offer, which says that it waits")
     func waiting() throws {
         let talk = try Talk.answered()
         let other = try talk.world.open("12", "x1")
@@ -185,7 +185,7 @@ struct BusyTests {
         #expect(talk.world.taken(other).states == ["ringing"])
     }
 
-    @Test("is not told by the policy busy; the caller is, at once")
+    @Test("with the policy busy, the caller is told busy immediately and the callee nothing")
     func busy() throws {
         let world = World { $0.whenBusy = .busy }
         let talk = try Talk.answered(world)
@@ -200,7 +200,7 @@ struct BusyTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("is not busy while a call only rings")
+    @Test("a callee is not busy while a call only rings")
     func ringing() throws {
         let world = World { $0.whenBusy = .busy }
         let talk = try Talk(world)
@@ -212,9 +212,9 @@ struct BusyTests {
     }
 }
 
-@Suite("A caller who is kept from the callee")
+@Suite("A call that is hidden from its callee")
 struct HiddenCallTests {
-    /// What 11 is sent when they call 10, from the offer to the timeout.
+    /// Returns the frames that 11 is sent when it calls 10, from the offer to the timeout.
     private func caller(_ world: World) throws -> [String] {
         let b1 = try world.open("10", "b1")
         try world.register(try who("10"), "b2", voip: "bb")
@@ -230,7 +230,7 @@ struct HiddenCallTests {
         return world.taken(a1).dropFirst().map(\.description)
     }
 
-    @Test("by a block sees an ordinary ring that nobody answers")
+    @Test("a blocked caller sees an ordinary ring that is not answered")
     func blocked() throws {
         let ordinary = try caller(World())
         let world = World()
@@ -243,7 +243,7 @@ struct HiddenCallTests {
         #expect(try world.fetched(try who("10"), "c-1", device: "b1").status == 404)
     }
 
-    @Test("by a block leaves the callee an earlier call of the name: it is over, and not unknown")
+    @Test("earlier calls under the callId of a call that a block hides are ended for the callee, not unknown")
     func earlierThanHidden() throws {
         let world = World()
         let a1 = try world.open("11", "a1")
@@ -254,18 +254,18 @@ struct HiddenCallTests {
         _ = try world.reply(try who("10"), .block(try user("11")))
         world.send(a1, World.offer("c-1", to: "10", id: "5"))
         let b1 = try world.open("10", "b1")
-        // A phone that a late push of the first epoch woke.
+        // This is a device that a late push for the first epoch has woken.
         let late = #","to":"11","epoch":"#
         world.send(b1, World.plain("ringing", "c-1", id: "r", more: late + "1"))
         #expect(world.taken(b1).last?["code"] == "call_ended")
-        // Of the hidden call itself, and of one that never was, it hears nothing.
+        // It learns nothing of the hidden call (epoch 3), nor of an epoch that never was (4).
         for (index, epoch) in ["3", "4"].enumerated() {
             world.send(b1, World.plain("ringing", "c-1", id: "s\(index)", more: late + epoch))
             #expect(world.taken(b1).last?["code"] == "not_found")
         }
     }
 
-    @Test("by do-not-disturb sees the same, until it is over")
+    @Test("do-not-disturb hides a call in the same way, until it is over")
     func doNotDisturb() throws {
         let ordinary = try caller(World())
         let world = World()
@@ -280,7 +280,7 @@ struct HiddenCallTests {
         #expect(later.taken(SessionID(rawValue: 1)).types.contains("offer"))
     }
 
-    @Test("is not begun over by a late renegotiation of the callee's, which names the epoch before it")
+    @Test("a late renegotiation by the callee under the earlier epoch begins no call over the hidden one")
     func lateRenegotiation() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -292,7 +292,7 @@ struct HiddenCallTests {
         #expect(world.events("blocked").count == 1)
     }
 
-    @Test("is in the callee's history as missed, or not at all where they are blocked")
+    @Test("the details of a call hidden by a block are shown to its caller only, by do-not-disturb to both")
     func history() throws {
         for (isBlock, status) in [(true, 404), (false, 200)] {
             let world = World()
@@ -308,7 +308,7 @@ struct HiddenCallTests {
         }
     }
 
-    @Test("takes no part in a glare")
+    @Test("a hidden call takes no part in a glare")
     func glare() throws {
         let world = World()
         _ = try world.reply(try who("10"), .block(try user("11")))

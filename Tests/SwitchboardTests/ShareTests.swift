@@ -4,13 +4,13 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("A timeline")
+@Suite("The limits of a timeline")
 struct TimelineBoundTests {
     private func count(_ world: World) -> Int {
         world.changes.count { if case .event = $0 { true } else { false } }
     }
 
-    @Test("holds each device's connects once a phase, with their number")
+    @Test("a timeline records each device's connects once a phase, with their number")
     func connects() throws {
         let world = World { $0.sessionsPerUser = 4 }
         let caller = try world.open("11", "a1")
@@ -29,7 +29,7 @@ struct TimelineBoundTests {
         #expect(world.board.metrics.limited[.timeline] == 1_998)
     }
 
-    @Test("holds 512 events of a call at most, its end among them, and says how many it does not hold")
+    @Test("a timeline contains 512 events at most, its call's end and the number of omitted events among them")
     func bounded() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -47,7 +47,7 @@ struct TimelineBoundTests {
         #expect(count(world) <= 512)
     }
 
-    @Test("shows that a phone came back after its push, however often it was there before")
+    @Test("a timeline shows that a device came back after its push, although it was there before")
     func waves() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -61,7 +61,7 @@ struct TimelineBoundTests {
         #expect(world.events("delivered.socket").count == 2)
     }
 
-    @Test("shows the caller neither what was repeated nor how much was left out")
+    @Test("the callee is shown the repeated events, and the caller is not")
     func hidden() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -76,7 +76,7 @@ struct TimelineBoundTests {
 
 @Suite("A user's share")
 struct ShareTests {
-    @Test("of long polls of one call is four, the fifth is refused, and each signal builds one body for them")
+    @Test("a user may have four long polls of a call, which share one body; a fifth is refused")
     func polls() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -96,7 +96,7 @@ struct ShareTests {
         #expect(world.board.metrics.limited[.polls] == 1)
     }
 
-    @Test("of long polls is woken by a signal with one body, as large as the log is")
+    @Test("a signal wakes all long polls of a user with one body")
     func oneBody() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -108,7 +108,7 @@ struct ShareTests {
         #expect(world.board.metrics.fetchesBuilt == built + 1)
     }
 
-    @Test("of kept bytes is used up by what is kept for them; then only ends are taken, and it fills again")
+    @Test("stored bytes use up a user's quota; then only ends are accepted, until it refills")
     func quota() throws {
         let world = World { $0.keptBytesPerDay = 100_000 }
         let caller = try world.open("11", "a1")
@@ -141,7 +141,7 @@ struct ShareTests {
         #expect(world.board.metrics.limited[.keptBytes] >= 2)
     }
 
-    @Test("of kept bytes is not used up by others who ring them")
+    @Test("other users that ring a user do not use up that user's quota of stored bytes")
     func victim() throws {
         let world = World { $0.keptBytesPerDay = 50_000 }
         try world.register(try who("10"), "b1")

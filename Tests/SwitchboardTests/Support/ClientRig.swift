@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-/// Real cores and the real switchboard, with a perfect network between them.
+/// Real client cores and the real switchboard, with a network without faults between them.
 final class ClientRig {
     final class Device {
         var client: CallClient
@@ -123,7 +123,9 @@ final class ClientRig {
         isUp = true
     }
 
-    /// The server is away for a while; `during` is called five seconds after it went.
+    /// Stops the server, and starts it again from its store after a number of seconds.
+    ///
+    /// `during` is called five seconds after the stop.
     func outage(_ seconds: Double, during: () throws -> Void) throws {
         let state = world.kept.state(crashes: 0)
         isUp = false
@@ -131,7 +133,7 @@ final class ClientRig {
             device.session = nil
             try feed(device, .socketClosed)
         }
-        // Only the clocks of the devices go on: what the old board decides in this time is thrown away.
+        // Only the devices' clocks go on: what the old switchboard decides meanwhile is discarded.
         try advance(5)
         try during()
         try advance(seconds - 5)

@@ -2,7 +2,7 @@ import CallCore
 
 @testable import Switchboard
 
-/// What a store would hold, as far as these tests need it.
+/// The contents of a fake store, as far as these tests need them.
 struct Kept {
     private var initial = StoredState()
     private var calls: [CallNumber: StoredCall] = [:]

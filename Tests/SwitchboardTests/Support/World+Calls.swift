@@ -29,7 +29,7 @@ extension World {
         plain("ice", callID, id: id, more: #","candidate":{"candidate":"\#(id)"}"#)
     }
 
-    /// A device with a VoIP token.
+    /// Registers a device, by default with a VoIP token.
     @discardableResult
     func register(
         _ who: Who,
@@ -54,13 +54,13 @@ extension World {
         )
     }
 
-    /// What was last kept of a call.
+    /// Returns the newest stored record of a call.
     func record(_ callID: String) -> CallRecord? {
         changes.reversed().lazy.compactMap { if case .call(let record) = $0 { record } else { nil } }
             .first { $0.id.text == callID }
     }
 
-    /// Tells what APNs said to the newest push.
+    /// Hands in APNs' answer to a push.
     func answerPush(_ order: PushOrder, _ status: Int, _ reason: String? = nil, at timestamp: Moment? = nil) {
         give(.pushed(order.id, .answered(status: status, reason: reason, timestamp: timestamp)))
     }
@@ -94,7 +94,7 @@ extension World {
     }
 }
 
-/// 11 calls 10, both by socket.
+/// A call from 11 to 10, both with a connection; it rings, or was answered.
 struct Talk {
     let world: World
     let caller: SessionID
@@ -114,7 +114,7 @@ struct Talk {
         return talk
     }
 
-    /// Forgets what was sent so far.
+    /// Discards the frames that both connections were sent so far.
     func clear() {
         _ = world.taken(caller)
         _ = world.taken(callee)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-/// A capability that says for what it is.
+/// A fake issuer, whose capabilities name in plain text what they are for.
 struct Capabilities: CapabilityIssuer {
     func capability(
         call: CallID,
@@ -22,9 +22,9 @@ struct Missing: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// A switchboard with a clock, and everything that came out of it, by session and request.
+/// A switchboard with a simulated clock and a fake store, and all its outputs by connection and request.
 ///
-/// Commits are made at once unless ``holdsCommits`` says otherwise; then ``commit()`` makes them.
+/// Commits are made immediately, unless ``holdsCommits`` is set; then ``commit()`` makes them.
 final class World {
     static let start = Moment(milliseconds: 1_700_000_000_000)
 
@@ -32,15 +32,15 @@ final class World {
     let policy: Policy
     private(set) var now: Moment
     var holdsCommits = false
-    /// The store cannot be read.
+    /// Whether the store cannot be read.
     var failsQuestions = false
-    /// What the store has to say comes with ``answerQuestions()``.
+    /// Whether the store's answers are held back until ``answerQuestions()``.
     var holdsAnswers = false
 
     private(set) var frames: [SessionID: [Frame]] = [:]
     private(set) var replies: [RequestID: Reply] = [:]
     private(set) var closes: [SessionID: UInt16] = [:]
-    /// The sessions that were closed, in order, and why.
+    /// The connections that were closed, in order, each with its close reason.
     private(set) var farewells: [(session: SessionID, reason: String)] = []
     private(set) var pings: [SessionID: Int] = [:]
     private(set) var pushes: [PushOrder] = []
@@ -81,7 +81,7 @@ final class World {
 
     // MARK: Inputs
 
-    /// Hands one input in, and does what a gateway would do with what comes out.
+    /// Hands in one input, and carries out the outputs as a gateway would.
     func give(_ input: Switchboard.Input) {
         var outputs: [Switchboard.Output] = []
         board.handle(input, at: now, into: &outputs)
@@ -89,10 +89,10 @@ final class World {
         for output in outputs { take(output) }
     }
 
-    /// A session answers the newest ping that it got.
+    /// Answers the newest ping that a connection was sent.
     func pong(_ session: SessionID) { give(.ponged(session, UInt64(pings[session, default: 0]))) }
 
-    /// Lets time pass, waking the switchboard whenever it asks for it, as a shell does.
+    /// Lets time pass, and wakes the switchboard whenever it asks for it, as its shell does.
     func wait(_ span: Moment.Span) {
         let end = now + span
         var turns = 0
@@ -124,7 +124,7 @@ final class World {
         return id
     }
 
-    /// Opens a session of a Socket.IO client.
+    /// Opens a connection of a Socket.IO client.
     func join(_ who: Who) -> SessionID {
         lastSession += 1
         let id = SessionID(rawValue: lastSession)
@@ -132,13 +132,13 @@ final class World {
         return id
     }
 
-    /// Opens a session, and says with which code it was closed at once, if it was.
+    /// Opens a connection; returns the code with which it was closed immediately, if it was.
     func closing(_ user: String, _ device: String) throws -> UInt16? {
         let id = try open(user, device)
         return closes[id]
     }
 
-    /// Opens a session of a user's named device.
+    /// Opens a connection of a user's named device.
     func open(_ user: String, _ device: String) throws -> SessionID { session(try who(user), device: device) }
 
     func send(_ session: SessionID, _ frame: String) { give(.received(session, Array(frame.utf8))) }
@@ -151,7 +151,7 @@ final class World {
         return id
     }
 
-    /// A request that is answered at once.
+    /// Makes a request that is answered immediately, and returns the reply.
     func reply(_ who: Who, _ request: Switchboard.Request) throws -> Reply {
         let id = self.request(who, request)
         guard let reply = replies[id] else { throw Missing("no reply yet") }
@@ -196,7 +196,7 @@ final class World {
         }
     }
 
-    /// The store answers what it was asked.
+    /// Answers the store's open questions.
     func answerQuestions() {
         let asked = questions[answered...]
         answered = questions.count
@@ -206,21 +206,21 @@ final class World {
         }
     }
 
-    /// What a session was sent since the last time this was asked.
+    /// Returns the frames that a connection was sent since this was last asked for.
     func taken(_ session: SessionID) -> [Frame] { frames.removeValue(forKey: session) ?? [] }
 
-    /// What was pushed since the last time this was asked.
+    /// Returns the pushes that were ordered since this was last asked for.
     func takenPushes() -> [PushOrder] {
         defer { pushes = [] }
         return pushes
     }
 
-    /// The timeline's events of a kind.
+    /// Returns the details of all timeline events of one kind.
     func events(_ kind: String) -> [String] {
         changes.compactMap { if case .event(_, let event) = $0, event.event == kind { event.details } else { nil } }
     }
 
-    /// Another run of the server, with what this one has kept.
+    /// Returns another run of the server, which continues with what this one has stored.
     func restarted(crashes: Int = 0, _ adjust: (inout Policy) -> Void = { _ in }, after seconds: Int64 = 0) -> World {
         World(adjust, stored: kept.state(crashes: crashes), at: now + .seconds(seconds))
     }
@@ -237,7 +237,7 @@ struct Frame: CustomStringConvertible {
         if object == nil { Issue.record("no JSON: \(description)") }
     }
 
-    /// A member as it is written; a string without its quotes.
+    /// The value of a member as it was written; a string comes without its quotes.
     subscript(_ name: String) -> String? {
         guard let object, let member = object.members.first(where: { object.name(of: $0) == name }) else { return nil }
         return object.string(member) ?? String(decoding: object.bytes[member.value], as: UTF8.self)
@@ -279,7 +279,7 @@ func device(_ text: String) throws -> DeviceID {
     return id
 }
 
-/// A user by a token; two tokens of one user have different marks.
+/// The identity of a user from a token; two tokens of one user have different marks.
 func who(_ text: String, token: UInt64 = 1, device name: String? = nil) throws -> Who {
     let sum = text.utf8.reduce(token) { $0 &* 31 &+ UInt64($1) }
     return Who(

@@ -14,7 +14,9 @@ extension EveryTest {
 
         private func clear() { try? FileManager.default.removeItem(atPath: folder) }
 
-        /// A self-signed certificate for a name, with a key of a kind as `openssl req -newkey` has it.
+        /// Issues a self-signed certificate for a name.
+        ///
+        /// `kind` is the kind of its key, as in the arguments of `openssl req -newkey`.
         private func issue(_ name: String, _ kind: [String]) throws -> ServerConfiguration.TLS {
             let openssl = Process()
             openssl.executableURL = URL(filePath: "/usr/bin/env")
@@ -27,7 +29,7 @@ extension EveryTest {
             return .init(certificatePath: "\(folder)/\(name).crt", keyPath: "\(folder)/\(name).key")
         }
 
-        /// The name in the certificate that a new connection gets.
+        /// Returns the name in the certificate that a new connection gets; empty if there is no certificate.
         private func served(_ port: Int, _ version: String) throws -> String {
             let openssl = Process()
             let output = Pipe()
@@ -43,7 +45,7 @@ extension EveryTest {
             return subject.map { String($0.split { " =".contains($0) }.last ?? "") } ?? ""
         }
 
-        @Test("is what new connections get, whatever kind of key it has, while sessions go on")
+        @Test("New connections get the renewed certificate, whatever its kind of key, and open connections go on")
         func renewed() throws {
             defer { clear() }
             let ec = ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
@@ -66,7 +68,9 @@ extension EveryTest {
             }
         }
 
-        /// Whether a session is taken up by the ticket in a file, or begun anew; the ticket that it gets is written to another.
+        /// Returns whether a new connection resumes a TLS session with the ticket in the file `old`.
+        ///
+        /// The ticket that it gets itself is written to the file `new`.
         private func isResumed(_ port: Int, _ version: String, from old: String?, to new: String) throws -> Bool {
             let openssl = Process()
             let (input, output) = (Pipe(), Pipe())
@@ -77,7 +81,7 @@ extension EveryTest {
             (openssl.standardInput, openssl.standardOutput) = (input, output)
             openssl.standardError = FileHandle.nullDevice
             try openssl.run()
-            // TLS 1.3 hands tickets out behind the handshake.
+            // TLS 1.3 sends tickets after the handshake, so the client makes a request and reads to the end.
             input.fileHandleForWriting.write(Data("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8))
             let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
             openssl.waitUntilExit()
@@ -86,7 +90,7 @@ extension EveryTest {
         }
 
         @Test(
-            "key turns over twice a day: a ticket is good under its own key and the next, and then no more",
+            "The ticket key changes every 12 hours; a ticket is valid under its own key and the next one only",
             arguments: ["-tls1_2", "-tls1_3"]
         )
         func tickets(_ version: String) throws {
@@ -104,7 +108,7 @@ extension EveryTest {
                 test.server.renewTickets(at: 24 * hour)
                 #expect(try !isResumed(test.port, version, from: "first", to: "third"), "its key is gone")
                 #expect(try isResumed(test.port, version, from: "second", to: "same"))
-                // A new certificate brings a new key, on as many loops as it may be served.
+                // A new certificate brings one new key, no matter how many event loops begin to serve it.
                 for name in ["two", "three"] {
                     let certificate = try ServerCertificate(try issue(name, ["rsa:2048"]))
                     for _ in 0..<3 { _ = test.onLoop { $0.serve(certificate) } }
@@ -117,7 +121,7 @@ extension EveryTest {
             }
         }
 
-        @Test("is refused where a file is missing, is no certificate, or is of another key")
+        @Test("A certificate is refused if its file is missing, a file is not of its kind, or the key does not fit")
         func refused() throws {
             defer { clear() }
             let (one, other) = (try issue("one", ["rsa:2048"]), try issue("other", ["rsa:2048"]))

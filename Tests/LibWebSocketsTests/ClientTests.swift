@@ -3,7 +3,7 @@ import LibWebSockets
 import Testing
 import Threads
 
-/// A client on a thread of its own, and what happened to it.
+/// A client on a thread of its own, with a record of its events.
 final class TestClient: Sendable {
     let client: WebSocketClient
     private let record: Record
@@ -36,7 +36,7 @@ final class TestClient: Sendable {
     }
 }
 
-/// A certificate for localhost and 127.0.0.1, made once.
+/// A self-signed certificate for localhost and 127.0.0.1, made once per process.
 enum TestCertificate {
     static let folder: String = {
         let folder = NSTemporaryDirectory() + "lws-tests-\(getpid())"
@@ -59,7 +59,7 @@ enum TestCertificate {
 }
 
 extension EveryTest {
-    @Suite("The client")
+    @Suite("The WebSocket client")
     struct ClientTests {
         private static func echo(_ test: TestServer) {
             test.onMessage = { server, text, id in
@@ -95,14 +95,14 @@ extension EveryTest {
             #expect(test.heads.first?.parameter("device") == "d 1")
         }
 
-        @Test("talks to the server and hears its close code")
+        @Test("The client exchanges texts and pings with the server, and receives its close code")
         func plain() throws {
             try TestServer.run({ _ in }, Self.echo) { test in
                 talk(test, "ws://127.0.0.1:\(test.port)/ws?device=d%201") { _ in }
             }
         }
 
-        @Test("does so over TLS, trusting the certificate it is given or any", arguments: [false, true])
+        @Test("The client works over TLS, with a given authority or without verification", arguments: [false, true])
         func secure(_ isInsecure: Bool) throws {
             try TestServer.run({ $0.tls = TestCertificate.tls }, Self.echo) { test in
                 talk(test, "wss://localhost:\(test.port)/ws?device=d%201") {
@@ -113,7 +113,7 @@ extension EveryTest {
             }
         }
 
-        @Test("does not talk to a server whose certificate nobody vouches for")
+        @Test("The client does not connect to a server whose certificate it cannot trust")
         func untrusted() throws {
             try TestServer.run({ $0.tls = TestCertificate.tls }, Self.echo) { test in
                 let client = TestClient("wss://localhost:\(test.port)/ws") { $0.authorization = "Bearer t" }
@@ -122,7 +122,7 @@ extension EveryTest {
             }
         }
 
-        @Test("fails where there is no server, no room or no such address")
+        @Test("The client fails if there is no server, the server refuses it, or the URL is invalid")
         func failing() throws {
             try TestServer.run({ _ in }, Self.echo) { test in
                 for url in ["ws://127.0.0.1:1/ws", "ws://127.0.0.1:\(test.port)/ws", "http://x", "ws://:5/"] {
@@ -133,7 +133,7 @@ extension EveryTest {
             }
         }
 
-        @Test("closes by itself with its code")
+        @Test("The client can close the connection with a code of its own")
         func closing() throws {
             try TestServer.run({ _ in }, Self.echo) { test in
                 let client = TestClient("ws://127.0.0.1:\(test.port)/ws") { $0.authorization = "Bearer t" }
@@ -166,7 +166,7 @@ extension EveryTest {
             return String(decoding: data, as: UTF8.self)
         }
 
-        @Test("speaks HTTP/1.1 over TLS 1.2 and 1.3, nothing older, and never HTTP/2")
+        @Test("The listener speaks HTTP/1.1 only, over TLS 1.2 and 1.3, and nothing older")
         func versions() throws {
             try TestServer.run({ $0.tls = TestCertificate.tls }) { test in
                 let request = "GET /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -180,7 +180,7 @@ extension EveryTest {
             }
         }
 
-        @Test("needs files that can be read and fit together")
+        @Test("A missing certificate file is refused, and so is a certificate in place of the key")
         func files() throws {
             let tls = TestCertificate.tls
             #expect(throws: ServerError.self) {
@@ -196,7 +196,7 @@ extension EveryTest {
             }
         }
 
-        @Test("does not hold others up while a handshake stalls, and cuts it off")
+        @Test("A TLS handshake that stalls does not delay other clients, and is cut off at its time limit")
         func stalled() throws {
             try TestServer.run({
                 $0.tls = TestCertificate.tls
@@ -210,7 +210,7 @@ extension EveryTest {
                     )
                 )
                 #expect(stalled.isEnded())
-                // A client that does not speak TLS at all.
+                // This client does not speak TLS at all.
                 let plain = Peer(port: test.port)
                 plain.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
                 #expect(plain.isEnded())

@@ -2,9 +2,9 @@ import LibWebSockets
 import Testing
 
 extension EveryTest {
-    @Suite("The end of a session")
+    @Suite("The end of a WebSocket connection")
     struct ClosingTests {
-        @Test("by the peer is answered with its code and told once")
+        @Test("The client's close frame is answered with its own code, and its end is reported once")
         func byPeer() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -17,7 +17,7 @@ extension EveryTest {
             }
         }
 
-        @Test("by the peer comes after what its last frames, in the same packet, had for an answer")
+        @Test("Messages in one packet with a close or an invalid frame are answered before the close frame")
         func behindFrames() throws {
             try TestServer.run(
                 { _ in },
@@ -39,7 +39,7 @@ extension EveryTest {
         }
 
         @Test(
-            "by the peer in a way that RFC 6455 forbids is answered with what is wrong about it",
+            "A close frame that RFC 6455 forbids is answered with the code for its fault",
             arguments: [([0x03], 1002), ([0x03, 0xE8, 0xFF, 0xFE], 1007), ([0x03, 0xE8, 0xC3], 1007)]
                 as [([UInt8], Int)]
         )
@@ -54,7 +54,7 @@ extension EveryTest {
             }
         }
 
-        @Test("by a broken connection has no code")
+        @Test("The end of a broken connection is reported without a close code")
         func broken() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -65,7 +65,7 @@ extension EveryTest {
             }
         }
 
-        @Test("by us comes after what was queued")
+        @Test("The server's close frame follows all queued frames, and a long reason is cut between characters")
         func afterQueue() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port, receiveBuffer: 4_096)
@@ -92,7 +92,7 @@ extension EveryTest {
             }
         }
 
-        @Test("of a peer that takes nothing any more is hard, and soon")
+        @Test("A client that reads nothing any more is cut off after the close timeout")
         func cutOff() throws {
             try TestServer.run({ $0.closeTimeoutSeconds = 1 }) { test in
                 let peer = Peer(port: test.port, receiveBuffer: 4_096)
@@ -110,7 +110,7 @@ extension EveryTest {
         }
 
         @Test(
-            "may be asked for in any callback, for itself and for another",
+            "Callbacks of a connection, of the turn and of the timer can close any connection",
             arguments: ["open", "message", "pong", "closed", "turn", "timer"]
         )
         func reentrant(_ place: String) throws {
@@ -160,7 +160,7 @@ extension EveryTest {
             )
         }
 
-        @Test("is told of a connection that breaks between its admission and the handshake's end, too")
+        @Test("A connection that breaks between its admission and the end of the handshake is reported as closed")
         func neverOpen() throws {
             let peer = OnLoop<Peer?>(nil)
             try TestServer.run(
@@ -183,7 +183,7 @@ extension EveryTest {
             )
         }
 
-        @Test("is told for every session when the server stops")
+        @Test("When the server stops, the end of every connection is reported")
         func stop() throws {
             let test = try TestServer()
             test.start()

@@ -33,7 +33,7 @@ struct EngineTableTests {
         return engine
     }
 
-    @Test("a device's place in a call is remembered for as long as its session is open, and ten minutes more")
+    @Test("A device's cursors are remembered while its session is open, and for ten minutes after that")
     func places() throws {
         var table = EngineTable()
         let engine = Self.engine(in: &table)
@@ -49,11 +49,11 @@ struct EngineTableTests {
                 _ = table.due(at: now)
             }
         }
-        // Nothing is said in the call for an hour: nobody notes a place anew.
+        // No signal comes in the call for an hour, so no cursor is noted again.
         wait(3_600)
         #expect(table.places.seen(by: key) == [log: 7])
         table.remove(engine)
-        // Others are looked at all the same.
+        // The table forgets cursors only when it checks a session, so there must be another session.
         _ = Self.engine(in: &table)
         wait(500)
         #expect(table.places.seen(by: key) == [log: 7])

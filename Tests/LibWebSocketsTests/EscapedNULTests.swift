@@ -2,7 +2,10 @@ import Testing
 
 @testable import LibWebSockets
 
-/// That the library reads through it can be seen in the program only: a test bundle comes behind the C library.
+/// The replacement of `%00` in the address of a request.
+///
+/// That the library reads through our `recv` can be shown only in the program: in a test bundle the C library's own
+/// `recv` comes first.
 @Suite("An escaped NUL")
 struct EscapedNULTests {
     private func mended(_ text: String) -> String {
@@ -12,19 +15,19 @@ struct EscapedNULTests {
     }
 
     @Test(
-        "of an address becomes a byte that no id has",
+        "%00 in the address of a request becomes %01",
         arguments: ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"]
     )
     func address(_ method: String) {
         let rest = " HTTP/1.1\r\nHost: %00\r\n\r\n"
         #expect(mended("\(method) /a%00b?callId=%00&x=%0%000\(rest)") == "\(method) /a%01b?callId=%01&x=%0%010\(rest)")
-        // Cut off anywhere nothing is read behind its end.
+        // Nothing is read past the end of a request line that is cut off.
         #expect(mended("\(method) /a/b/c/d/e%00") == "\(method) /a/b/c/d/e%01")
         #expect(mended("\(method) /a/b/c/d/e%0") == "\(method) /a/b/c/d/e%0")
     }
 
     @Test(
-        "of anything else stays",
+        "%00 stays in text that is not a request line, or is too short for one",
         arguments: [
             #"{"body":"GET /%00 HTTP/1.1"}"#, "get /%00 HTTP/1.1 in lower case", "GET a line %00 without a path",
             "GET /%00",

@@ -9,14 +9,14 @@ import Threads
 @testable import Gateway
 
 extension EveryTest {
-    @Suite("What is on its way between two loops")
+    @Suite("Bytes in transit between two event loops")
     struct FurtherLoopTests {
-        @Test("waits at a full valve, and goes on when something was taken")
+        @Test("A producer above the limit waits until the other side has taken some bytes")
         func valve() {
             let valve = Valve(limit: 100)
             let passed = Locked(0)
             valve.enter(60)
-            // The limit is looked at before, so that one that is larger than all of it gets through too.
+            // The limit is checked before the bytes are added, so bytes larger than the whole limit pass too.
             valve.enter(60)
             let thread = Thread {
                 valve.enter(1)
@@ -28,7 +28,7 @@ extension EveryTest {
             #expect(wait(seconds: 10) { passed.withLock { $0 == 1 } })
         }
 
-        @Test("waits no more once the other side has stopped")
+        @Test("No producer waits any more after the other side has stopped")
         func openForGood() {
             let valve = Valve(limit: 1)
             let passed = Locked(0)
@@ -43,13 +43,13 @@ extension EveryTest {
             #expect(wait(seconds: 10) { passed.withLock { $0 == 4 } })
         }
 
-        @Test("is refused when the loop has too much to do, and its peer is to be closed")
+        @Test("Frames overflow when too many bytes wait for their loop, until the loop has taken them")
         func orders() throws {
             let world = try LoopWorld()
             let link = LoopLink(world.loop)
             let frame = [UInt8](repeating: 0, count: 1 << 20)
             let connection = ConnectionID(rawValue: 1 << 32 | 1 << 24)
-            // The loop does not run: nothing is taken.
+            // The loop does not run yet, so it takes nothing.
             for number in 0..<63 {
                 #expect(link.send(frame, to: connection) == .queued, "frame \(number)")
                 link.flush()
@@ -62,7 +62,7 @@ extension EveryTest {
             thread.join()
         }
 
-        @Test("stops a loop's reading while the owner does not take it, and is whole and in order in the end")
+        @Test("A loop stops reading while the owner takes nothing, and all messages arrive in order in the end")
         func news() throws {
             let world = try LoopWorld()
             let thread = try #require(world.loop.start())
@@ -75,7 +75,8 @@ extension EveryTest {
                     sent.withLock { $0 += 1 }
                 }
             }.start()
-            // Nobody takes anything: 36 MB do not fit into what a loop may have read and the kernel's buffers.
+            // The owner takes nothing: 36 MB do not fit into the bytes that a loop may have read and the kernel's
+            // buffers.
             #expect(wait(seconds: 10) { world.heldBytes >= LoopLimits.news - 70_000 })
             #expect(!wait(seconds: 2) { sent.withLock { $0 == messages } })
             #expect(world.heldBytes < LoopLimits.news + (1 << 22))
@@ -88,7 +89,7 @@ extension EveryTest {
     }
 }
 
-/// A further loop beside a first one that never runs, and what it tells.
+/// A further event loop beside a first one that never runs, with a record of the events that it passes on.
 private final class LoopWorld: @unchecked Sendable {
     private struct Told {
         var numbers: [Int] = []
@@ -147,7 +148,7 @@ private final class LoopWorld: @unchecked Sendable {
             if takes { taken() }
         }
         try loop.listen(beside: first, loop: 1)
-        // Every connection is to come to the loop that runs.
+        // This way every connection comes to the loop that runs.
         first.stopListening()
     }
 
@@ -163,7 +164,7 @@ private final class LoopWorld: @unchecked Sendable {
     }
 }
 
-/// A WebSocket client of one blocking socket.
+/// A WebSocket client on one blocking socket.
 private final class Sender: Sendable {
     private let descriptor: Int32
 
@@ -194,14 +195,14 @@ private final class Sender: Sendable {
 
     deinit { close(descriptor) }
 
-    /// A number, and blanks: 60,000 bytes.
+    /// Sends a text of 60,000 bytes: a number, followed by blanks.
     func send(_ number: Int) {
         var frame = Self.blank
         for (index, byte) in "\(number)".utf8.enumerated() { frame[8 + index] = byte }
         write(frame)
     }
 
-    /// A final text frame, masked with zeros.
+    /// A final text frame of 60,000 blanks, masked with zeros.
     private static let blank =
         [0x81, 0x80 | 126, UInt8(60_000 >> 8), UInt8(60_000 & 255), 0, 0, 0, 0]
         + [UInt8](repeating: 0x20, count: 60_000)

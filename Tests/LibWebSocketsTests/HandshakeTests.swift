@@ -2,9 +2,9 @@ import LibWebSockets
 import Testing
 
 extension EveryTest {
-    @Suite("A WebSocket handshake")
+    @Suite("The WebSocket handshake")
     struct HandshakeTests {
-        @Test("that is right is answered with 101 and the RFC's accept key")
+        @Test("A valid handshake is answered with 101 and the accept key of the RFC")
         func accepted() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -17,7 +17,7 @@ extension EveryTest {
         }
 
         @Test(
-            "that breaks a rule is refused with a status",
+            "A handshake that breaks a rule is refused with the status for its fault",
             arguments: [
                 ("GET /other HTTP/1.1\r\nHost: x\r\n", "13", Peer.key, "Upgrade", 404),
                 ("POST /ws HTTP/1.1\r\nHost: x\r\n", "13", Peer.key, "Upgrade", 400),
@@ -49,7 +49,7 @@ extension EveryTest {
         }
 
         @Test(
-            "for HTTP/2 in plain text is ignored: the request is answered as HTTP/1.1, and so is the next",
+            "An upgrade to HTTP/2 in plain text is ignored: this request and the next are answered as HTTP/1.1",
             arguments: ["h2c", "H2C"]
         )
         func noHTTP2(_ name: String) throws {
@@ -66,7 +66,7 @@ extension EveryTest {
             }
         }
 
-        @Test("shows the delegate its head, a long token included")
+        @Test("The delegate sees the whole request head, including a token of 12,000 characters")
         func head() throws {
             let token = String(repeating: "e", count: 12_000)
             try TestServer.run { test in
@@ -87,7 +87,7 @@ extension EveryTest {
             }
         }
 
-        @Test("with a token of 2,000 characters among its subprotocols gets the one that was chosen")
+        @Test("A client that offers a token of 2,000 characters as a subprotocol gets the one that was chosen")
         func subprotocols() throws {
             let token = "bearer." + String(repeating: "a", count: 2_000)
             try TestServer.run(
@@ -108,7 +108,7 @@ extension EveryTest {
             )
         }
 
-        @Test("may be refused by the delegate, or accepted to be closed at once")
+        @Test("The delegate can refuse a handshake, or accept it and close the connection immediately")
         func decisions() throws {
             try TestServer.run(
                 { _ in },
@@ -134,7 +134,7 @@ extension EveryTest {
             )
         }
 
-        @Test("goes through while 500 others are half open")
+        @Test("A handshake succeeds while 500 others are incomplete")
         func halfOpen() throws {
             try TestServer.run { test in
                 let stalled = (0..<500).map { _ in
@@ -147,7 +147,7 @@ extension EveryTest {
             }
         }
 
-        @Test("that stalls is cut off after its time")
+        @Test("A handshake that stalls is cut off at its time limit")
         func stalled() throws {
             try TestServer.run({ $0.handshakeTimeoutSeconds = 1 }) { test in
                 let peer = Peer(port: test.port)

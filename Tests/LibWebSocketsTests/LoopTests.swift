@@ -2,7 +2,7 @@ import Foundation
 import LibWebSockets
 import Testing
 
-/// CPU time of the calling thread.
+/// Returns the CPU time of the calling thread, in microseconds.
 func threadMicroseconds() -> Int {
     var time = timespec()
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -10,9 +10,9 @@ func threadMicroseconds() -> Int {
 }
 
 extension EveryTest {
-    @Suite("The loop")
+    @Suite("The event loop")
     struct LoopTests {
-        @Test("runs what four threads post, each thread's in order")
+        @Test("Work that four threads post is run, in the order of each thread")
         func posting() throws {
             let seen = OnLoop<[[Int]]>(Array(repeating: [], count: 4))
             try TestServer.run { test in
@@ -25,7 +25,7 @@ extension EveryTest {
             }
         }
 
-        @Test("can be posted to before it runs, and stopped before")
+        @Test("Work can be posted and the loop stopped before it runs; work posted after its end is dropped")
         func early() throws {
             let ran = OnLoop(0)
             let test = try TestServer()
@@ -39,7 +39,7 @@ extension EveryTest {
             #expect(ran.value == 1)
         }
 
-        @Test("installs no signal handlers, so that a crash ends the process")
+        @Test("The server installs no signal handlers, so that a crash ends the process")
         func signals() throws {
             @Sendable func handlers() -> [UInt] {
                 [SIGINT, SIGTERM, SIGHUP, SIGSEGV, SIGFPE].map { number in
@@ -54,7 +54,7 @@ extension EveryTest {
             }
         }
 
-        @Test("fires its timer once, when it was set last")
+        @Test("The timer fires once, at the time set last, and not after it was disarmed")
         func timer() throws {
             try TestServer.run { test in
                 _ = test.onLoop { server in
@@ -73,7 +73,7 @@ extension EveryTest {
             }
         }
 
-        @Test("says once after a batch that it has turned")
+        @Test("The end of a turn is reported for a batch of messages, not for each of them")
         func turns() throws {
             let turns = OnLoop(0)
             try TestServer.run({ _ in }, { $0.onTurn = { _ in turns.value += 1 } }) { test in
@@ -90,7 +90,7 @@ extension EveryTest {
             }
         }
 
-        @Test("serves a second listener and tells its requests apart; the first may stop alone")
+        @Test("A second listener's requests carry its id, and the first listener can stop alone")
         func listeners() throws {
             try TestServer.run { test in
                 let admin =
@@ -111,7 +111,7 @@ extension EveryTest {
             }
         }
 
-        @Test("says in a sentence that its port is taken, or its address none")
+        @Test("A taken port and an invalid address are reported as such")
         func errors() throws {
             try TestServer.run { test in
                 let port = test.port
@@ -123,7 +123,7 @@ extension EveryTest {
             }
         }
 
-        @Test("listens on every address of both families by default")
+        @Test("A listener on :: accepts IPv4 connections too")
         func dualStack() throws {
             try TestServer.run({ $0.host = "::" }) { test in
                 #expect(Peer(port: test.port).get("/a")?.status == 200)
@@ -131,7 +131,7 @@ extension EveryTest {
             }
         }
 
-        @Test("takes no more connections than it may, and takes new ones when there is room")
+        @Test("The server accepts no more connections than its limit, and new ones when there is room")
         func limit() throws {
             try TestServer.run({ $0.maxConnections = 5 }) { test in
                 let peers = (0..<5).map { _ in Peer(port: test.port) }
@@ -142,7 +142,7 @@ extension EveryTest {
             }
         }
 
-        @Test("takes as many connections as it may though the process has many other files open")
+        @Test("The limit of connections can be reached although the process has many other files open")
         func limitBesideFiles() throws {
             let files = (0..<200).map { _ in open("/dev/null", O_RDONLY | O_CLOEXEC) }
             defer { for file in files { close(file) } }

@@ -2,10 +2,10 @@ import LibWebSockets
 import Testing
 
 extension EveryTest {
-    @Suite("A message from a client")
+    @Suite("Messages from clients")
     struct MessageTests {
         @Test(
-            "comes up whole, however long it is and however it was cut",
+            "A message arrives whole, whatever its length and however it was cut",
             arguments: [0, 1, 125, 126, 2_031, 2_048, 5_000, 65_535, 65_536]
         )
         func lengths(_ count: Int) throws {
@@ -16,7 +16,7 @@ extension EveryTest {
                 let text = String((0..<count).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
                 peer.sendText(text)
                 #expect(peer.readFrame()?.text == text)
-                // A byte at a time for the beginning, and in three fragments.
+                // First the beginning is sent byte by byte; then the message is sent again in three fragments.
                 for byte in Peer.frame(1, Array(text.utf8)).prefix(200) { peer.send([byte]) }
                 peer.send(Array(Peer.frame(1, Array(text.utf8)).dropFirst(200)))
                 #expect(peer.readFrame()?.text == text)
@@ -32,7 +32,7 @@ extension EveryTest {
             }
         }
 
-        @Test("over the limit is closed with 1009 as soon as that is known", arguments: [0, 1, 2])
+        @Test("A connection is closed with 1009 as soon as its message is known to be too long", arguments: [0, 1, 2])
         func limit(_ way: Int) throws {
             try TestServer.run({ $0.maxMessageBytes = 1_000 }) { test in
                 let peer = Peer(port: test.port)
@@ -50,7 +50,7 @@ extension EveryTest {
             }
         }
 
-        @Test("that is binary is closed with 1003")
+        @Test("A binary message closes its connection with 1003")
         func binary() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -61,7 +61,7 @@ extension EveryTest {
             }
         }
 
-        @Test("that is not UTF-8 is closed with 1007, also where fragments hide it", arguments: [0, 1, 2, 3, 4])
+        @Test("Text that is not UTF-8 closes its connection with 1007, fragmented or not", arguments: [0, 1, 2, 3, 4])
         func utf8(_ way: Int) throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -75,7 +75,7 @@ extension EveryTest {
                     peer.send(Peer.frame(1, [104, 0xE2], isFinal: false))
                     peer.send(Peer.frame(0, [0x82]))
                 case 3:
-                    // Cut off by an empty end: what the library's own check lets pass.
+                    // An empty last fragment cuts the character off; the library's own check lets this pass.
                     peer.send(Peer.frame(1, [104, 0xE2], isFinal: false))
                     peer.send(Peer.frame(0, []))
                 default: peer.send(Peer.frame(1, [104, 0xED, 0xA0, 0x80]))
@@ -86,7 +86,7 @@ extension EveryTest {
             }
         }
 
-        @Test("whose characters are cut by its fragments comes up whole")
+        @Test("A message whose fragments split its characters arrives whole")
         func cutCharacters() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -100,7 +100,7 @@ extension EveryTest {
             }
         }
 
-        @Test("and its successors in one packet come up in order")
+        @Test("Several messages in one packet arrive in order")
         func packed() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)

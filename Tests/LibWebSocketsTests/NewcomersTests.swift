@@ -5,9 +5,9 @@ import Testing
 
 private func share(_ text: String) throws -> AddressShare { AddressShare(try #require(PeerAddress(text))) }
 
-@Suite("Of those that nobody knows yet")
+@Suite("The table of unauthenticated connections")
 struct NewcomersTests {
-    @Test("the oldest of the address with the most goes first, and of equals the oldest of all")
+    @Test("The oldest of the address with the most members goes first; among equal addresses, the oldest of all")
     func greediest() throws {
         let (one, other, third) = try (share("192.0.2.1"), share("192.0.2.2"), share("2001:db8::1"))
         var newcomers = Newcomers<Int>()
@@ -26,7 +26,7 @@ struct NewcomersTests {
         #expect(newcomers.count == 2)
     }
 
-    @Test("it is so in any order of coming and going, too")
+    @Test("The order of dropping is right after random insertions and removals, too")
     func model() throws {
         let shares = try (1...5).map { try share("10.0.0.\($0)") }
         var chance = SystemRandomNumberGenerator()
@@ -50,7 +50,7 @@ struct NewcomersTests {
         }
     }
 
-    @Test("one who came long ago is found by the time")
+    @Test("A member that arrived at or before a given time is found")
     func time() throws {
         var newcomers = Newcomers<Int>()
         newcomers.insert(1, of: try share("10.0.0.1"), at: 500)
@@ -58,7 +58,7 @@ struct NewcomersTests {
         #expect(newcomers.oldest(since: 500) == 1)
     }
 
-    @Test("all of an IPv6 network of 64 bits are one, and an IPv4 address is the same in both forms")
+    @Test("A /64 network of IPv6 counts as one address, and both forms of an IPv4 address are the same")
     func shares() throws {
         let (one, same, other) = try (share("2001:db8::1"), share("2001:db8::ffff:1"), share("2001:db8:0:1::1"))
         #expect(one == same && one != other)
@@ -66,7 +66,7 @@ struct NewcomersTests {
         #expect(short == long && short != next)
     }
 
-    @Test("a block of addresses has those of its first bits")
+    @Test("An address range contains the addresses that begin with its bits, and a malformed range is refused")
     func ranges() throws {
         let inside = [
             ("10.0.0.0/8", "10.255.1.2"), ("192.0.2.7", "192.0.2.7"), ("192.0.2.7", "::ffff:192.0.2.7"),
@@ -96,9 +96,9 @@ struct NewcomersTests {
 }
 
 extension EveryTest {
-    @Suite("A server that many strangers come to")
+    @Suite("A server with many unauthenticated connections")
     struct CrowdTests {
-        /// Connections that have said this and go on no further.
+        /// Opens connections that send the same beginning of a request, and nothing after it.
         private func crowd(_ count: Int, of test: TestServer, from last: UInt32) -> [Peer] {
             (0..<count).map { _ in
                 let peer = Peer(port: test.port, from: last)
@@ -107,7 +107,7 @@ extension EveryTest {
             }
         }
 
-        @Test("ends none that has said nothing yet, be there ever so many at once, as long as there are sockets")
+        @Test("Any number of connections that have sent nothing yet is kept, as long as there are sockets")
         func silent() throws {
             try TestServer.run({ $0.maxHandshakes = 64 }) { test in
                 let peers = (0..<200).map { _ in Peer(port: test.port, from: 2) }
@@ -117,7 +117,7 @@ extension EveryTest {
             }
         }
 
-        @Test("has places for others, be they of the same address or not, when one address takes all for handshakes")
+        @Test("Clients of any address are served while one address takes all places for handshakes")
         func handshakes() throws {
             try TestServer.run({ $0.maxHandshakes = 16 }) { test in
                 let patient = Peer(port: test.port, from: 3)
@@ -133,7 +133,7 @@ extension EveryTest {
             }
         }
 
-        @Test("ends none that the owner has vouched for, and none that has become a session")
+        @Test("Authenticated connections and WebSocket connections are not dropped to make room")
         func vouched() throws {
             try TestServer.run(
                 { $0.maxHandshakes = 16 },
@@ -156,7 +156,7 @@ extension EveryTest {
             }
         }
 
-        @Test("gives one a socket that another has taken, as long as nobody knows whose it is")
+        @Test("A new connection gets the socket of an unauthenticated one if there is no free socket")
         func connections() throws {
             try TestServer.run({ $0.maxConnections = 5 }) { test in
                 let sessions = (0..<3).map { _ in Peer(port: test.port) }
@@ -170,7 +170,7 @@ extension EveryTest {
             }
         }
 
-        @Test("waits less long for those that say nothing when half of the places are taken")
+        @Test("An incomplete request has less time when more than half of the places are taken")
         func slow() throws {
             try TestServer.run({ $0.maxHandshakes = 16 }) { test in
                 let crowd = crowd(8, of: test, from: 1)
@@ -181,7 +181,7 @@ extension EveryTest {
             }
         }
 
-        @Test("counts each connection of a trusted proxy by itself, and its clients by what it says of them")
+        @Test("Connections of a trusted proxy count one by one, and only its X-Forwarded-For is believed")
         func proxies() throws {
             try TestServer.run({
                 $0.maxHandshakes = 16

@@ -4,16 +4,16 @@ import Testing
 import Threads
 
 extension EveryTest {
-    @Suite("An HTTP request")
+    @Suite("HTTP requests")
     struct RequestTests {
         @Test(
-            "of each method comes up with its body",
+            "A request of each method arrives with its body",
             arguments: ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"]
         )
         func methods(_ method: String) throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
-                // Several on one connection, with and without bodies.
+                // Several requests come on one connection, with and without bodies.
                 for body in ["", "abc", "", String(repeating: "z", count: 60_000)] {
                     let hasBody = !body.isEmpty && method != "HEAD"
                     let needsLength = ["POST", "PUT", "PATCH"].contains(method)
@@ -33,7 +33,7 @@ extension EveryTest {
             }
         }
 
-        @Test("with a body but no length is taken as one without, and is the last of its connection")
+        @Test("A POST without a length is taken as one without a body, and is the last of its connection")
         func noLength() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -46,7 +46,7 @@ extension EveryTest {
         }
 
         @Test(
-            "that could be understood in two ways is refused, and nothing behind it is served",
+            "A request with an ambiguous, invalid or too large length is refused, and nothing behind it is served",
             arguments: [
                 ("Content-Length: 5\r\nContent-Length: 5", 400), ("Content-Length: 5, 5", 400),
                 ("Content-Length: -1", 400),
@@ -70,7 +70,7 @@ extension EveryTest {
             }
         }
 
-        @Test("that is too large gets its 413 though all of the body is sent")
+        @Test("A body over the limit is answered 413 even if all of it is sent")
         func tooLarge() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -83,7 +83,7 @@ extension EveryTest {
         }
 
         @Test(
-            "must have one Host, and HTTP/1.1 or 1.0",
+            "A request needs one Host (in HTTP/1.1), version 1.0 or 1.1, and no escaped CR in its address",
             arguments: [
                 ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
                 ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505), ("GET / HTTP/1.0\r\n\r\n", 200),
@@ -100,7 +100,7 @@ extension EveryTest {
         }
 
         @Test(
-            "that the library cannot read is answered by a problem too",
+            "A request that the library cannot read is answered by a problem response, too",
             arguments: [
                 "FOO / HTTP/1.1", "TRACE / HTTP/1.1", "GET /%zz HTTP/1.1", "GET path HTTP/1.1", "OPTIONS * HTTP/1.1",
                 "GET http://x/path HTTP/1.1", "PRI * HTTP/2.0", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}\u{0}",
@@ -118,7 +118,7 @@ extension EveryTest {
             }
         }
 
-        @Test("whose body dribbles is cut off in its time")
+        @Test("A request whose body comes too slowly is cut off at its time limit")
         func dribbling() throws {
             try TestServer.run({ $0.bodyTimeoutSeconds = 1 }) { test in
                 let peer = Peer(port: test.port)
@@ -137,7 +137,7 @@ extension EveryTest {
             }
         }
 
-        @Test("that asks first whether to go on is told so")
+        @Test("A client that expects 100-continue gets it before it sends the body")
         func expects() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -149,7 +149,7 @@ extension EveryTest {
             }
         }
 
-        @Test("is told to go on where it asks, and only in a version that knows of it")
+        @Test("100 Continue is sent only to a client that expects it, and only in HTTP/1.1")
         func continuing() throws {
             try TestServer.run { test in
                 for (lines, isTold) in [
@@ -165,7 +165,7 @@ extension EveryTest {
             }
         }
 
-        @Test("may be pipelined with others, whether answered at once or later", arguments: [false, true])
+        @Test("Requests can be pipelined, whether they are answered immediately or later", arguments: [false, true])
         func pipelined(_ isLater: Bool) throws {
             let waiting = OnLoop<[ExchangeID]>([])
             try TestServer.run(
@@ -202,7 +202,7 @@ extension EveryTest {
             )
         }
 
-        @Test("that waits and whose peer goes away is abandoned", arguments: [false, true])
+        @Test("A waiting request is reported as abandoned when its client goes away", arguments: [false, true])
         func abandoned(_ hasBody: Bool) throws {
             try TestServer.run({ _ in }, { $0.onRequest = { _, _, _, _ in } }) { test in
                 let peer = Peer(port: test.port)
@@ -226,7 +226,7 @@ extension EveryTest {
         }
 
         @Test(
-            "that waits costs nothing, whatever its peer sends meanwhile, and is answered",
+            "A waiting request uses hardly any CPU time, whatever its client sends meanwhile",
             arguments: [0, 100, 1_000_000]
         )
         func noSpin(_ count: Int) throws {
@@ -253,7 +253,7 @@ extension EveryTest {
             }
         }
 
-        @Test("may get a response of 1 MiB, read slowly, and go on with another")
+        @Test("A client that reads slowly gets a response of 1 MiB whole, and can make further requests")
         func large() throws {
             let body = [UInt8](repeating: 66, count: 1 << 20)
             try TestServer.run(
@@ -266,7 +266,7 @@ extension EveryTest {
             )
         }
 
-        @Test("whose response is not read is cut off in its time")
+        @Test("A client that does not read its response is cut off at the time limit")
         func unread() throws {
             let body = [UInt8](repeating: 66, count: 8 << 20)
             try TestServer.run(
@@ -281,7 +281,7 @@ extension EveryTest {
             )
         }
 
-        @Test("with headers over the limit is not served, with long ones it is")
+        @Test("A request with 15,000 bytes of headers is served, and one with 17,000 is not")
         func headers() throws {
             try TestServer.run { test in
                 #expect(
@@ -297,7 +297,7 @@ extension EveryTest {
             }
         }
 
-        @Test("cannot put a line of its own into a response")
+        @Test("A line break in the value of a response header cannot add a line to the response")
         func injection() throws {
             try TestServer.run(
                 { _ in },

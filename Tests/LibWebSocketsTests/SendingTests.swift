@@ -2,9 +2,9 @@ import LibWebSockets
 import Testing
 
 extension EveryTest {
-    @Suite("A frame to a client")
+    @Suite("Frames to clients")
     struct SendingTests {
-        @Test("goes out at once, in order, to as many as it is sent to")
+        @Test("A frame is written immediately to each connection that it is sent to")
         func direct() throws {
             let opened = OnLoop<[ConnectionID]>([])
             try TestServer.run(
@@ -29,7 +29,7 @@ extension EveryTest {
             )
         }
 
-        @Test("of one turn goes out with the others to the same peer, each a frame of its own whatever its length")
+        @Test("Frames of one turn to one client arrive in order, each as a frame of its own, whatever its length")
         func together() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -54,7 +54,7 @@ extension EveryTest {
             }
         }
 
-        @Test("of a slow reader is queued up to the limit, then it is an overflow; others are not touched")
+        @Test("Frames to a slow reader are queued up to the limit, then overflow; other clients are not affected")
         func overflow() throws {
             try TestServer.run({ $0.maxQueueBytes = 200_000 }) { test in
                 let slow = Peer(port: test.port, receiveBuffer: 4_096)
@@ -82,7 +82,7 @@ extension EveryTest {
                 #expect(bytes > 0 && bytes <= 200_000)
                 #expect(test.onLoop { $0.send(frame("hello"), to: ids[1]) } == .written)
                 #expect(quick.readFrame()?.text == "hello")
-                // Reading at last, it gets what was taken, whole and in order.
+                // When the slow client reads at last, it gets all accepted frames, whole and in order.
                 for index in 0..<(written + queued) {
                     let text = slow.readFrame()?.text ?? ""
                     #expect(text.hasPrefix("\(index) ") && text.utf8.count >= 20_000)
@@ -93,7 +93,7 @@ extension EveryTest {
             }
         }
 
-        @Test("that is a ping is answered by a pong")
+        @Test("A ping's pong is reported with the payload of the ping")
         func ping() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)
@@ -113,7 +113,7 @@ extension EveryTest {
             }
         }
 
-        @Test("that is gone goes nowhere, though its slot has a new tenant")
+        @Test("Nothing is sent on a connection that is gone, even if its slot is in use again")
         func stale() throws {
             try TestServer.run { test in
                 var ids: [ConnectionID] = []

@@ -3,9 +3,9 @@ import LibWebSockets
 import Testing
 
 extension EveryTest {
-    @Suite("Several loops")
+    @Suite("Several event loops")
     struct SeveralLoopsTests {
-        /// Runs loops on one port for as long as `body` takes.
+        /// Runs several event loops on one port while `body` runs.
         private func run(
             _ count: Int,
             _ configure: (inout ServerConfiguration) -> Void = { _ in },
@@ -26,12 +26,13 @@ extension EveryTest {
             try body(loops)
         }
 
-        @Test("share a port: each gets some of the connections, and its ids say so")
+        @Test("Loops share a port: each gets some of the connections, whose ids contain its number")
         func sharing() throws {
             try run(3) { loops in
                 #expect(Set(loops.map(\.port)).count == 1)
                 var peers: [Peer] = []
-                // The kernel chooses by a hash of both ends: that 200 all fall to two of three is no likely thing.
+                // The kernel chooses a loop by a hash of both ends' addresses and ports. It is very unlikely that all
+                // 200 connections go to only two of the three loops.
                 for _ in 0..<200 {
                     let peer = Peer(port: loops[0].port)
                     #expect(peer.upgrade()?.status == 101)
@@ -48,7 +49,7 @@ extension EveryTest {
             }
         }
 
-        @Test("let each other's connections be: an id of one means nothing to another")
+        @Test("A connection id of one loop means nothing to another loop")
         func strangers() throws {
             try run(2) { loops in
                 let peers = (0..<40).map { _ in Peer(port: loops[0].port) }
@@ -61,7 +62,7 @@ extension EveryTest {
             }
         }
 
-        @Test("answer requests on their own, with ids that say which")
+        @Test("Each loop answers its own requests, whose ids contain its number")
         func requests() throws {
             try run(2) { loops in
                 for _ in 0..<60 { #expect(Peer(port: loops[0].port).get("/a")?.status == 200) }
@@ -72,9 +73,9 @@ extension EveryTest {
             }
         }
 
-        @Test("pass messages to each other in order, and lose none")
+        @Test("Loops pass messages to each other in order, and lose none")
         func relaying() throws {
-            // What each loop's sessions say goes to all sessions of the other.
+            // Each message from a client of one loop goes to all connections of the other loop.
             let loops = OnLoop<[TestServer]>([])
             let sessions = (0..<2).map { _ in OnLoop<[ConnectionID]>([]) }
             try run(
@@ -96,7 +97,7 @@ extension EveryTest {
                         peers.append(peer)
                         #expect(wait { both.map(\.connections.count).reduce(0, +) == peers.count })
                     }
-                    // Who is on which loop is found out by who hears whom.
+                    // The last client is the only one on its loop, so it receives what the first client sends.
                     peers[0].sendText("who")
                     let far = try #require(peers.dropFirst().last)
                     #expect(far.readFrame()?.text == "who")
@@ -106,7 +107,7 @@ extension EveryTest {
             )
         }
 
-        @Test("still say that their port is taken, by one loop or by several")
+        @Test("A port is reported as taken, whether one loop or several use it")
         func taken() throws {
             for (there, coming) in [(1, 2), (2, 1), (2, 2)] {
                 let first = try TestServer { $0.loops = there }

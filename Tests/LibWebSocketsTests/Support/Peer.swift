@@ -1,13 +1,13 @@
 import Glibc
 
-/// A client made of one blocking socket, that can do everything wrong.
+/// A client on one blocking socket that can violate every rule of the protocols.
 final class Peer {
     struct Response: Equatable {
         var status = 0
         var head = ""
         var body = ""
 
-        /// The value of a header line, by its lower-case name.
+        /// Returns the value of a header line, by its lower-case name.
         func header(_ name: String) -> String? {
             for line in head.split(separator: "\r\n").dropFirst() {
                 guard let colon = line.firstIndex(of: ":"), line[..<colon].lowercased() == name else { continue }
@@ -22,14 +22,16 @@ final class Peer {
         var isFinal = true
         var payload: [UInt8]
         var text: String { String(decoding: payload, as: UTF8.self) }
-        /// Of a close frame.
+        /// The close code of a close frame; nil for other frames, and if there is no code.
         var code: Int? { opcode == 8 && payload.count >= 2 ? Int(payload[0]) << 8 | Int(payload[1]) : nil }
     }
 
     let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// Connects on loopback, from 127.0.0.`from`; `receiveBuffer` is SO_RCVBUF, for a slow reader.
+    /// Connects to a port of 127.0.0.1 from the address 127.0.0.`from`.
+    ///
+    /// A small `receiveBuffer` (SO_RCVBUF) makes it a slow reader.
     init(port: Int, receiveBuffer: Int32? = nil, timeoutSeconds: Int = 5, from last: UInt32 = 1) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
@@ -65,7 +67,7 @@ final class Peer {
         isOpen = false
     }
 
-    /// Goes without a good-bye: what was not read or sent yet is lost (RST).
+    /// Resets the connection (RST); data that was not read or sent yet is lost.
     func reset() {
         var now = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
@@ -89,7 +91,7 @@ final class Peer {
         }
     }
 
-    /// More bytes into the buffer; false at the end or after the timeout.
+    /// Reads more bytes into the buffer; returns false at the end of the connection and after the timeout.
     private func fill() -> Bool {
         var chunk = [UInt8](repeating: 0, count: 65_536)
         let count = recv(descriptor, &chunk, chunk.count, 0)
@@ -104,7 +106,7 @@ final class Peer {
         return Array(buffer[..<count])
     }
 
-    /// Whether the server ends the connection: an end or a reset, not a timeout.
+    /// Reads until the server ends the connection; returns true at its end or a reset, and false after the timeout.
     func isEnded() -> Bool {
         while true {
             var byte: UInt8 = 0

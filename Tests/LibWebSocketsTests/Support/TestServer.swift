@@ -2,15 +2,16 @@ import Foundation
 import LibWebSockets
 import Threads
 
-/// What the delegate was told, as text.
+/// One call of the delegate, as text.
 typealias Event = String
 
-/// A server on a thread of its own with a delegate made of closures.
+/// A server on a thread of its own, with a delegate that consists of closures.
 ///
-/// @unchecked Sendable: the closures are set before it starts and run on its loop thread only, the record is locked.
+/// @unchecked Sendable: the closures are set before the server starts and run on its event loop's thread only. The
+/// record has a lock.
 final class TestServer: ServerDelegate, @unchecked Sendable {
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-    // Set at the end of init, which needs self as the delegate.
+    // It is set at the end of init, because the server needs self as its delegate.
     private(set) var server: Server!
     var onAdmit: ((Server, RequestHead, ConnectionID) -> UpgradeDecision)?
     var onOpen: ((Server, ConnectionID) -> Void)?
@@ -39,7 +40,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         server = try Server(configuration: configuration, delegate: self)
     }
 
-    /// One more loop on the port of another, which is to be told of both.
+    /// Creates a further event loop on the port of the first server, which must be configured for several loops.
     init(beside first: TestServer, loop: Int, _ set: (TestServer) -> Void = { _ in }) throws {
         set(self)
         server = try Server(beside: first.server, loop: loop, delegate: self)
@@ -47,7 +48,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
 
     var port: Int { server.port }
 
-    /// Runs it for as long as `body` takes.
+    /// Runs a server while `body` runs.
     static func run<Result>(
         _ configure: (inout ServerConfiguration) -> Void = { _ in },
         _ set: (TestServer) -> Void = { _ in },
@@ -79,7 +80,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
     func count(_ event: Event) -> Int { events.count { $0 == event } }
     func hears(_ event: Event, times: Int = 1) -> Bool { wait { self.count(event) >= times } }
 
-    /// Runs on the loop and waits for it.
+    /// Runs `body` on the event loop and returns its result; nil if there is no result in time.
     func onLoop<Result: Sendable>(_ body: @escaping @Sendable (Server) -> Result) -> Result? {
         let result = Locked<Result?>(nil)
         server.post { [unowned self] in
@@ -147,7 +148,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
     func loopTurned() { onTurn?(server) }
 }
 
-/// Waits for a condition, five seconds at most.
+/// Waits for a condition, by default five seconds at most; returns whether it holds.
 func wait(seconds: Double = 5, for condition: () -> Bool) -> Bool {
     let end = SystemClock.monotonic() + Int64(seconds * 1_000)
     while SystemClock.monotonic() < end {
@@ -157,12 +158,12 @@ func wait(seconds: Double = 5, for condition: () -> Bool) -> Bool {
     return condition()
 }
 
-/// A frame with its headroom.
+/// Returns a text with headroom in front, ready to be sent as a frame.
 func frame(_ text: String) -> [UInt8] {
     [UInt8](repeating: 0, count: Server.headroom) + Array(text.utf8)
 }
 
-/// A variable of the loop thread's.
+/// A variable without a lock, for the event loop's thread.
 final class OnLoop<Value>: @unchecked Sendable {
     var value: Value
     init(_ value: Value) { self.value = value }

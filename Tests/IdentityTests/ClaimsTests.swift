@@ -2,14 +2,14 @@ import Crypto
 import Identity
 import Testing
 
-@Suite("A good token")
+@Suite("A valid token")
 struct ClaimsTests {
     private func claims(_ payload: String, _ rules: TokenRules = TokenRules()) throws -> Claims {
         let signer = try TestKeys.shared.get().hs256
         return try signer.verifier(rules).verify(signer.token(payload: payload), atSeconds: TestKeys.now)
     }
 
-    @Test("of each algorithm says who its bearer is", arguments: ["HS256", "RS256", "ES256"])
+    @Test("A token of each algorithm identifies its bearer", arguments: ["HS256", "RS256", "ES256"])
     func algorithms(name: String) throws {
         let signer = try #require(try TestKeys.all.first { $0.algorithm == name })
         let token = signer.token(payload: TestKeys.payload)
@@ -26,7 +26,7 @@ struct ClaimsTests {
         #expect(try signer.verifier().algorithms == [name])
     }
 
-    @Test("may come from any of several keys, each for its own algorithm")
+    @Test("A verifier accepts tokens of several keys, each for its own algorithm")
     func severalSources() throws {
         let all = try TestKeys.all
         let verifier = try TokenVerifier(keys: all.map(\.source))
@@ -37,7 +37,7 @@ struct ClaimsTests {
     }
 
     @Test(
-        "may have any of these headers",
+        "A token may have each of these headers",
         arguments: [
             #"{"alg":"HS256"}"#, #"{"typ":"jwt","alg":"HS256"}"#, #"{"alg":"HS256","typ":"at+jwt"}"#,
             #"{"alg":"HS256","typ":"application/at+JWT"}"#, #"{"alg":"HS256","typ":"JOSE"}"#,
@@ -54,7 +54,7 @@ struct ClaimsTests {
         #expect(try signer.verifier().verify(token, atSeconds: TestKeys.now).user == "11")
     }
 
-    @Test("names its user by sub, else uid, else by the one claim configured")
+    @Test("The user is named by sub, else by uid, or only by the configured claim")
     func users() throws {
         #expect(try claims(#"{"exp":1800003600,"sub":"11","uid":12}"#).user == "11")
         let integer = try claims(#"{"exp":1800003600,"uid":12,"u":"taro"}"#)
@@ -70,7 +70,7 @@ struct ClaimsTests {
         #expect(try claims(#"{"exp":1800003600,"sub":"\#(long)"}"#).user == long)
     }
 
-    @Test("may carry name, device, rooms and scope")
+    @Test("A token may carry a name, a device, rooms and a scope")
     func others() throws {
         let full = try claims(
             #"{"exp":1800003600,"sub":"11","name":"A","u":"B","device":"iphone-a","rooms":["room:x","room:y"],"scope":"read server"}"#
@@ -85,7 +85,7 @@ struct ClaimsTests {
         #expect(try claims(#"{"exp":1800003600,"sub":"11","name":"\ud83d\ude00\n\"\/"}"#).name == "😀\n\"/")
     }
 
-    @Test("is marked by its jti, or by its text when it has none")
+    @Test("A token's mark is made from its jti, or from the whole token if it has no usable jti")
     func marks() throws {
         let signer = try TestKeys.shared.get().hs256
         for jti in [#"{}"#, #""""#, "1", "null"] {
@@ -102,7 +102,7 @@ struct ClaimsTests {
         #expect(one.mark == two.mark)
     }
 
-    @Test("is good from nbf less leeway until just before exp plus leeway", arguments: [0, 1, 60, 3600] as [Int64])
+    @Test("A token is valid from nbf - leeway until just before exp + leeway", arguments: [0, 1, 60, 3600] as [Int64])
     func leeway(leeway: Int64) throws {
         let signer = try TestKeys.shared.get().hs256
         let verifier = try signer.verifier(TokenRules(leewaySeconds: leeway))
@@ -115,7 +115,7 @@ struct ClaimsTests {
         #expect(throws: TokenError.notYetValid) { try verifier.verify(token, atSeconds: .min) }
     }
 
-    @Test("may have its times as decimals, and far away")
+    @Test("Times may be decimals or far in the future, and adding a leeway never overflows")
     func decimals() throws {
         let signer = try TestKeys.shared.get().hs256
         let verifier = try signer.verifier(TokenRules(leewaySeconds: 0))
@@ -132,7 +132,7 @@ struct ClaimsTests {
         #expect(try claims(#"{"sub":"11","exp":1e300,"nbf":1e300}"#, widest).user == "11")
     }
 
-    @Test("that has expired is called expired only if it is good otherwise")
+    @Test("A token is reported as expired only if it is valid in every other respect")
     func expiredLast() throws {
         let rules = TokenRules(issuer: "i")
         #expect(throws: TokenError.issuer) { try claims(#"{"sub":"11","exp":1,"iss":"j"}"#, rules) }
@@ -140,7 +140,7 @@ struct ClaimsTests {
         #expect(throws: TokenError.expired) { try claims(#"{"sub":"11","exp":1,"iss":"i"}"#, rules) }
     }
 
-    @Test("is from the issuer and for the audience that are configured")
+    @Test("The configured issuer and audience are accepted; if none are configured, any are")
     func whom() throws {
         let rules = TokenRules(issuer: "https://K.example", audience: "K")
         for audience in [#""K""#, #"["K"]"#, #"["a","K","b"]"#] {
@@ -151,7 +151,7 @@ struct ClaimsTests {
     }
 
     @Test(
-        "says when it was issued, rounded down, and is as good without or with nonsense there",
+        "The time of issue is rounded down; a missing or malformed one does no harm",
         arguments: [
             ("1800000000", 1_800_000_000), ("1800000000.9", 1_800_000_000), ("0", 0), ("1e300", 1 << 53), ("-1", nil),
             (#""1800000000""#, nil), ("null", nil), ("[]", nil),

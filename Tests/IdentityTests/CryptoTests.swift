@@ -1,9 +1,9 @@
 import Crypto
 import Testing
 
-@Suite("Digests, codes and encodings")
+@Suite("Digests, message authentication codes and encodings")
 struct CryptoTests {
-    @Test("are those of FIPS 180 for SHA-256 and SHA-1")
+    @Test("SHA-256 and SHA-1 return the digests of FIPS 180")
     func digests() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -13,7 +13,7 @@ struct CryptoTests {
         #expect(Hex.encode(SHA1.hash([])) == "da39a3ee5e6b4b0d3255bfef95601890afd80709")
     }
 
-    /// Key, message, code of RFC 4231, sections 4.2 to 4.8; 4.6's code is cut to 128 bits.
+    /// The keys, messages and codes of RFC 4231, sections 4.2 to 4.8; the code of 4.6 is cut to 128 bits.
     static let rfc4231: [([UInt8], [UInt8], String)] = [
         (
             [UInt8](repeating: 0x0B, count: 20), Array("Hi There".utf8),
@@ -49,12 +49,12 @@ struct CryptoTests {
         ),
     ]
 
-    @Test("are those of RFC 4231 for HMAC-SHA256", arguments: rfc4231)
+    @Test("HMAC-SHA256 returns the codes of RFC 4231", arguments: rfc4231)
     func codes(key: [UInt8], message: [UInt8], code: String) {
         #expect(Hex.encode(HMACSHA256.code(of: message, key: key)).hasPrefix(code))
     }
 
-    @Test("are those of RFC 2202 for HMAC-SHA1, and take an empty key and an empty message")
+    @Test("HMAC-SHA1 returns the code of RFC 2202, and both HMACs take an empty key and an empty message")
     func sha1Codes() {
         let code = HMACSHA1.code(of: Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8))
         #expect(Hex.encode(code) == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
@@ -63,7 +63,7 @@ struct CryptoTests {
         #expect(Hex.encode(HMACSHA256.code(of: [], key: [])) == empty)
     }
 
-    @Test("compare bytes by length and value")
+    @Test("The constant-time comparison compares length and bytes")
     func constantTime() {
         #expect(ConstantTime.equal([], []))
         #expect(ConstantTime.equal([1, 2], [1, 2]))
@@ -71,7 +71,7 @@ struct CryptoTests {
         #expect(!ConstantTime.equal([1, 2], [1, 2, 0]))
     }
 
-    @Test("are RFC 4648's vectors for base64")
+    @Test("Base64 and base64url encode and decode the vectors of RFC 4648")
     func base64() {
         let vectors = ["": "", "f": "Zg==", "fo": "Zm8=", "foo": "Zm9v", "foob": "Zm9vYg==", "fooba": "Zm9vYmE="]
         for (bytes, text) in vectors {
@@ -84,7 +84,7 @@ struct CryptoTests {
         #expect(Base64.encode([0xFB, 0xFF]) == "+/8=" && Base64URL.encode([0xFB, 0xFF]) == "-_8")
     }
 
-    @Test("go through base64 and hexadecimal and back, whatever the bytes")
+    @Test("Random bytes survive base64, base64url and hexadecimal")
     func roundTrips() {
         for count in 0..<100 {
             let bytes = SecureRandom.bytes(count)
@@ -95,7 +95,7 @@ struct CryptoTests {
         #expect(SecureRandom.bytes(32) != SecureRandom.bytes(32))
     }
 
-    @Test("accept one text for each byte string")
+    @Test("Base64 and base64url accept only one text for each byte string; hexadecimal accepts both cases")
     func canonical() {
         for text in ["Zg==", "Zh", "Z", "Zg=", "Zm9=", "Z m9v", "Zm9v\n", "+_8", "Zm9vZ", "Ä", "AAF"] {
             #expect(Base64URL.decode(text) == nil, "\(text)")
@@ -107,7 +107,7 @@ struct CryptoTests {
         #expect(Hex.decode("0aFf") == [0x0A, 0xFF])
     }
 
-    @Test("name things by RFC 9562's UUIDs of version 5")
+    @Test("UUIDs of version 5 are those of RFC 9562")
     func uuids() {
         #expect(UUIDv5.text(for: "www.example.com", in: .dns) == "2ed6657d-e927-568b-95e1-2665a8aea6a2")
         #expect(UUIDv5.text(for: "ringline:11-10/2") == "64639002-0069-5296-af7c-2a9063afd35f")

@@ -2,7 +2,7 @@ import Crypto
 import Identity
 
 extension Forgery {
-    /// Payloads that are signed by the right key and not to be accepted all the same.
+    /// Returns tokens with a correct signature whose payload must be refused.
     static func payloads(_ signer: Signer) throws -> [Forgery] {
         let plain = try signer.verifier()
         let far = #""exp":1800003600"#
@@ -78,9 +78,10 @@ extension Forgery {
             + nonCanonical(signer, plain) + (try whom(signer))
     }
 
-    /// Parts that decode to the same bytes for a lenient decoder, signed as they stand.
+    /// Returns tokens whose parts a lenient decoder would decode to the same bytes; each is signed as it is written.
     private static func nonCanonical(_ signer: Signer, _ verifier: TokenVerifier) -> [Forgery] {
-        // 16 bytes: two characters at the end, of which the second holds four unused bits.
+        // The header has 16 bytes. Its last byte is encoded in two characters, the second of which has four unused
+        // bits.
         let header = Base64URL.encode(Array(#"{"alg":"HS256" }"#.utf8))
         let payload = Base64URL.encode(Array(TestKeys.payload.utf8))
         let last = Array("BCDEFGHIJKLMNOP".utf8).map { String(decoding: [$0], as: UTF8.self) }
@@ -107,7 +108,7 @@ extension Forgery {
         ]
     }
 
-    /// Tokens of another issuer, for another audience, without the one claim.
+    /// Returns tokens of another issuer, for another audience, or without the configured user claim.
     private static func whom(_ signer: Signer) throws -> [Forgery] {
         let far = #""exp":1800003600"#
         let issuer = try signer.verifier(TokenRules(issuer: "https://K.example"))
@@ -134,7 +135,7 @@ extension Forgery {
         }
     }
 
-    /// Tokens whose time is not now, or is no time.
+    /// Returns tokens that are expired or not valid yet, or whose times are malformed.
     static func times(_ signer: Signer) throws -> [Forgery] {
         let strict = try signer.verifier()
         let lax = try signer.verifier(TokenRules(requireExpiry: false))

@@ -2,7 +2,7 @@ import COpenSSL
 import Crypto
 import Identity
 
-/// A token that must be refused, by which verifier, and why.
+/// A token that must be refused, with the verifier that must refuse it and the expected error.
 struct Forgery: Sendable, CustomStringConvertible {
     let name: String
     let token: [UInt8]
@@ -34,7 +34,7 @@ struct Forgery: Sendable, CustomStringConvertible {
 
     private static func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(bytes), as: UTF8.self) }
 
-    /// What is not three parts of base64url.
+    /// Returns texts that are not a header, a payload and a signature in base64url, or are too long.
     private static func shapes(_ signer: Signer) throws -> [Forgery] {
         let verifier = try signer.verifier()
         let good = signer.token(payload: TestKeys.payload)
@@ -43,7 +43,8 @@ struct Forgery: Sendable, CustomStringConvertible {
         let long = signer.token(
             payload: #"{"sub":"11","exp":1800003600,"x":"\#(String(repeating: "a", count: 10_000))"}"#
         )
-        // The last character of a part holds unused bits unless the part is a multiple of four long.
+        // Each part is padded to a multiple of four characters. The row that uses these parts adds one more `=`, so
+        // that its token is invalid even if no part needs padding.
         let padded = [header, payload, signature].map { $0 + String(repeating: "=", count: (4 - $0.count % 4) % 4) }
         let rows: [(String, String, TokenError)] = [
             ("empty", "", .malformed), ("a point", ".", .malformed), ("two points", "..", .malformed),
@@ -79,7 +80,8 @@ struct Forgery: Sendable, CustomStringConvertible {
             ]
     }
 
-    /// Headers that are signed by the right key and not to be accepted all the same.
+    /// Returns tokens with a correct signature whose header must be refused, and unsigned ones with spellings of `none`
+    /// as their `alg`.
     private static func headers(_ signer: Signer) throws -> [Forgery] {
         let verifier = try signer.verifier()
         let alg = signer.algorithm
@@ -143,7 +145,7 @@ struct Forgery: Sendable, CustomStringConvertible {
             }
     }
 
-    /// Signatures that are not the key's.
+    /// Returns tokens with a signature that does not belong to their header and payload.
     private static func signatures(_ signer: Signer) throws -> [Forgery] {
         let verifier = try signer.verifier()
         let good = signer.token(payload: TestKeys.payload)
@@ -188,7 +190,7 @@ struct Forgery: Sendable, CustomStringConvertible {
             ]
     }
 
-    /// Tokens that choose the algorithm for a key that is for another.
+    /// Returns tokens whose header names another algorithm than that of the key that signed or verifies them.
     private static func algorithms(_ keys: TestKeys) throws -> [Forgery] {
         var rows: [Forgery] = []
         let all = [keys.hs256, keys.rs256, keys.es256]
@@ -204,7 +206,7 @@ struct Forgery: Sendable, CustomStringConvertible {
                 )
             }
         }
-        // The old attack: the public key, which everybody has, as the secret.
+        // A well-known attack: the public key, which anyone can have, is used as the HS256 secret.
         let modulus = try keys.rsaKey.number("n")
         let secrets: [(String, [UInt8])] = [
             ("RSA PEM", Array(keys.rsaPEM.utf8)), ("EC PEM", Array(keys.ecPEM.utf8)),
@@ -221,7 +223,8 @@ struct Forgery: Sendable, CustomStringConvertible {
         return rows
     }
 
-    /// ES256 in other shapes and with the numbers that broke others (CVE-2022-21449).
+    /// Returns tokens with ES256 signatures in other encodings, and with numbers that other implementations wrongly
+    /// accepted (CVE-2022-21449).
     private static func ecSignatures(_ keys: TestKeys) throws -> [Forgery] {
         let verifier = try keys.es256.verifier()
         let signed = keys.es256.token(payload: TestKeys.payload).split(separator: ".").prefix(2).joined(separator: ".")
@@ -249,13 +252,13 @@ struct Forgery: Sendable, CustomStringConvertible {
         return rows.map { Forgery("ES256 \($0.0)", "\(signed).\(Base64URL.encode($0.1))", verifier, .signature) }
     }
 
-    /// RSA signatures by another padding, digest or key, and without any mathematics.
+    /// Returns tokens with RSA signatures by another padding, digest or key, and with numbers that no key has signed.
     private static func rsaSignatures(_ keys: TestKeys) throws -> [Forgery] {
         let verifier = try keys.rs256.verifier()
         let signed = keys.rs256.token(payload: TestKeys.payload).split(separator: ".").prefix(2).joined(separator: ".")
         let message = Array(signed.utf8)
         let modulus = try keys.rsaKey.number("n")
-        // EMSA-PKCS1-v1_5 in the clear: right for a key whose exponent is 1.
+        // The block of EMSA-PKCS1-v1_5 without the RSA operation; it would be valid for a key whose exponent is 1.
         let info = Hex.decode("3031300d060960864801650304020105000420") ?? []
         let filler = [UInt8](repeating: 255, count: 256 - 3 - info.count - 32)
         let block = [0, 1] + filler + [0] + info + SHA256.hash(signed)
@@ -269,7 +272,7 @@ struct Forgery: Sendable, CustomStringConvertible {
         return rows.map { Forgery("RS256 \($0.0)", "\(signed).\(Base64URL.encode($0.1))", verifier, .signature) }
     }
 
-    /// Tokens that name a key.
+    /// Returns tokens whose `kid` names a wrong key or an unknown one.
     private static func keyIDs(_ keys: TestKeys) throws -> [Forgery] {
         func jwk(_ id: String, _ secret: [UInt8]) -> String {
             #"{"kty":"oct","kid":"\#(id)","k":"\#(Base64URL.encode(secret))"}"#

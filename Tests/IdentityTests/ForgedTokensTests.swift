@@ -2,9 +2,9 @@ import Crypto
 import Identity
 import Testing
 
-@Suite("A token that is forged or broken")
+@Suite("Forged and malformed tokens")
 struct ForgedTokensTests {
-    @Test("is refused, for the reason that it should be, and its reason tells nothing of it")
+    @Test("Each is refused with the expected error, whose text contains nothing of the token")
     func refused() throws {
         let forgeries = try Forgery.all()
         #expect(forgeries.count >= 150)
@@ -21,7 +21,7 @@ struct ForgedTokensTests {
         print("\(forgeries.count) forged tokens")
     }
 
-    @Test("is refused as text just as it is as bytes")
+    @Test("Each is refused as a string, too")
     func refusedAsText() throws {
         for forgery in try Forgery.all() {
             guard let text = String(validating: forgery.token, as: UTF8.self) else { continue }
@@ -29,7 +29,7 @@ struct ForgedTokensTests {
         }
     }
 
-    @Test("of 12288 bytes is still read")
+    @Test("A token of 12288 bytes, the maximum, is still read")
     func longest() throws {
         let signer = try TestKeys.shared.get().hs256
         func token(_ count: Int) -> String {

@@ -4,11 +4,11 @@ import Testing
 
 @testable import Identity
 
-@Suite("What the server issues itself")
+@Suite("Tokens, capabilities and TURN credentials from the server")
 struct IssuedTests {
     private let key = [UInt8](repeating: 7, count: 32)
 
-    @Test("as a token is accepted by a verifier with the same secret and rules")
+    @Test("A token is accepted by a verifier with the same secret and rules")
     func token() throws {
         let rules = TokenRules(issuer: "i\"\\\u{1}é", audience: "a")
         let issuer = TokenIssuer(secret: TestKeys.secret, rules: rules)
@@ -55,7 +55,7 @@ struct IssuedTests {
         }
     }
 
-    @Test("as a capability is good for its fields, until its time and not after")
+    @Test("A capability is valid for its fields until its last moment, and not after it")
     func capability() {
         let fields = RingCapability.Fields(
             callId: "11-10",
@@ -66,7 +66,7 @@ struct IssuedTests {
             validUntilMs: 1_000
         )
         let text = RingCapability(serverKey: key).issue(fields)
-        // Made anew, as after a restart.
+        // This is a new object with the same key, as after a restart.
         let capability = RingCapability(serverKey: key)
         #expect(capability.verify(text, nowMs: 1_000) == fields)
         #expect(capability.verify(text, nowMs: 1_001) == nil)
@@ -84,7 +84,7 @@ struct IssuedTests {
         #expect(text.utf8.count < 120)
     }
 
-    @Test("as a capability never reads alike for different fields")
+    @Test("Capabilities for different fields have different texts")
     func capabilityFields() {
         let capability = RingCapability(serverKey: key)
         var texts: Set<String> = []
@@ -110,7 +110,7 @@ struct IssuedTests {
         }
     }
 
-    @Test("as a capability is refused when a byte of it is changed")
+    @Test("A capability is refused after a change of any bit, and if it is cut short or extended")
     func capabilityForged() {
         let capability = RingCapability(serverKey: key)
         let fields = RingCapability.Fields(
@@ -136,15 +136,16 @@ struct IssuedTests {
         {
             #expect(capability.verify(other, nowMs: 0) == nil)
         }
-        // Another use of HMAC under the very same key is no capability.
+        // A plain HMAC under the server's own key is not a capability, because the key for capabilities is derived from
+        // it.
         let body = Array(decoded.dropLast(16))
         let raw = Base64URL.encode(body + HMACSHA256.code(of: body, key: key).prefix(16))
         #expect(capability.verify(raw, nowMs: 0) == nil)
     }
 
-    @Test("as a TURN credential is what coturn computes")
+    @Test("A TURN credential is the one that coturn computes")
     func turn() {
-        // echo -n '1800003600:11' | openssl dgst -sha1 -hmac north -binary | base64
+        // The expected credential: echo -n '1800003600:11' | openssl dgst -sha1 -hmac north -binary | base64
         let credential = TurnCredential(user: "11", secret: Array("north".utf8), ttlSeconds: 3600, now: TestKeys.now)
         #expect(credential.username == "1800003600:11")
         #expect(credential.credential == "64Cbam73zOtFS/n1WUdjrWIhvYM=")
@@ -158,13 +159,13 @@ struct SecretFileTests {
         let folder = FileManager.default.temporaryDirectory.path + "/ringline-" + Hex.encode(SecureRandom.bytes(8))
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer {
-            // What is left in the temporary folder disturbs nobody.
+            // A folder that stays behind in the temporary folder does no harm.
             try? FileManager.default.removeItem(atPath: folder)
         }
         try await body(folder)
     }
 
-    @Test("is read raw, but for one newline at its end")
+    @Test("A secret is read byte for byte, without one newline at its end")
     func raw() async throws {
         try await inFolder { folder in
             let rows: [([UInt8], [UInt8])] = [
@@ -181,7 +182,7 @@ struct SecretFileTests {
         }
     }
 
-    @Test("that is empty, missing or too large is refused in one line that names it")
+    @Test("An empty, missing or too large secret file is refused in one line that contains its path")
     func refused() async throws {
         try await inFolder { folder in
             for (bytes, error) in [
@@ -205,7 +206,7 @@ struct SecretFileTests {
     }
 
     @Test(
-        "shows the traces that an editor or a shell left in it",
+        "Traces of an editor or a shell in a secret are reported",
         arguments: [
             ("s3cret", nil), ("\u{FEFF}s3cret", "byte order mark"), ("s3cret\r", "carriage return"),
             ("s3cret\n", "empty line"), ("s3cret ", "blank"), ("\ts3cret", "begins with a blank"), ("s3 cret", nil),
@@ -219,7 +220,7 @@ struct SecretFileTests {
     }
 
     @Test(
-        "is named where its path leads somewhere, and not where the path may be the secret itself",
+        "A path is shown if it leads somewhere or looks like a path, and hidden if it may be the secret itself",
         arguments: [
             ("/usr/none/secret", true), ("/usr/secret", true), ("/dev/null", true), ("/usr/../usr/none", true),
             ("s3cret", false), ("./s3cret", false), ("/s3cret", false), ("s3/cret+w==", false), ("", false),
@@ -235,7 +236,7 @@ struct SecretFileTests {
         #expect(SecretFile.shown(path) == (isShown ? path : "******"))
     }
 
-    @Test("of a data folder is made once, for its owner only, and read from then on")
+    @Test("The secret of a data folder is made once, readable by its owner only, and read from then on")
     func kept() async throws {
         try await inFolder { folder in
             let secret = try DevelopmentKey.loadOrCreate(inFolder: folder)
@@ -251,7 +252,7 @@ struct SecretFileTests {
         }
     }
 
-    @Test("that another process has just made stays as it is")
+    @Test("A secret file that exists already is not replaced")
     func existing() async throws {
         try await inFolder { folder in
             try SecretFile.create("\(folder)/f")
@@ -262,7 +263,7 @@ struct SecretFileTests {
         }
     }
 
-    @Test("is the same for all that start at once")
+    @Test("Concurrent first starts all get the same secret")
     func race() async throws {
         try await inFolder { folder in
             for round in 0..<20 {

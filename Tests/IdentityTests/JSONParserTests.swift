@@ -6,7 +6,7 @@ import Testing
 struct JSONParserTests {
     private func parse(_ text: String) throws(JSONError) -> JSON { try JSONParser.parse(Array(text.utf8)) }
 
-    @Test("reads what RFC 8259 allows")
+    @Test("The parser reads what RFC 8259 allows")
     func accepted() throws {
         #expect(try parse(" [ ] ") == .array([]))
         #expect(try parse("{}") == .object(JSONObject()))
@@ -26,7 +26,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "refuses everything else",
+        "Everything else is refused",
         arguments: [
             "", " ", "{", "}", "[", "]", ",", ":", "[1,]", "[,1]", "[1 2]", "[1;2]", "{\"a\"}", "{\"a\":}",
             "{\"a\":1,}",
@@ -46,7 +46,7 @@ struct JSONParserTests {
         #expect(throws: JSONError.self) { try parse(text) }
     }
 
-    @Test("goes 32 deep and no deeper")
+    @Test("A value may be nested in 32 others, and no deeper")
     func depth() throws {
         func nested(_ count: Int) -> String {
             String(repeating: "[", count: count) + String(repeating: "]", count: count)
@@ -57,7 +57,7 @@ struct JSONParserTests {
         #expect(throws: JSONError.tooDeep) { try parse(String(repeating: #"{"":"#, count: 1_000_000)) }
     }
 
-    @Test("tells names apart byte for byte, as Swift's strings would not")
+    @Test("Names of members are compared byte for byte, not as Swift's strings")
     func names() throws {
         guard case .object(let object) = try parse("{\"K\":1,\"\u{212A}\":2,\"\u{E9}\":3,\"e\u{301}\":4}") else {
             Issue.record("no object")
@@ -67,19 +67,19 @@ struct JSONParserTests {
         #expect(object["K"] == .number(JSONNumber(literal: Array("1".utf8))))
     }
 
-    @Test("survives any bytes")
+    @Test("Random bytes never crash the parser")
     func anything() {
         var chance = Chance(seed: 7)
         let alphabet = Array("{}[]\",:\\u0123456789abcdefdDeE+-.tn \u{0}é😀".utf8) + [0xFF, 0xC0, 0xED]
         for _ in 0..<20_000 {
             let bytes = (0..<Int(chance.next(40))).map { _ in alphabet[Int(chance.next(UInt64(alphabet.count)))] }
-            // Most are refused; that none crashes is the test.
+            // Most of these bytes are refused. The test is that none of them crashes the parser.
             _ = try? JSONParser.parse(bytes)
         }
     }
 }
 
-/// Chance from a seed (SplitMix64): the same on every run.
+/// A random number generator with a seed (SplitMix64), which returns the same numbers on every run.
 struct Chance {
     private var state: UInt64
 
@@ -93,6 +93,6 @@ struct Chance {
         return z ^ z >> 31
     }
 
-    /// A number below `bound`.
+    /// Returns a random number below `bound`.
     mutating func next(_ bound: UInt64) -> UInt64 { next() % bound }
 }

@@ -3,10 +3,10 @@ import Testing
 
 @testable import Identity
 
-@Suite("A published key set")
+@Suite("The schedule for fetching a published key set")
 struct KeySetScheduleTests {
     @Test(
-        "is fetched at once, and again when it is no longer fresh: after an hour, or as its server says within bounds"
+        "The first fetch is due immediately; the next after an hour, or the time that the server states, within limits"
     )
     func refresh() {
         for (life, expected) in [
@@ -24,7 +24,7 @@ struct KeySetScheduleTests {
         }
     }
 
-    @Test("that does not come is asked for after 2, 4, 8 s and so on, up to 300 s, and a set that comes ends that")
+    @Test("After failures the pauses are 2, 4, 8 s and so on, up to 300 s; a success ends that")
     func backOff() {
         var schedule = KeySetSchedule(at: 0)
         var now: Int64 = 0
@@ -45,7 +45,7 @@ struct KeySetScheduleTests {
         #expect(schedule.dueAt == now + 2_000)
     }
 
-    @Test("is fetched for a token of an unknown key, once a minute at most, and not sooner after failures")
+    @Test("A token with an unknown key causes a fetch, at most one a minute, and no sooner after failures")
     func misses() {
         var schedule = KeySetSchedule(at: 0)
         _ = schedule.begins(at: 0)
@@ -73,7 +73,7 @@ struct KeySetScheduleTests {
     }
 
     @Test(
-        "is fresh for as long as Cache-Control says",
+        "A set is fresh for as long as Cache-Control states",
         arguments: [
             ("max-age=600", 600_000), ("public, max-age=600, must-revalidate", 600_000), ("MAX-AGE=\"600\"", 600_000),
             ("no-cache", 0), ("no-store, max-age=600", 0), ("max-age=-1", 0), ("max-age=", 0), ("max-age", 0),
@@ -85,7 +85,7 @@ struct KeySetScheduleTests {
         #expect(KeySetSchedule.life(cacheControl: text) == life)
     }
 
-    @Test("that holds a secret warns of it and does not use it: everybody can read it")
+    @Test("A secret in a published key set is not used, because anyone can read it")
     func secrets() throws {
         let secret = #"{"kty":"oct","k":"\#(Base64URL.encode([UInt8](repeating: 7, count: 32)))"}"#
         let json = Array(#"{"keys":[\#(secret)]}"#.utf8)

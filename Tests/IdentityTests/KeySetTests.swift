@@ -2,7 +2,7 @@ import Crypto
 import Identity
 import Testing
 
-/// The key sets of RFC 7517, appendix A, and the signatures of RFC 7520, section 4.
+/// The key sets of RFC 7517, appendix A, and the HS256 key and signature of RFC 7520, section 4.
 private enum Vectors {
     static let rsaModulus =
         "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3oknj"
@@ -29,13 +29,13 @@ private enum Vectors {
         + #""k":"hJtXIZ2uSN5kbQfbtTNWbpdmhkV8FJG-Onbc6mxCcYg"}]}"#
 }
 
-@Suite("A key set")
+@Suite("A key set (JWKS)")
 struct KeySetTests {
     private func verifier(_ json: String, _ rules: TokenRules = TokenRules()) throws -> TokenVerifier {
         try TokenVerifier(keys: [.keySet(json: Array(json.utf8))], rules: rules)
     }
 
-    @Test("of RFC 7517 gives its one key for signatures and warns of the other")
+    @Test("Each key set of RFC 7517 gives its one key for signatures, and a warning about the other key")
     func rfc7517() throws {
         let published = try verifier(Vectors.rfc7517Public)
         #expect(published.algorithms == ["RS256"])
@@ -46,7 +46,7 @@ struct KeySetTests {
         #expect(try symmetric.verify(RFC7515.hs256, atSeconds: 1_300_819_380).user == "joe")
     }
 
-    @Test("of RFC 7520 verifies its signature, though what is signed is no JSON")
+    @Test("The key of RFC 7520 verifies its signature, although the signed text is not JSON")
     func rfc7520() throws {
         let verifier = try verifier(Vectors.rfc7520Key)
         #expect(throws: TokenError.malformed) { try verifier.verify(Vectors.rfc7520HS256, atSeconds: 0) }
@@ -54,7 +54,7 @@ struct KeySetTests {
         #expect(throws: TokenError.signature) { try verifier.verify(altered, atSeconds: 0) }
     }
 
-    @Test("gives the key that kid names, and without kid any key of the algorithm")
+    @Test("A token's kid chooses the key; without kid any key of the algorithm may fit")
     func chosen() throws {
         let signer = try TestKeys.shared.get().hs256
         let other = Base64URL.encode(Array("another secret of thirty-two bytes".utf8))
@@ -69,7 +69,7 @@ struct KeySetTests {
         #expect(throws: TokenError.signature) { try verifier.verify(wrong, atSeconds: TestKeys.now) }
     }
 
-    @Test("skips each key that it cannot use, and says why")
+    @Test("Each key that cannot be used is skipped with a warning that gives the reason")
     func skipped() throws {
         let n = Base64URL.encode(try TestKeys.shared.get().rsaKey.number("n"))
         let x = "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"
@@ -106,7 +106,7 @@ struct KeySetTests {
         #expect(told == ["key 1 of the JWKS holds a private key, which does not belong there"])
     }
 
-    @Test("that is no key set is refused")
+    @Test("A malformed, empty or too large key set is refused")
     func refused() throws {
         for json in [
             "", "[]", "{}", #"{"keys":{}}"#, #"{"keys":[],"keys":[]}"#, "{\"keys\":[", "\u{FEFF}{\"keys\":[]}",
@@ -119,9 +119,9 @@ struct KeySetTests {
     }
 }
 
-@Suite("A verifier's configuration")
+@Suite("The configuration of a verifier")
 struct VerifierConfigurationTests {
-    @Test("needs a key that is one")
+    @Test("A verifier needs at least one usable key")
     func keys() throws {
         let keys = try TestKeys.shared.get()
         #expect(throws: TokenKeyError.noKeys) { try TokenVerifier(keys: []) }
@@ -132,7 +132,7 @@ struct VerifierConfigurationTests {
         }
     }
 
-    @Test("does not take a public key for a secret")
+    @Test("A public key or key set is not accepted as a secret")
     func publicSecret() throws {
         let keys = try TestKeys.shared.get()
         for text in [keys.rsaPEM, "\n \(keys.ecPEM)", RFC7515.rsaKey, #"{"keys":[\#(RFC7515.ecKey)]}"#] {
@@ -140,7 +140,7 @@ struct VerifierConfigurationTests {
         }
     }
 
-    @Test("warns of a secret under 32 bytes and not of one of 32")
+    @Test("A secret under 32 bytes causes a warning, and one of 32 bytes does not")
     func shortSecret() throws {
         let short = try TokenVerifier(keys: [.secret([UInt8](repeating: 65, count: 31))])
         #expect(short.warnings == ["the HS256 secret has 31 bytes; under 32 it can be guessed (RFC 7518)"])

@@ -2,9 +2,9 @@ import COpenSSL
 import Crypto
 import Testing
 
-@Suite("A key")
+@Suite("Keys")
 struct KeyTests {
-    @Test("on P-256 goes through PEM and back, and its halves fit")
+    @Test("A P-256 key survives PEM, and its public half verifies what its private half signs")
     func ecPEM() throws {
         let key = try P256SigningKey.generate()
         let again = try P256SigningKey(pem: try key.pem())
@@ -17,10 +17,10 @@ struct KeyTests {
         #expect(try !P256SigningKey.generate().publicKey.isValid(signature, for: [1, 2, 3]))
     }
 
-    @Test("signs so that short numbers keep their zeros")
+    @Test("Signatures keep the leading zeros of short numbers")
     func shortNumbers() throws {
         let key = try P256SigningKey.generate()
-        // One signature in 128 has a leading zero byte in r or s.
+        // About one signature in 128 has a leading zero byte in r or s.
         for round in 0..<600 {
             let message = [UInt8(round >> 8), UInt8(round & 255)]
             let signature = try key.sign(message)
@@ -28,12 +28,12 @@ struct KeyTests {
         }
     }
 
-    @Test("of RSA is read from either PEM, from a certificate and from its numbers")
+    @Test("An RSA public key is read from both forms of PEM, from a certificate and from its numbers")
     func rsaPEM() throws {
         let keys = try TestKeys.shared.get()
         let signature = keys.rsaKey.sign([1, 2, 3])
         let pkcs1 = keys.rsaKey.pem { bio, key in
-            // The old writer of "RSA PUBLIC KEY" wants the old kind of key; the encoder does not.
+            // OpenSSL's older function for "RSA PUBLIC KEY" needs a key of the older type; the encoder does not.
             let context = OSSL_ENCODER_CTX_new_for_pkey(key, 0x82, "PEM", "type-specific", nil)
             defer { OSSL_ENCODER_CTX_free(context) }
             return OSSL_ENCODER_to_bio(context, bio)
@@ -55,7 +55,7 @@ struct KeyTests {
         }
     }
 
-    @Test("that is not the one wanted is refused, and the error says why")
+    @Test("A key that is not of the wanted kind is refused, and the error gives the reason")
     func refused() throws {
         let keys = try TestKeys.shared.get()
         let rsaPrivate = keys.rsaKey.pem { PEM_write_bio_PKCS8PrivateKey($0, $1, nil, nil, 0, nil, nil) }
@@ -82,7 +82,7 @@ struct KeyTests {
         for (pem, error) in privateErrors { #expect(throws: error, "\(error)") { try P256SigningKey(pem: pem) } }
     }
 
-    @Test("whose numbers are no key is refused")
+    @Test("Numbers that do not form a key are refused")
     func numbers() throws {
         let keys = try TestKeys.shared.get()
         let (n, e) = (try keys.rsaKey.number("n"), try keys.rsaKey.number("e"))
@@ -98,7 +98,7 @@ struct KeyTests {
         #expect(throws: KeyError.self) { try PublicKey(rsaModulus: [UInt8](repeating: 255, count: 2000), exponent: e) }
     }
 
-    @Test("leaves nothing in OpenSSL's error queue, which TLS reads on the same thread")
+    @Test("Nothing is left in OpenSSL's error queue, which TLS reads on the same thread")
     func errorQueue() throws {
         let keys = try TestKeys.shared.get()
         ERR_clear_error()
@@ -111,7 +111,7 @@ struct KeyTests {
         #expect(ERR_peek_error() == 0)
     }
 
-    @Test("is used from several threads at once")
+    @Test("Several threads can use a key at the same time")
     func threads() async throws {
         let keys = try TestKeys.shared.get()
         let ec = keys.ecKey
@@ -122,7 +122,7 @@ struct KeyTests {
                 group.addTask {
                     (0..<50).count { round in
                         let message = [UInt8(task), UInt8(round)]
-                        // A failure is counted as a signature that is not valid.
+                        // A failure to sign counts as an invalid signature.
                         let signature = (try? ec.sign(message)) ?? []
                         return !ec.publicKey.isValid(signature, for: message) || !rsa.isValid(rsaSignature, for: [9])
                     }
@@ -133,7 +133,7 @@ struct KeyTests {
         #expect(failures == 0)
     }
 
-    /// The public key of a new pair on a curve that is not ours.
+    /// Returns the public key of a new key pair on a curve that is not supported.
     private static func ecPEM(on curve: String) throws -> String {
         let context = EVP_PKEY_CTX_new_from_name(nil, "EC", nil)
         defer { EVP_PKEY_CTX_free(context) }

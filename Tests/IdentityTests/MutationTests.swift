@@ -2,9 +2,9 @@ import Crypto
 import Identity
 import Testing
 
-@Suite("A good token that is changed")
+@Suite("Changed tokens")
 struct MutationTests {
-    @Test("is refused, whatever the change", arguments: ["HS256", "RS256", "ES256"])
+    @Test("A valid token is refused after random changes", arguments: ["HS256", "RS256", "ES256"])
     func mutated(name: String) throws {
         let signer = try #require(try TestKeys.all.first { $0.algorithm == name })
         let verifier = try signer.verifier()
@@ -33,7 +33,7 @@ struct MutationTests {
         #expect(try verifier.verify(good, atSeconds: TestKeys.now).user == "11")
     }
 
-    @Test("in what it says and signed again says it, or is refused, and never crashes")
+    @Test("A token that is changed and signed again is refused or has valid claims, and never crashes")
     func mutatedContent() throws {
         let signer = try TestKeys.shared.get().hs256
         let verifier = try signer.verifier()

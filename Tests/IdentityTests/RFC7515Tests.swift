@@ -28,7 +28,9 @@ enum RFC7515 {
         #"{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","#
         + #""y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}"#
 
-    /// A verifier with one of the keys; the appendix' tokens name the user in no other claim than `iss`.
+    /// Returns a verifier with one of the keys.
+    ///
+    /// It reads the user from `iss`, the only claim in the tokens of the appendix that can name one.
     static func verifier(_ key: String) throws -> TokenVerifier {
         try TokenVerifier(
             keys: [.keySet(json: Array(#"{"keys":[\#(key)]}"#.utf8))],
@@ -37,10 +39,10 @@ enum RFC7515 {
     }
 }
 
-@Suite("RFC 7515, appendix A")
+@Suite("The tokens of RFC 7515, appendix A")
 struct RFC7515Tests {
     @Test(
-        "has three tokens that are good until their exp, and leeway",
+        "The three signed tokens are valid until their exp plus the leeway",
         arguments: [
             (RFC7515.hs256, RFC7515.octKey), (RFC7515.rs256, RFC7515.rsaKey), (RFC7515.es256, RFC7515.ecKey),
         ]
@@ -53,7 +55,7 @@ struct RFC7515Tests {
         #expect(throws: TokenError.expired) { try verifier.verify(token, atSeconds: 1_300_819_380 + 60) }
     }
 
-    @Test("has an unsecured token, which is refused", arguments: [RFC7515.octKey, RFC7515.rsaKey, RFC7515.ecKey])
+    @Test("The unsecured token is refused", arguments: [RFC7515.octKey, RFC7515.rsaKey, RFC7515.ecKey])
     func unsecured(key: String) throws {
         let verifier = try RFC7515.verifier(key)
         let token = "eyJhbGciOiJub25lIn0.\(RFC7515.payload)."

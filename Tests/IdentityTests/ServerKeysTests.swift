@@ -14,20 +14,20 @@ struct ServerKeysTests {
         .init(callId: "c-1", epoch: 1, user: "10", peer: "11", device: "b1", validUntilMs: until)
     }
 
-    @Test("are a line each in their file, the newest first, and read back as they were")
+    @Test("The file has a line for each key, the newest first, and is read back unchanged")
     func text() {
         let first = ServerKeys(at: Self.start)
         #expect(!first.isDue(at: Self.start + Self.day - 1) && first.isDue(at: Self.start + Self.day))
         let second = first.rotated(at: Self.start + Self.day, life: Self.life)
         #expect(second.former == [first.newest] && second.newest.secret != first.newest.secret)
         #expect(ServerKeys(text: Array(second.text.utf8)) == second)
-        // Files are read without the newline at their end.
+        // Secret files are read without the newline at their end.
         #expect(ServerKeys(text: Array(second.text.utf8.dropLast())) == second)
         #expect(second.areSound && second.text.split(separator: "\n").count == 2)
     }
 
     @Test(
-        "of earlier versions are one key of unknown age, which is replaced at once",
+        "A file of an earlier version is one key of unknown age, which is due for replacement immediately",
         arguments: ["c2VjcmV0", "two words", "a 1\nb", "a -1", "a 1 2", "a 99999999999999999999"]
     )
     func legacy(_ text: String) {
@@ -36,7 +36,7 @@ struct ServerKeysTests {
         #expect(keys.isDue(at: Self.start) && !keys.areSound)
     }
 
-    @Test("made by a clock that was far ahead are replaced, and not kept until it comes true")
+    @Test("A key that was made by a clock far ahead is replaced, and not kept until its time comes")
     func future() {
         let keys = ServerKeys(at: Self.start + 10 * Self.day)
         #expect(keys.isDue(at: Self.start))
@@ -44,7 +44,7 @@ struct ServerKeysTests {
         #expect(next.former == [keys.newest] && !next.isDue(at: Self.start + 1))
     }
 
-    @Test("are kept as long as something may live that they signed, and no longer")
+    @Test("A former key is kept as long as anything that it signed may be valid, and no longer")
     func former() {
         var keys = ServerKeys(at: Self.start)
         for minute in 1...10 {
@@ -55,7 +55,7 @@ struct ServerKeysTests {
         #expect(keys.rotated(at: Self.start + Self.day, life: Self.life).former.count == 1)
     }
 
-    @Test("sign what is read after they were replaced, over a restart, until its time is over")
+    @Test("A capability stays valid after its key was replaced, also over a restart, until it expires")
     func reading() {
         let first = ServerKeys(at: Self.start)
         let replaced = Self.start + Self.day
@@ -70,7 +70,7 @@ struct ServerKeysTests {
         #expect(CapabilityRing(third, life: Self.life).verify(act, nowMs: until) == nil, "it is forgotten by then")
     }
 
-    @Test("that were replaced sign nothing for later: whoever has stolen one is late")
+    @Test("A stolen former key cannot sign capabilities for later than the last genuine ones")
     func stolen() {
         let first = ServerKeys(at: Self.start)
         let replaced = Self.start + Self.day
@@ -82,7 +82,7 @@ struct ServerKeysTests {
         #expect(ring.verify(thief.issue(fields(until: .max)), nowMs: replaced + Self.day) == nil)
     }
 
-    @Test("are put in the place of those before, for their owner only, and leave no draft")
+    @Test("New keys replace the file of the earlier ones, with mode 0600, and leave no draft behind")
     func file() throws {
         let folder = FileManager.default.temporaryDirectory.path + "/ringline-keys-\(UInt64.random(in: 0...UInt64.max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

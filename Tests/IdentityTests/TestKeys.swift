@@ -2,7 +2,7 @@ import COpenSSL
 import Crypto
 import Identity
 
-/// A key with which tests sign, and how the verifier is told of its public half.
+/// A key that signs for tests, and the source from which a verifier gets the key to verify with.
 struct Signer: Sendable, CustomStringConvertible {
     let algorithm: String
     let source: TokenKeySource
@@ -10,7 +10,7 @@ struct Signer: Sendable, CustomStringConvertible {
 
     var description: String { algorithm }
 
-    /// A token with exactly this header and payload, signed by this key whatever the header says.
+    /// Returns a token with exactly this header and payload, signed by this key whatever the header names.
     func token(header: String, payload: String) -> String {
         token(headerPart: Base64URL.encode(Array(header.utf8)), payloadPart: Base64URL.encode(Array(payload.utf8)))
     }
@@ -20,7 +20,7 @@ struct Signer: Sendable, CustomStringConvertible {
         return "\(signed).\(Base64URL.encode(sign(Array(signed.utf8))))"
     }
 
-    /// A token with an ordinary header.
+    /// Returns a token with an ordinary header.
     func token(payload: String) -> String { token(header: #"{"alg":"\#(algorithm)","typ":"JWT"}"#, payload: payload) }
 
     func verifier(_ rules: TokenRules = TokenRules()) throws -> TokenVerifier {
@@ -28,7 +28,7 @@ struct Signer: Sendable, CustomStringConvertible {
     }
 }
 
-/// The keys of all tests of a run.
+/// The keys that all tests of a run share.
 struct TestKeys: Sendable {
     static let now: Int64 = 1_800_000_000
     static let payload = #"{"sub":"11","name":"山田太郎","iat":1800000000,"exp":1800003600,"jti":"a"}"#
@@ -42,7 +42,7 @@ struct TestKeys: Sendable {
     let ecKey: P256SigningKey
     let rsaKey: RSATestKey
 
-    /// Made once, for an RSA key takes its time.
+    /// The keys, made only once because an RSA key takes a while to make.
     static let shared = Result { try TestKeys() }
     static var all: [Signer] {
         get throws { [try shared.get().hs256, try shared.get().rs256, try shared.get().es256] }
@@ -57,12 +57,12 @@ struct TestKeys: Sendable {
         rsaPEM = try rsaKey.publicKey.pem()
         hs256 = Signer(algorithm: "HS256", source: .secret(Self.secret)) { HMACSHA256.code(of: $0, key: Self.secret) }
         rs256 = Signer(algorithm: "RS256", source: .publicKey(pem: rsaPEM)) { rsaKey.sign($0) }
-        // A failure shows as a token that is not accepted.
+        // If signing fails, the test sees a token that is not accepted.
         es256 = Signer(algorithm: "ES256", source: .publicKey(pem: ecPEM)) { (try? ecKey.sign($0)) ?? [] }
     }
 }
 
-/// An RSA private key: the server verifies by RS256 and never signs, so only tests have one.
+/// An RSA private key, for tests only: the server verifies RS256 and never signs with it.
 final class RSATestKey: @unchecked Sendable {
     struct Failure: Error {}
 
@@ -80,7 +80,7 @@ final class RSATestKey: @unchecked Sendable {
 
     deinit { EVP_PKEY_free(key) }
 
-    /// RSASSA-PKCS1-v1_5, or by another padding and digest for forgeries; empty if it fails.
+    /// Signs by RSASSA-PKCS1-v1_5, or by another padding and digest for forgeries; returns no bytes if it fails.
     func sign(_ message: [UInt8], digest: String = "SHA256", padding: Int32 = RSA_PKCS1_PADDING) -> [UInt8] {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }
@@ -98,7 +98,7 @@ final class RSATestKey: @unchecked Sendable {
         get throws { try PublicKey(rsaModulus: number("n"), exponent: number("e")) }
     }
 
-    /// The text that a PEM writer of OpenSSL makes of the key.
+    /// Returns the text that a PEM writer of OpenSSL makes of the key.
     func pem(_ write: (OpaquePointer?, OpaquePointer) -> Int32) -> String {
         let bio = BIO_new(BIO_s_mem())
         defer { BIO_free(bio) }
@@ -108,7 +108,7 @@ final class RSATestKey: @unchecked Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The modulus (`n`) or the exponent (`e`), big endian.
+    /// Returns the modulus (`n`) or the exponent (`e`), big endian.
     func number(_ name: String) throws -> [UInt8] {
         var number: OpaquePointer?
         guard EVP_PKEY_get_bn_param(key, name, &number) == 1 else { throw Failure() }

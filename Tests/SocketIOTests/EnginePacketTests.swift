@@ -9,7 +9,7 @@ func text(_ bytes: some Sequence<UInt8>) -> String { String(decoding: Array(byte
 @Suite("An Engine.IO packet")
 struct EnginePacketTests {
     @Test(
-        "is a digit and its data",
+        "A packet is a digit and its data",
         arguments: zip(
             [#"0{"sid":"x"}"#, "1", "2probe", "3probe", #"42["a"]"#, "5", "6"],
             [EnginePacket.Kind.open, .close, .ping, .pong, .message, .upgrade, .noop]
@@ -22,17 +22,17 @@ struct EnginePacketTests {
         #expect(packet.text == bytes(text))
     }
 
-    @Test("is none without a digit that is known", arguments: ["", "7", "9", "a", " 4", "\u{0}"])
+    @Test("A text that does not begin with a known digit is refused", arguments: ["", "7", "9", "a", " 4", "\u{0}"])
     func syntax(_ text: String) {
         #expect(throws: EngineFault.syntax) { try EnginePacket(text: bytes(text)) }
     }
 
-    @Test("is refused when it is binary")
+    @Test("A binary packet is refused")
     func binary() {
         #expect(throws: EngineFault.binary) { try EnginePacket(text: bytes("bYWJj")) }
     }
 
-    @Test("belongs to version 3 unless the handshake says 4, and to none that it names otherwise")
+    @Test("EIO selects the version, 3 if it is missing; any other value than 3 or 4 is refused")
     func version() {
         #expect(EngineVersion(parameter: nil) == .v3)
         #expect(EngineVersion(parameter: "3") == .v3)
@@ -42,17 +42,17 @@ struct EnginePacketTests {
     }
 }
 
-@Suite("A payload")
+@Suite("An Engine.IO payload")
 struct EnginePayloadTests {
-    @Test("of version 4 has U+001E between its packets")
+    @Test("A payload of version 4 has U+001E between its packets")
     func version4() throws {
         #expect(EnginePayload.encoded([bytes("40"), bytes("2")], .v4) == bytes("40\u{1E}2"))
         let packets = try EnginePayload.packets(in: bytes("2\u{1E}42[\"x\"]"), .v4)
         #expect(packets.map { text($0.text) } == ["2", #"42["x"]"#])
     }
 
-    // What python-socketio 5.18.1 (Engine.IO 4) and 4.6.1 (Engine.IO 3) were seen to send.
-    @Test("as clients send it is read")
+    // These bodies were recorded from python-socketio 5.18.1 (Engine.IO 4) and 4.6.1 (Engine.IO 3).
+    @Test("Payloads recorded from clients are read")
     func captured() throws {
         let four = bytes(
             #"42["message",{"to":10,"body":"h\u00e9\u00e9 \ud83d\ude00 \u5c71","displayName":"T"}]"# + "\u{1E}"
@@ -69,7 +69,7 @@ struct EnginePayloadTests {
         #expect(throws: EngineFault.binary) { try EnginePayload.packets(in: blob, .v3) }
     }
 
-    @Test("of version 3 counts UTF-16 units, and code points from those who count so")
+    @Test("Version 3 writes lengths in UTF-16 units, and reads lengths in code points as well")
     func version3() throws {
         #expect(text(EnginePayload.encoded([bytes(#"42["é山"]"#), bytes("3")], .v3)) == #"8:42["é山"]1:3"#)
         let emoji = #"42["😀"]"#
@@ -79,7 +79,7 @@ struct EnginePayloadTests {
         }
     }
 
-    @Test("of version 3 holds no character that some count twice: it is written as two escapes")
+    @Test("In version 3 a character of two UTF-16 units is written as two escapes")
     func surrogates() throws {
         let encoded = EnginePayload.encoded([bytes(#"42["😀é"]"#)], .v3)
         #expect(text(encoded) == #"19:42["\ud83d\ude00é"]"#)
@@ -89,14 +89,14 @@ struct EnginePayloadTests {
     }
 
     @Test(
-        "that is cut, miscounted or no UTF-8 is refused",
+        "A payload of version 3 with a wrong length or a malformed packet is refused",
         arguments: ["", "5:42", "4:42[]1", "x:42", ":42", "-1:4", "99999999999:4", "1:é", "0:", "2:42x"]
     )
     func faults(_ body: String) {
         #expect(throws: EngineFault.syntax) { try EnginePayload.packets(in: bytes(body), .v3) }
     }
 
-    @Test("is refused whatever comes", arguments: EngineVersion.allCases)
+    @Test("Random bytes are read or refused, and too many packets are refused", arguments: EngineVersion.allCases)
     func anything(_ version: EngineVersion) {
         for seed in 0..<2_000 {
             var state = UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1
@@ -120,7 +120,7 @@ struct EnginePayloadTests {
 
 @Suite("A Socket.IO packet")
 struct SocketPacketTests {
-    @Test("has a kind, a namespace, a number and data, each as far as there is one")
+    @Test("A packet has a kind, and optionally a namespace, a number and data")
     func form() throws {
         #expect(try SocketPacket(bytes("0")) == SocketPacket(.connect))
         #expect(try SocketPacket(bytes(#"0{"token":"x"}"#)) == SocketPacket(.connect, data: bytes(#"{"token":"x"}"#)))
@@ -137,7 +137,7 @@ struct SocketPacketTests {
         #expect(SocketPacket(.event, data: bytes("[]")).text(headroom: 3) == [0, 0, 0] + bytes("42[]"))
     }
 
-    @Test("is none otherwise", arguments: ["", "7", "x", "5[]", "21234567890123456[]"])
+    @Test("A malformed packet is refused", arguments: ["", "7", "x", "5[]", "21234567890123456[]"])
     func syntax(_ message: String) {
         #expect(throws: EngineFault.syntax) { try SocketPacket(bytes(message)) }
     }

@@ -4,16 +4,16 @@ import Testing
 
 @testable import SocketIO
 
-@Suite("A Socket.IO client")
+@Suite("The admission of a Socket.IO client")
 struct EntryTests {
     static let welcome =
         #"0{"sid":"SID","upgrades":[],"pingInterval":25000,"pingTimeout":20000,"maxPayload":65536}"#
 
-    @Test("of version 4 is let in by the token in CONNECT, and told so before anything else")
+    @Test("A version 4 client is admitted by the token in CONNECT, and that answer is sent first")
     func authenticates() throws {
         var bench = Bench()
         #expect(bench.taken().sent == [Self.welcome])
-        // As python-socketio 5.18.1 sends it.
+        // This is what python-socketio 5.18.1 sends.
         bench.say(#"40{"token":"TOKEN"}"#)
         #expect(bench.taken().contains(.verify(token: "TOKEN")))
         bench.give(.verified(.success(try Bench.identity())))
@@ -23,7 +23,7 @@ struct EntryTests {
         #expect(outputs.first == .send([UInt8](repeating: 0, count: 16) + bytes(#"40{"sid":"PUBLIC"}"#)))
     }
 
-    @Test("is let in by the handshake's token")
+    @Test("A client is admitted by the token in its handshake")
     func handshake() throws {
         var four = Bench(.v4, .valid(try Bench.identity()))
         four.say("40")
@@ -34,7 +34,7 @@ struct EntryTests {
         #expect(outputs.joins.count == 1)
     }
 
-    @Test("without a token, or with a bad one, is told why: version 4 may try again, version 3 is over")
+    @Test("A refused client is sent the reason; in version 4 it may try again, in version 3 its session ends")
     func refused() throws {
         var four = Bench()
         four.say("40")
@@ -53,10 +53,10 @@ struct EntryTests {
         #expect(three.taken().isOver)
     }
 
-    @Test("that says who it is must be who the token says")
+    @Test("The user in register must be that of the token")
     func register() throws {
         var bench = try Bench.joined()
-        // As both python clients send it.
+        // This is what both Python clients send.
         bench.say(#"421["register",{"userId":11}]"#)
         #expect(bench.taken().sent == [#"431[{"ok":true,"userId":11}]"#])
         bench.say(#"42["register",{"userId":"11"}]"#)
@@ -69,7 +69,7 @@ struct EntryTests {
         #expect(outputs.isOver)
     }
 
-    @Test("is believed where that is the operator's wish, once, and its ids are written as it writes them")
+    @Test("If the operator trusts register, a client names its user once, and gets ids in the same form")
     func trusted() throws {
         for version in EngineVersion.allCases {
             var bench = Bench(version, trusts: true)
@@ -84,7 +84,7 @@ struct EntryTests {
         }
     }
 
-    @Test("that says other things first, or nothing for too long, is let go")
+    @Test("A client is disconnected if it sends other packets first, or no token in time")
     func strangers() {
         var bench = Bench()
         for _ in 0..<SocketIOLimits.strangersPackets { bench.say(#"42["offer",{}]"#) }
@@ -102,7 +102,7 @@ struct EntryTests {
         #expect(silent.taken().isOver)
     }
 
-    @Test("finds the default namespace only, and is not told the name of the one that it asked for")
+    @Test("There is only the default namespace, and a refusal does not repeat the requested name")
     func namespaces() throws {
         var four = Bench()
         four.say("40/admin,{}")
@@ -124,7 +124,7 @@ struct EntryTests {
     }
 
     @Test(
-        "has each refused packet counted with its reason, and of a stranger ten of any kind end it",
+        "Each refused packet is counted by its reason, and ten of any kind end an unauthenticated session",
         arguments: [true, false]
     )
     func refusals(isSocket: Bool) {
@@ -153,11 +153,12 @@ struct EntryTests {
         }
     }
 
-    @Test("has at most 4 KiB to read before it has joined, however it asks for more", arguments: EngineVersion.allCases)
+    @Test("A client that has not joined is sent 4 KiB at most", arguments: EngineVersion.allCases)
     func unread(version: EngineVersion) throws {
         for isSocket in [true, false] {
             var bench = Bench(version, isSocket: isSocket, trusts: true)
-            // Version 3's client pings, and hears what it has sent; version 4's is refused, in few words.
+            // A version 3 client sends pings, and each answer repeats its data. A version 4 client is refused in a few
+            // words.
             let packet = (version == .v3 ? "2" : "40/") + String(repeating: "x", count: 1_000)
             for _ in 0..<100 { bench.say(packet) }
             let outputs = bench.taken()
@@ -170,7 +171,7 @@ struct EntryTests {
         #expect(!joined.taken().isOver)
     }
 
-    @Test("that has gone is not served any more")
+    @Test("A client that has disconnected is not served any more")
     func over() throws {
         var bench = try Bench.joined(isSocket: false)
         bench.post("41")

@@ -7,7 +7,7 @@ import Testing
 @Suite("An event of the app")
 struct EventTests {
     @Test(
-        "becomes the frame that a client of /ws would have sent, its values as they were written",
+        "An event becomes the frame that a client of /ws would have sent, with its values unchanged",
         arguments: zip(
             [
                 #"["offer",{"to":10,"sdp":"v=0\r\né","hasVideo" : true,"x":{"a":1.50}}]"#,
@@ -35,7 +35,7 @@ struct EventTests {
         #expect(bench.taken().frames == [frame])
     }
 
-    @Test("keeps the id that the client gave it, and is known under it")
+    @Test("An event keeps the client's own id, and is acknowledged by it, once")
     func ownID() throws {
         var bench = try Bench.joined()
         bench.say(#"427["answer",{"to":10,"sdp":"v=0","id":"mine"}]"#)
@@ -46,7 +46,7 @@ struct EventTests {
         #expect(bench.taken().sent.isEmpty, "once")
     }
 
-    @Test("that is refused is told so in its answer, or by an event where none is wanted")
+    @Test("A refusal is sent as the event's answer, or as signal-error if the client wants no answer")
     func refused() throws {
         var bench = try Bench.joined()
         let error = #""code":"not_found","message":"there is no such call""#
@@ -65,7 +65,7 @@ struct EventTests {
     }
 
     @Test(
-        "that is nonsense goes to the switchboard too, which counts it",
+        "An invalid event goes to the switchboard as one frame, which is refused there",
         arguments: [
             "42", "42[", "42[]", "42[1]", #"42{"a":1}"#, #"42["nobody-knows",{}]"#, #"42["offer",{"to":1,"to":2}]"#,
         ]
@@ -78,7 +78,7 @@ struct EventTests {
         #expect(throws: ClientMessage.Refusal.self) { try ClientMessage(bytes(frames[0]), ringFor: .seconds(45)) }
     }
 
-    @Test("with binary attachments is refused", arguments: ["451-[\"blob\",{\"_placeholder\":true,\"num\":0}]"])
+    @Test("An event with attachments is refused", arguments: ["451-[\"blob\",{\"_placeholder\":true,\"num\":0}]"])
     func binary(_ packet: String) throws {
         var bench = try Bench.joined()
         bench.say(packet)
@@ -88,7 +88,7 @@ struct EventTests {
     }
 
     @Test(
-        "is never taken for a frame of another kind, whatever it is called",
+        "The name of an event never makes it a frame of another type",
         arguments: ["end", "sync", "auth", "join"]
     )
     func names(_ name: String) throws {
@@ -100,7 +100,7 @@ struct EventTests {
 
 @Suite("A frame of the switchboard")
 struct FrameTests {
-    @Test("becomes an event, ids as the app writes them, values as they came")
+    @Test("A frame becomes an event, with ids as the app writes them and all other values unchanged")
     func signals() throws {
         var bench = try Bench.joined()
         bench.hear(Said.offer())
@@ -119,7 +119,7 @@ struct FrameTests {
         )
     }
 
-    @Test("that the app does not know is kept from it")
+    @Test("A frame that the app does not know is not sent to it")
     func unknown() throws {
         var bench = try Bench.joined()
         let place = #""callId":"c","room":"p2p:10-11","epoch":1,"seq":2,"ts":1,"from":"10""#
@@ -131,7 +131,7 @@ struct FrameTests {
         #expect(bench.taken().sent.isEmpty)
     }
 
-    @Test("of texts and of who is online becomes an event")
+    @Test("A text becomes an event, and so does presence")
     func besides() throws {
         var bench = try Bench.joined()
         bench.hear(#"{"type":"message","from":"10","fromDevice":"d","ts":1763715423250,"to":11,"body":"hi"}"#)
@@ -146,13 +146,13 @@ struct FrameTests {
     }
 }
 
-@Suite("A call's end")
+@Suite("The end of a call for the app")
 struct CallEndTests {
     private func names(_ outputs: [SocketSession.Output]) -> [String] {
         outputs.sent.map { $0.hasPrefix("42[") ? String($0.dropFirst(4).prefix { $0 != "\"" }) : $0 }
     }
 
-    @Test("is told by the peer's id, with reason and callId")
+    @Test("The end is sent with the peer's id, the reason and the callId")
     func told() throws {
         var bench = try Bench.joined()
         bench.hear(Said.offer())
@@ -163,7 +163,7 @@ struct CallEndTests {
         )
     }
 
-    @Test("is not told to who has just ended it, but the next one is")
+    @Test("A client that has just ended a call is not sent that end, but is sent the end of the next call")
     func own() throws {
         var bench = try Bench.joined()
         bench.hear(Said.call("ringing", nil, "11-10"))
@@ -176,7 +176,7 @@ struct CallEndTests {
         #expect(names(bench.taken()) == ["offer", "call-ended"])
     }
 
-    @Test("is not told as the end while another call with that user goes on: a glare, or the same callId anew")
+    @Test("The app is sent call-replaced if it has another call with that user: after a glare, or a callId used again")
     func givesWay() throws {
         var loser = try Bench.joined()
         loser.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
@@ -202,7 +202,7 @@ struct CallEndTests {
         #expect(names(callee.taken()) == ["offer", "call-ended", "offer"])
     }
 
-    @Test("is told although the answer to the offer is still waiting for the disk")
+    @Test("The end is sent even if the ack of the offer still waits for the store")
     func declinedAtOnce() throws {
         var bench = try Bench.joined()
         bench.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)
@@ -211,7 +211,7 @@ struct CallEndTests {
         #expect(names(bench.taken()) == ["call-ended"])
     }
 
-    @Test("of an earlier call, heard of on coming back, does not end the one that goes on")
+    @Test("The end of an earlier call, received after a reconnect, does not end the call that goes on")
     func late() throws {
         var bench = try Bench.joined()
         bench.hear(Said.offer(epoch: 2))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A client that polls")
 struct PollingTests {
-    @Test("gets at once what waits, else waits for what comes, all that comes together in one answer")
+    @Test("A poll gets waiting packets immediately or waits for new ones; those of one turn come together")
     func waits() throws {
         var bench = Bench(.v4, isSocket: false, .valid(try Bench.identity()))
         bench.poll()
@@ -22,15 +22,15 @@ struct PollingTests {
         #expect(outputs.contains { if case .respond(request, _) = $0 { true } else { false } })
     }
 
-    @Test("gets two things in version 3's form")
+    @Test("Several packets are sent in version 3's form")
     func version3() throws {
         var bench = Bench(.v3, isSocket: false, .valid(try Bench.identity()))
         bench.poll()
-        // As python-socketio 4.6.1 got it.
+        // This is what python-socketio 4.6.1 was sent.
         #expect(bench.taken().answers.first?.hasSuffix("}2:40") == true)
     }
 
-    @Test("twice at a time has lost its way, and so has one whose connection broke")
+    @Test("A second poll at the same time ends the session, and so does a broken connection")
     func overlap() throws {
         var bench = try Bench.joined(isSocket: false)
         bench.poll()
@@ -44,7 +44,7 @@ struct PollingTests {
         #expect(broken.taken().isOver)
     }
 
-    @Test("too slowly is let go")
+    @Test("A client that polls too slowly is disconnected")
     func overflow() throws {
         var bench = try Bench.joined(isSocket: false)
         let frame = #"{"type":"message","from":"10","ts":1,"body":"\#(String(repeating: "x", count: 60_000))"}"#
@@ -54,7 +54,7 @@ struct PollingTests {
         #expect(bench.taken().isOver && bench.session.wasTooSlow)
     }
 
-    @Test("upgrades: the probe is answered, the waiting poll freed, and what waits goes by the WebSocket")
+    @Test("In an upgrade the ping is answered, the waiting poll released, and the WebSocket gets what is queued")
     func upgrade() throws {
         for version in EngineVersion.allCases {
             var bench = try Bench.joined(version, isSocket: false)
@@ -78,7 +78,7 @@ struct PollingTests {
     }
 
     @Test(
-        "that polls gets at most 16 packets at once, and the rest by the next polls; what it has got is known by them"
+        "A poll gets 16 packets at most, further polls the rest; the poll after the last packet confirms them all"
     )
     func manyPackets() throws {
         for version in EngineVersion.allCases {
@@ -99,7 +99,7 @@ struct PollingTests {
         }
     }
 
-    @Test("that polls once more while it upgrades is not kept waiting, and one that does not go on with it polls on")
+    @Test("A poll during an upgrade is answered immediately, and after a failed upgrade polling goes on")
     func upgradeFails() throws {
         var bench = try Bench.joined(isSocket: false)
         bench.give(.socketOpened)
@@ -121,9 +121,9 @@ struct PollingTests {
     }
 }
 
-@Suite("A Socket.IO session's life")
+@Suite("The liveness of a Socket.IO session")
 struct HeartbeatTests {
-    @Test("is asked for by the server in version 4, and over when there is no pong for 20 s")
+    @Test("In version 4 the server pings, and the session ends 20 s after a ping without a pong")
     func version4() throws {
         for isSocket in [true, false] {
             var bench = try Bench.joined(isSocket: isSocket)
@@ -146,7 +146,7 @@ struct HeartbeatTests {
         }
     }
 
-    @Test("is shown by the client in version 3, and over after 45 s without")
+    @Test("In version 3 the client pings, and the session ends after 45 s without a packet")
     func version3() throws {
         var bench = try Bench.joined(.v3)
         for _ in 0..<3 {
@@ -162,7 +162,7 @@ struct HeartbeatTests {
         #expect(bench.taken().isOver)
     }
 
-    @Test("is asked for in version 3 by the WebSocket's own ping, and when polling by freeing the poll")
+    @Test("In version 3 a probe is a ping of the WebSocket, or the release of a waiting poll")
     func probes() throws {
         var socket = try Bench.joined(.v3)
         socket.give(.ping(7))
@@ -185,7 +185,7 @@ struct HeartbeatTests {
         #expect(polling.taken().contains(.ponged(9)), "it came back for more")
     }
 
-    @Test("tells a pong that the switchboard awaits from one that it does not")
+    @Test("The pong to the session's own ping is not reported as the answer to the switchboard's")
     func order() throws {
         var bench = try Bench.joined()
         bench.hear(Said.offer(seq: 4))
@@ -201,14 +201,14 @@ struct HeartbeatTests {
     }
 }
 
-@Suite("What has reached a device")
+@Suite("Cursors that a device has confirmed")
 struct SeenTests {
     private func log() throws -> LogName {
         guard let id = CallID("10-11") else { throw Missing() }
         return LogName(callID: id, room: "p2p:10-11", epoch: 1)
     }
 
-    @Test("is known by the pong to a ping that was sent behind it")
+    @Test("The pong to a ping confirms what was sent before that ping")
     func socket() throws {
         var bench = try Bench.joined()
         bench.hear(Said.offer(seq: 4))
@@ -224,7 +224,7 @@ struct SeenTests {
         #expect(bench.taken().contains(.seen([try log(): 5])))
     }
 
-    @Test("is known of one that polls by its next poll, not by its being sent")
+    @Test("The next poll confirms a response, and sending the response does not")
     func polling() throws {
         for version in EngineVersion.allCases {
             var bench = try Bench.joined(version, isSocket: false)

@@ -5,11 +5,11 @@ import CallWire
 
 struct Missing: Error {}
 
-/// One session with a clock, and everything that came out of it.
+/// One session with a clock, and a record of its outputs.
 struct Bench {
     private(set) var session: SocketSession
     private(set) var now = Moment(milliseconds: 1_700_000_000_000)
-    /// Everything since the last ``taken()``.
+    /// The outputs since the last ``taken()``.
     private var outputs: [SocketSession.Output] = []
     private var lastRequest: UInt64 = 0
 
@@ -36,7 +36,7 @@ struct Bench {
         if isSocket { give(.socketOpened) }
     }
 
-    /// A session that is let in, by WebSocket or polling, with nothing waiting.
+    /// Returns a session that has joined, by WebSocket or polling, with no queued packets and no waiting poll.
     static func joined(_ version: EngineVersion = .v4, isSocket: Bool = true) throws -> Bench {
         var bench = Bench(version, isSocket: isSocket, .valid(try identity()))
         if version == .v4 { bench.say("40") }
@@ -50,7 +50,7 @@ struct Bench {
 
     mutating func wait(_ milliseconds: Int64) { now = now + .milliseconds(milliseconds) }
 
-    /// The client sends a packet, by whichever transport.
+    /// Sends a packet of the client, by the transport in use.
     mutating func say(_ packet: String) {
         if session.transport == .socket {
             give(.socketReceived(bytes(packet)))
@@ -71,7 +71,7 @@ struct Bench {
         return lastRequest
     }
 
-    /// The switchboard says something.
+    /// Passes a frame of the switchboard to the session.
     mutating func hear(_ frame: String) {
         give(.frame([UInt8](repeating: 0, count: WireLimits.headroom) + bytes(frame)))
     }
@@ -83,13 +83,13 @@ struct Bench {
 }
 
 extension [SocketSession.Output] {
-    /// What the client gets on its WebSocket.
+    /// The packets that the client is sent on its WebSocket.
     var sent: [String] {
         compactMap { if case .send(let frame) = $0 { text(frame.dropFirst(WireLimits.headroom)) } else { nil } }
     }
-    /// What the client gets in answers to its polls.
+    /// The bodies of the responses to the client's polls.
     var answers: [String] { compactMap { if case .respond(_, let body) = $0 { text(body) } else { nil } } }
-    /// What the switchboard gets.
+    /// The frames that the switchboard is passed.
     var frames: [String] { compactMap { if case .received(let frame) = $0 { text(frame) } else { nil } } }
     var refusals: [EngineRefusal] { compactMap { if case .refuse(_, let refusal) = $0 { refusal } else { nil } } }
     var joins: [SocketSession.Identity] { compactMap { if case .join(let who, _, _) = $0 { who } else { nil } } }

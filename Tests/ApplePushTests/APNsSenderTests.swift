@@ -17,7 +17,7 @@ struct APNsSenderTests {
         try APNsSender(configuration ?? apple.configuration(), log: quiet, report: reports.take)
     }
 
-    @Test("for a call carries exactly the headers of the protocol and the payload byte for byte")
+    @Test("A push for a call has exactly the headers of the protocol, and the payload byte for byte")
     func voip() async throws {
         let sender = try sender()
         let payload = #"{"aps":{"content-available":1},"callerName":"山田太郎","escaped":"\u2028\/"}"#
@@ -42,11 +42,11 @@ struct APNsSenderTests {
             ]
         )
         #expect(push.bytes == [UInt8](payload.utf8))
-        // The fake has checked the signature by the public key; that it can refuse one is the next test's business.
+        // The fake server has verified the signature with the public key. The next test shows that it can refuse one.
         #expect(authorization.hasPrefix("bearer "))
     }
 
-    @Test("signed by another key is refused by Apple, and that is reported")
+    @Test("A push signed by another key is refused, and the refusal is reported")
     func foreignKey() async throws {
         let other = try APNsConfiguration(
             key: P256SigningKey.generate().pem(),
@@ -63,7 +63,7 @@ struct APNsSenderTests {
         )
     }
 
-    @Test("of a notice may be delivered for a day")
+    @Test("An alert push expires after a day")
     func alert() async throws {
         let sender = try sender(apple.configuration(clock: { 1_000 * (testNow() / 1_000) }))
         let before = testNow() / 1_000
@@ -76,7 +76,7 @@ struct APNsSenderTests {
         #expect((before + 86_400...before + 86_420).contains(expiration))
     }
 
-    @Test("goes to the topic and the environment of its own device")
+    @Test("A push goes to the topic and the environment of its own device")
     func topicsAndEnvironments() async throws {
         try await apple.device(#"{"token":"\#(PushOrder.token(1))","topics":["one.voip"],"environment":"sandbox"}"#)
         try await apple.device(#"{"token":"\#(PushOrder.token(2))","topics":["two.voip"],"environment":"production"}"#)
@@ -94,7 +94,7 @@ struct APNsSenderTests {
         #expect(try await apple.stats().connectionsByEnvironment == ["sandbox": 1, "production": 1])
     }
 
-    @Test("that Apple refuses is reported with status, reason and time; odd answers with their status alone")
+    @Test("A refusal is reported with status, reason and timestamp; an unreadable one with its status alone")
     func answers() async throws {
         let sender = try sender()
         try await apple.script(
@@ -122,7 +122,7 @@ struct APNsSenderTests {
     }
 
     @Test(
-        "to what is no device token is reported like Apple's answer and never sent",
+        "A push to an invalid device token is reported like Apple's answer, and never sent",
         arguments: ["", "../x", "AB", "a b"]
     )
     func badToken(token: String) async throws {
@@ -132,7 +132,7 @@ struct APNsSenderTests {
         #expect(try await apple.stats().connections == 0)
     }
 
-    @Test("uses one provider token for all, while it is fresh")
+    @Test("All pushes use the same provider token while it is fresh")
     func oneProviderToken() async throws {
         let sender = try sender()
         for number in 1...20 { sender.send(.test(number)) }
@@ -142,7 +142,7 @@ struct APNsSenderTests {
 
     // MARK: ExpiredProviderToken
 
-    /// A sender whose provider token is 25 minutes old, and one push sent with it.
+    /// Returns a sender with a provider token that is 25 minutes old, with which one push was sent.
     private func agedSender() async throws -> APNsSender {
         let clock = TestClock(testNow() - 25 * 60_000)
         var configuration = try apple.configuration(clock: clock.read)
@@ -154,10 +154,10 @@ struct APNsSenderTests {
         return sender
     }
 
-    @Test("whose provider token Apple calls expired is sent once more under a new one")
+    @Test("A push whose provider token Apple calls expired is sent again under a new one")
     func expired() async throws {
         let sender = try await agedSender()
-        // In the fake's eyes 25 minutes are now more than the hour.
+        // For the fake server the token is now 65 minutes old, more than the hour that Apple allows.
         try await apple.config(#"{"clockOffset":2400}"#)
         for number in 2...6 { sender.send(.test(number)) }
         for number in 2...6 { #expect(try await reports.result(of: UInt64(number)) == .accepted) }
@@ -168,7 +168,7 @@ struct APNsSenderTests {
         )
     }
 
-    @Test("that Apple calls expired twice is reported so")
+    @Test("A push whose new provider token is called expired too is reported as refused")
     func expiredTwice() async throws {
         let sender = try await agedSender()
         let refusal = #"{"status":403,"reason":"ExpiredProviderToken","always":true}"#
@@ -177,7 +177,7 @@ struct APNsSenderTests {
         let expected = PushResult.answered(status: 403, reason: "ExpiredProviderToken", timestamp: nil)
         #expect(try await reports.result(of: 2) == expected)
         #expect(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.count == 2)
-        // The token is new now, and another so soon would get us refused altogether.
+        // The token is now new. If it were renewed again so soon, Apple would refuse every push.
         try await apple.script(PushOrder.token(3), refusal)
         sender.send(.test(3))
         #expect(try await reports.result(of: 3) == expected)
@@ -186,7 +186,7 @@ struct APNsSenderTests {
 
     // MARK: Many
 
-    @Test("is one of a thousand over few connections")
+    @Test("A thousand pushes use one connection")
     func thousand() async throws {
         let sender = try sender()
         let start = ContinuousClock.now
@@ -206,7 +206,7 @@ struct APNsSenderTests {
         )
     }
 
-    @Test("that Apple is slow to answer, the first of all, holds up the others for a second only")
+    @Test("A slow answer to the first push delays the others by about a second only")
     func slowFirst() async throws {
         let sender = try sender()
         try await apple.script(PushOrder.token(1), #"{"delay":20}"#)
@@ -217,7 +217,7 @@ struct APNsSenderTests {
         #expect(reports.results(of: 1).isEmpty)
     }
 
-    @Test("uses the connection of the one before")
+    @Test("A later push uses the connection of the one before")
     func reuse() async throws {
         let sender = try sender()
         for number in 1...10 {

@@ -4,15 +4,16 @@ import Threads
 
 @testable import ApplePush
 
-/// Tests/FakeAPNs/fake_apns.py as a child process: real HTTP/2 over real TLS, on loopback.
+/// A fake of Apple's push service: Tests/FakeAPNs/fake_apns.py as a child process, with real HTTP/2 over real TLS on
+/// loopback.
 ///
-/// The interpreter is `RINGLINE_PYTHON` or else `python3`; when it, or a package of it, is missing, starting throws and
-/// says so. The child ends when this object goes, or with the test process.
+/// The interpreter is `RINGLINE_PYTHON`, or else `python3`. If it is missing, or lacks a package, the initializer
+/// throws an error that says so. The child ends when this object is released, or with the test process.
 final class FakeAPNs: Sendable {
     static let teamID = "TEAM123456"
     static let keyID = "KEY1234567"
 
-    /// What the fake prints when it is ready.
+    /// The line that the fake server prints when it is ready.
     struct Ready: Decodable {
         let ports: [String: Int]
         let control: Int
@@ -20,7 +21,7 @@ final class FakeAPNs: Sendable {
         let key: String
     }
 
-    /// What it has received, as `GET /pushes` tells.
+    /// A push that it has received, as `GET /pushes` reports it.
     struct Push: Decodable {
         let token: String
         let environment: String
@@ -65,11 +66,11 @@ final class FakeAPNs: Sendable {
         process.standardInput = input
         process.standardOutput = output
         try process.run()
-        // One line, written at once; an end of file when the child could not start.
+        // The child writes one line in one piece. If it could not start, there is the end of the file instead.
         let line = output.fileHandleForReading.availableData
         guard let ready = try? JSONDecoder().decode(Ready.self, from: line) else {
             struct Broken: Decodable { let error: String }
-            // Whatever it printed, the error below says that it did not start.
+            // If its output cannot be decoded, the error below still reports that it did not start.
             let why = (try? JSONDecoder().decode(Broken.self, from: line))?.error ?? "no line from \(python)"
             throw FakeAPNsMissing(description: "These tests need Python 3.11 with h2 and cryptography: \(why)")
         }
@@ -82,13 +83,13 @@ final class FakeAPNs: Sendable {
     }
 
     deinit {
-        try? input.fileHandleForWriting.close()  // The child ends by it; a pipe that is closed already is as good.
+        try? input.fileHandleForWriting.close()  // This ends the child; the pipe may be closed already.
         process.withLock { $0.waitUntilExit() }
-        // Only litter in the temporary folder if it stays.
+        // A folder that stays behind in the temporary folder does no harm.
         try? FileManager.default.removeItem(atPath: URL(filePath: ready.key).deletingLastPathComponent().path())
     }
 
-    /// A configuration that reaches this fake.
+    /// Returns a configuration whose endpoints are those of this fake server.
     func configuration(
         caFile: String? = nil,
         clock: @escaping @Sendable () -> Int64 = { testNow() }
@@ -142,12 +143,12 @@ final class FakeAPNs: Sendable {
     }
 }
 
-/// Why the fake cannot be used.
+/// The reason why the fake server cannot be used.
 struct FakeAPNsMissing: Error, CustomStringConvertible {
     let description: String
 }
 
-/// The wall clock in milliseconds.
+/// Returns the time of the wall clock, in milliseconds since 1970.
 func testNow() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
 extension HTTPClient {

@@ -7,7 +7,7 @@ import Threads
 
 @Suite("The HTTP client", .serialized)
 struct HTTPClientTests {
-    /// Keeps outcomes by number.
+    /// A record of outcomes, by number.
     final class Outcomes: Sendable {
         private let all = Locked<[Int: [HTTPClient.Outcome]]>([:])
 
@@ -33,7 +33,7 @@ struct HTTPClientTests {
         HTTPRequest(method: "GET", url: url, timeoutMilliseconds: milliseconds)
     }
 
-    @Test("fetches over HTTP/1.1, with the headers that were wanted")
+    @Test("The client fetches over HTTP/1.1, and keeps the headers that the request wanted")
     func fetches() async throws {
         let server = try FakeAPNs()
         let client = try client()
@@ -47,7 +47,7 @@ struct HTTPClientTests {
         #expect(try await client.answer(to: self.request("http://127.0.0.1:\(server.ready.control)/no")).status == 404)
     }
 
-    @Test("takes no more of a body than it was told")
+    @Test("A response with a larger body than its request allows is a failure")
     func bodyLimit() async throws {
         let server = try FakeAPNs()
         let client = try client()
@@ -59,7 +59,7 @@ struct HTTPClientTests {
         await #expect(throws: HTTPFailure.bodyTooLarge) { try await client.answer(to: request) }
     }
 
-    @Test("refuses at once what cannot be sent")
+    @Test("A request that cannot be sent is refused immediately")
     func invalid() throws {
         let client = try client()
         let url = "http://127.0.0.1:1/"
@@ -86,7 +86,7 @@ struct HTTPClientTests {
         }
     }
 
-    @Test("refuses at once what would wait behind too many, until there is room again")
+    @Test("A request that finds its host's queue full is refused immediately, until there is room again")
     func queueFull() async throws {
         let dead = try DeadServer()
         let client = try client {
@@ -94,7 +94,8 @@ struct HTTPClientTests {
             $0.waitingPerHost = 3
         }
         let url = "https://127.0.0.1:\(dead.port)/"
-        // Two under way and three waiting is all there is room for; how fast the first two are taken up is open.
+        // There is room for two requests under way and three that wait. It is not defined when the first two get under
+        // way, so the test waits for each.
         var ids: [HTTPRequestID] = []
         for number in 1...2 {
             ids.append(client.send(request(url), completion: outcomes.keep(number)))
@@ -113,7 +114,7 @@ struct HTTPClientTests {
         #expect(outcomes[8].isEmpty)
     }
 
-    @Test("bounds what waits for all hosts together")
+    @Test("The number of requests that wait for all hosts together is limited")
     func queueFullInAll() async throws {
         let (one, two) = (try DeadServer(), try DeadServer())
         let client = try client {
@@ -135,7 +136,7 @@ struct HTTPClientTests {
         #expect(outcomes.count == 1)
     }
 
-    @Test("cancels a request in flight, and the server sees its stream reset")
+    @Test("A request in flight can be cancelled, and the server sees its stream reset")
     func cancelInFlight() async throws {
         let server = try FakeAPNs()
         let client = try client { $0.caFile = server.ready.ca }
@@ -145,20 +146,20 @@ struct HTTPClientTests {
             body: [1],
             timeoutMilliseconds: 20_000
         )
-        // The fake refuses it for its missing token, but not before the script's delay.
+        // The fake server refuses the request because it has no provider token, but only after the script's delay.
         try await server.script("ab", #"{"delay":20}"#)
         let id = client.send(request, completion: outcomes.keep(1))
         try await eventually("the server has it") { try await server.stats().open == 1 }
         client.cancel(id, onlyIfUnsent: true)
         client.cancel(id)
         try await eventually("it is cancelled", within: 4) { outcomes[1] == [.failure(.cancelled(sent: true))] }
-        // libcurl tells the server with the next that it sends on this connection.
+        // libcurl resets the stream only when it sends the next request on this connection.
         _ = try await client.answer(to: self.request(server.endpoint("sandbox") + "/"))
         #expect(try await server.stats().connections == 1)
         try await eventually("the stream is reset", within: 4) { try await server.stats().open == 0 }
     }
 
-    @Test("gives up a connection that is not made in the time for it")
+    @Test("A connection that is not established within the time limit is given up")
     func connectTimeout() async throws {
         let dead = try DeadServer()
         let client = try client { $0.connectTimeoutMilliseconds = 300 }
@@ -166,7 +167,7 @@ struct HTTPClientTests {
         try await eventually("it fails", within: 4) { outcomes[1] == [.failure(.connectFailed)] }
     }
 
-    @Test("that is let go answers everything first, from within a completion too")
+    @Test("A client that is released fails all open requests first; it can be shut down within a completion")
     func letGo() async throws {
         let dead = try DeadServer()
         do {
@@ -186,7 +187,7 @@ struct HTTPClientTests {
         try await eventually("it is answered", within: 4) { outcomes[4].count == 1 }
     }
 
-    @Test("stays idle while it has nothing to do")
+    @Test("A client without requests stays idle")
     func idle() async throws {
         let server = try FakeAPNs()
         let sender = try client { $0.caFile = server.ready.ca }

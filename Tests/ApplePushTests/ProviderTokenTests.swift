@@ -4,7 +4,7 @@ import Testing
 
 @testable import ApplePush
 
-@Suite("A provider token")
+@Suite("The provider token")
 struct ProviderTokenTests {
     static let start: Int64 = 1_800_000_000_000
     let key: P256SigningKey
@@ -29,7 +29,7 @@ struct ProviderTokenTests {
         steady.advance(minutes: minutes)
     }
 
-    @Test("is an ES256 JWT of key id, team id and time of issue, and nothing else")
+    @Test("The token is an ES256 JWT of key id, team id and time of issue, and nothing else")
     func form() throws {
         let parts = try token.current().split(separator: ".").map(String.init)
         #expect(parts.count == 3)
@@ -40,7 +40,7 @@ struct ProviderTokenTests {
         #expect(key.publicKey.isValid(signature, for: Array((parts[0] + "." + parts[1]).utf8)))
     }
 
-    @Test("is kept for 40 minutes and then renewed at its next use")
+    @Test("The token is kept for 40 minutes, and then renewed at its next use")
     func keeps() throws {
         let first = try token.current()
         pass(minutes: 39.9)
@@ -52,7 +52,7 @@ struct ProviderTokenTests {
         #expect(try token.current() == second)
     }
 
-    @Test("is signed by another key as soon as there is one, and stays when the key is the same")
+    @Test("A new key signs a new token immediately, and the same key changes nothing")
     func anotherKey() throws {
         let first = try token.current()
         func configuration(_ key: P256SigningKey, _ id: String) throws -> APNsConfiguration {
@@ -69,7 +69,7 @@ struct ProviderTokenTests {
         #expect(other.publicKey.isValid(signature, for: Array((parts[0] + "." + parts[1]).utf8)))
     }
 
-    @Test("that Apple calls expired is renewed, but not before it is 20 minutes old")
+    @Test("A token that Apple calls expired is renewed, but not before it is 20 minutes old")
     func renewal() throws {
         let first = try token.current()
         pass(minutes: 19.9)
@@ -81,7 +81,7 @@ struct ProviderTokenTests {
         #expect(try token.current() == second)
     }
 
-    @Test("that was refused to many requests at a time is renewed once")
+    @Test("A token that was refused to many requests at a time is renewed once")
     func renewalIsShared() throws {
         let first = try token.current()
         pass(minutes: 25)
@@ -90,7 +90,7 @@ struct ProviderTokenTests {
         for _ in 0..<5 { #expect(try token.renewed(insteadOf: first) == second) }
     }
 
-    @Test("is renewed at once when the wall clock jumped", arguments: [-120.0, -2, 2, 120])
+    @Test("The token is renewed immediately after a jump of the wall clock", arguments: [-120.0, -2, 2, 120])
     func jump(minutes: Double) throws {
         let first = try token.current()
         pass(minutes: 1)
@@ -101,7 +101,7 @@ struct ProviderTokenTests {
         #expect(try token.current() == second)
     }
 
-    @Test("outlives a clock that drifts by some seconds")
+    @Test("A clock that drifts by 30 seconds does not renew the token")
     func drift() throws {
         let first = try token.current()
         pass(minutes: 10)
@@ -110,7 +110,7 @@ struct ProviderTokenTests {
     }
 }
 
-@Suite("A configuration of APNs")
+@Suite("The configuration of APNs")
 struct APNsConfigurationTests {
     private func error(
         key: String? = nil,
@@ -133,7 +133,7 @@ struct APNsConfigurationTests {
         }
     }
 
-    @Test("in order is taken, and Apple's endpoints are the default")
+    @Test("A valid configuration is accepted, and Apple's endpoints are the default")
     func sound() throws {
         #expect(try error() == nil)
         #expect(APNsConfiguration.Endpoints().sandbox == "https://api.sandbox.push.apple.com")
@@ -141,7 +141,7 @@ struct APNsConfigurationTests {
     }
 
     @Test(
-        "with a key or team id of the wrong form is refused",
+        "A key id or team id of the wrong form is refused",
         arguments: ["", "KEY123456", "KEY12345678", "key1234567", "KEY\"234567", "ＫEY1234"]
     )
     func ids(text: String) throws {
@@ -149,7 +149,7 @@ struct APNsConfigurationTests {
         #expect(try error(teamID: text) == .malformedTeamID)
     }
 
-    @Test("with a key that is not a P-256 key in PKCS#8 is refused in one sentence without the key")
+    @Test("A key that is not a P-256 key in PKCS#8 is refused, in one sentence that does not contain it")
     func keys() throws {
         let pkcs8 = try P256SigningKey.generate().pem()
         let keys = [
@@ -169,7 +169,7 @@ struct APNsConfigurationTests {
     }
 
     @Test(
-        "with an endpoint that is not a host of https is refused",
+        "An endpoint that is not https://host or https://host:port is refused",
         arguments: [
             "", "https://", "http://localhost", "https://localhost/", "https://a@b", "https://a b", "localhost:443",
         ]
@@ -178,7 +178,9 @@ struct APNsConfigurationTests {
         #expect(try error(sandbox: text) == .malformedEndpoint(text))
     }
 
-    /// The label is put on here so that no scanner takes these throwaway keys for lost secrets.
+    /// Returns a private key as PEM.
+    ///
+    /// The label is added here, so that no scanner takes these throwaway keys in the source for leaked secrets.
     private static func pem(_ body: String) -> String {
         let label = "PRIVATE KEY-----"
         return "-----BEGIN \(label)\n\(body)\n-----END \(label)\n"

@@ -9,7 +9,7 @@ import Threads
 
 @testable import ApplePush
 
-/// Keeps every report, in order.
+/// A record of all reports, in order.
 final class Reports: Sendable {
     private let all = Locked<[(id: PushID, result: PushResult)]>([])
 
@@ -27,7 +27,7 @@ final class Reports: Sendable {
         all.withLock { all in Dictionary(all.map { ($0.id.rawValue, 1) }, uniquingKeysWith: +) }
     }
 
-    /// The report of this push, once it comes.
+    /// Returns the result of a push as soon as it is reported.
     func result(
         of id: UInt64,
         within seconds: Double = 20,
@@ -40,7 +40,7 @@ final class Reports: Sendable {
     }
 }
 
-/// Waits for a condition; fails when it does not come true in time.
+/// Waits for a condition; records an issue and throws if it does not hold in time.
 func eventually(
     _ what: String,
     within seconds: Double = 20,
@@ -58,7 +58,7 @@ func eventually(
 }
 
 extension PushOrder {
-    /// A device token that ends in this number.
+    /// Returns a device token that ends in this number, in hexadecimal.
     static func token(_ number: Int) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "ab", count: 16) + String(repeating: "0", count: 32 - digits.count) + digits
@@ -96,7 +96,7 @@ extension PushResult {
     }
 }
 
-/// A clock that a test sets.
+/// A clock that only the test advances.
 final class TestClock: Sendable {
     private let now: Locked<Int64>
 
@@ -107,7 +107,7 @@ final class TestClock: Sendable {
     func advance(minutes: Double) { now.withLock { $0 += Int64(minutes * 60_000) } }
 }
 
-/// A port of loopback where connections are made by the kernel and then nobody says anything: what a dead service looks like.
+/// A loopback port where the kernel makes connections and nothing ever answers, like a dead service.
 final class DeadServer: Sendable {
     let port: Int
     private let socket: CInt
@@ -132,7 +132,7 @@ final class DeadServer: Sendable {
     deinit { close(socket) }
 }
 
-/// Keeps all that is logged, as text.
+/// A record of all log lines, as text.
 final class LogBook: Sendable {
     private let lines = Locked<[String]>([])
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ApplePush
 
-@Suite("A push that meets trouble", .serialized)
+@Suite("A push that fails", .serialized)
 struct UnreachableTests {
     let reports = Reports()
 
@@ -27,7 +27,7 @@ struct UnreachableTests {
     }
 
     @Test(
-        "of GOAWAY goes out on a new connection under the same apns-id, by libcurl or by whoever was told unreachable",
+        "After GOAWAY a push goes out on a new connection with the same apns-id, by libcurl or again by its caller",
         arguments: [
             #"{"goaway":true}"#, #"{"goaway":true,"processed":true}"#,
         ]
@@ -39,7 +39,8 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 1) == .accepted)
         try await apple.script(PushOrder.token(2), answer)
         sender.send(.test(2))
-        // Whether libcurl repeats it depends on what it reads first: the GOAWAY, or the end of the connection with it.
+        // Whether libcurl repeats the push depends on what it reads first: the GOAWAY alone, or also the end of the
+        // connection.
         if try await reports.result(of: 2) != .accepted {
             #expect(try await reports.result(of: 2).unreachableWords != nil)
             var again = PushOrder.test(3, token: PushOrder.token(2))
@@ -52,7 +53,7 @@ struct UnreachableTests {
         #expect(pushes.count == 2 && Set(pushes.map(\.headers["apns-id"])).count == 1)
     }
 
-    @Test("of GOAWAY disturbs none of the others under way on that connection")
+    @Test("A GOAWAY does not disturb the other pushes under way on that connection")
     func goAwayAmongOthers() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -70,7 +71,7 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 11) == .accepted)
     }
 
-    @Test("of a connection lost in mid-flight is reported as unreachable, and the next one goes through")
+    @Test("A push whose connection is lost is reported as unreachable, and the next one succeeds")
     func dropped() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -81,7 +82,7 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 2) == .accepted)
     }
 
-    @Test("of a stream that Apple refuses unseen goes out again by itself")
+    @Test("A push whose stream Apple refuses unprocessed is sent again by libcurl")
     func refusedStream() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -92,7 +93,7 @@ struct UnreachableTests {
         #expect(pushes.count == 2 && Set(pushes.map(\.headers["apns-id"])).count == 1)
     }
 
-    @Test("of a stream that Apple resets is reported as unreachable, and the connection stays")
+    @Test("A push whose stream Apple resets is reported as unreachable, and the connection stays")
     func reset() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -106,7 +107,7 @@ struct UnreachableTests {
         #expect(try await apple.stats().connections == 1)
     }
 
-    @Test("that Apple answers too late is given up at its time, without harm to others")
+    @Test("A push that Apple answers too late is given up at its deadline, and others are not affected")
     func slow() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -126,7 +127,7 @@ struct UnreachableTests {
         try await eventually("the late stream is reset") { try await apple.stats().open == 0 }
     }
 
-    @Test("whose time has passed is never sent")
+    @Test("A push whose deadline has passed is never sent")
     func tooLate() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -135,7 +136,7 @@ struct UnreachableTests {
         #expect(try await apple.stats().connections == 0)
     }
 
-    @Test("to a server with another authority's certificate is not made")
+    @Test("No push is sent to a server whose certificate is of another authority")
     func wrongCA() async throws {
         let (apple, other) = (try FakeAPNs(), try FakeAPNs())
         let sender = try sender(apple, caFile: other.ready.ca)
@@ -144,7 +145,7 @@ struct UnreachableTests {
         #expect(try await apple.pushes().isEmpty)
     }
 
-    @Test("to a server without HTTP/2 is no push")
+    @Test("A server without HTTP/2 is reported as unreachable")
     func noHTTP2() async throws {
         let apple = try FakeAPNs(["--no-h2"])
         let sender = try sender(apple)
@@ -152,7 +153,7 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 1).unreachableWords == "the server does not speak HTTP/2")
     }
 
-    @Test("to a port where nobody listens is reported at once")
+    @Test("A port on which nothing listens is reported immediately")
     func refusedConnection() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple, sandboxPort: 1)
@@ -160,7 +161,7 @@ struct UnreachableTests {
         #expect(try await reports.result(of: 1, within: 5).unreachableWords == "no connection could be made")
     }
 
-    @Test("to a dead service blocks nothing: neither the caller nor the other service")
+    @Test("A dead service blocks neither the caller nor the other service")
     func dead() async throws {
         let (apple, dead) = (try FakeAPNs(), try DeadServer())
         let sender = try sender(apple, sandboxPort: dead.port)
@@ -177,7 +178,7 @@ struct UnreachableTests {
         }
     }
 
-    @Test("is taken back while it waits for a connection")
+    @Test("A push that waits for a connection can be cancelled")
     func cancelled() async throws {
         let (apple, dead) = (try FakeAPNs(), try DeadServer())
         let sender = try sender(apple, sandboxPort: dead.port)
@@ -191,7 +192,7 @@ struct UnreachableTests {
         #expect(reports.results(of: 3).map(\.unreachableWords) == ["the client was shut down"])
     }
 
-    @Test("that is under way is not taken back: its answer is reported, once")
+    @Test("A push that was sent cannot be cancelled, and its answer is reported once")
     func cancelledTooLate() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -206,7 +207,7 @@ struct UnreachableTests {
         #expect(reports.count == 1)
     }
 
-    @Test("that comes after the end is reported, and those under way are let finish")
+    @Test("A shutdown lets pushes under way finish, and later pushes are reported as unreachable")
     func shutdown() async throws {
         let apple = try FakeAPNs()
         let sender = try sender(apple)
@@ -218,14 +219,15 @@ struct UnreachableTests {
         #expect(reports.results(of: 2).map(\.unreachableWords) == ["the client was shut down"])
     }
 
-    @Test("leaves no device token, provider token or payload in the log")
+    @Test("The log contains no whole device token, no provider token and no payload")
     func log() async throws {
         let (apple, book) = (try FakeAPNs(), LogBook())
         let sender = try APNsSender(apple.configuration(), log: book.logger, report: reports.take)
         try await apple.script(PushOrder.token(2), #"{"status":410,"reason":"Unregistered"}"#)
         try await apple.script(PushOrder.token(3), #"{"drop":true,"always":true}"#)
         for number in 1...3 {
-            // One after the other: what is lost with push 3's connection is another test's business.
+            // The pushes are sent one after the other, because the lost connection of push 3 could affect others under
+            // way. Another test covers that.
             sender.send(.test(number, payload: #"{"callerName":"Yamada"}"#))
             try await eventually("it is reported") { reports.count == number }
         }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The audit log")
 struct AuditLogTests {
-    /// A folder of its own, removed after the test.
+    /// A temporary folder for one test, which is removed after it.
     private final class Folder {
         let path = FileManager.default.temporaryDirectory.path + "/ringline-audit-\(UInt64.random(in: 0...UInt64.max))"
         init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
@@ -31,12 +31,12 @@ struct AuditLogTests {
 
     private static func user(_ text: String) throws -> UserID { try #require(UserID(text)) }
 
-    /// A line without its time.
+    /// Returns a line without its time.
     private static func rest(_ line: String) -> Substring {
         line.dropFirst(#"{"time":"2026-11-22T12:00:00.000Z","#.count)
     }
 
-    @Test("writes a line of JSON for each event, and appends to what is there")
+    @Test("Each event is a line of JSON, appended to what the file already contains")
     func events() throws {
         let folder = try Folder()
         for _ in 0..<2 {
@@ -62,7 +62,7 @@ struct AuditLogTests {
         #expect(status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("goes on in a new file when it is opened anew, and in the old one when that cannot be done")
+    @Test("After it is reopened, the log goes to a new file, or to the old one if that fails")
     func rotation() throws {
         let folder = try Folder()
         let path = folder.path + "/logs/audit"
@@ -83,7 +83,7 @@ struct AuditLogTests {
         #expect(log.dropped == 0)
     }
 
-    @Test("that cannot be opened is a complaint that names its path", arguments: ["", "/none/audit", "/fifo"])
+    @Test("A file that cannot be opened is refused by its path", arguments: ["", "/none/audit", "/fifo"])
     func unusable(_ name: String) throws {
         let folder = try Folder()
         mkfifo(folder.path + "/fifo", 0o600)
@@ -95,7 +95,7 @@ struct AuditLogTests {
         }
     }
 
-    @Test("counts refused tokens by cause, with a file or without")
+    @Test("Refused tokens are counted by cause even without a file")
     func counts() throws {
         let log = try AuditLog(nil)
         for _ in 0..<3 { log.take(.tokenRefused(cause: "signature", nil)) }
@@ -104,7 +104,7 @@ struct AuditLogTests {
         #expect(Set(log.refused.map(\.cause)) == Set(AuditLog.causes))
     }
 
-    @Test("says so many refused tokens a second one by one, and the rest as a number for each cause")
+    @Test("The first refused tokens of a second have a line each, and the rest is summed up by cause")
     func flood() throws {
         var flood = AuditLog.Flood()
         var said = 0
@@ -119,7 +119,7 @@ struct AuditLogTests {
         #expect(none.isEmpty && isSaid)
     }
 
-    @Test("knows a command by the name of the file that it leaves", arguments: ["devices", "push-test", "backup"])
+    @Test("A command is read back from the name of its trace's file", arguments: ["devices", "push-test", "backup"])
     func traces(_ command: String) throws {
         let at = Moment(milliseconds: 1_700_000_000_123)
         for user in [nil, try Self.user("10"), try Self.user("a-b.c@d:+_"), UserID(String(repeating: "a", count: 128))]
@@ -131,7 +131,7 @@ struct AuditLogTests {
     }
 
     @Test(
-        "takes no other file for one",
+        "The name of any other file is not read as a command",
         arguments: [
             "ran", "ran-", "ran-1", "ran-1-", "ran-x-backup", "ran-1-Backup", "ran-1-backup,", "ran--1-backup",
             "revoke-1-10",
@@ -139,7 +139,7 @@ struct AuditLogTests {
     )
     func others(_ name: String) { #expect(CommandTrace(name: name) == nil) }
 
-    @Test("leaves nothing in a folder where no server runs, but for the next start where that is wanted")
+    @Test("A command leaves no trace where no server runs, except one for the next start")
     func quiet() throws {
         let folder = try Folder()
         CommandTrace("devices").leave(in: folder.path)

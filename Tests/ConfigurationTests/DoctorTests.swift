@@ -8,7 +8,7 @@ import Testing
 @Suite("The doctor")
 struct DoctorTests {
     @Test(
-        "warns of descriptors that are few, and calls it an error where more sessions are wanted",
+        "Few descriptors are a warning, and an error if they are too few for the configured connections",
         arguments: [
             (1_024, nil, Finding.Grade.warning), (1_048_576, nil, .ok), (1_024, 896, .ok), (1_024, 897, .error),
             (64, 1, .error),
@@ -19,7 +19,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "wants a certificate that is good for two weeks more",
+        "A certificate that expires within two weeks is a warning, and one that is not valid now is an error",
         arguments: [
             (0, 100, Finding.Grade.ok), (0, 15, .ok), (0, 13, .warning), (0, 0, .error), (0, -3, .error),
             (1, 100, .error),
@@ -33,7 +33,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "knows on which file systems a database is not safe",
+        "A file system on which a database is not safe is an error, and one that may be is a warning",
         arguments: [
             ("ext4", Finding.Grade.ok), ("xfs", .ok), ("btrfs", .ok), ("zfs", .ok), ("nfs4", .error), ("nfs", .error),
             ("cifs", .error), ("smb3", .error), ("fuse.sshfs", .error), ("fuseblk", .error), ("9p", .error),
@@ -45,7 +45,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "compares clocks in either direction",
+        "A difference between the clocks is rated in either direction",
         arguments: [
             (0, Finding.Grade.ok), (9, .ok), (-10, .warning), (299, .warning), (300, .error), (-86_400, .error),
         ] as [(Int64, Finding.Grade)]
@@ -56,13 +56,13 @@ struct DoctorTests {
         #expect(finding.text.contains("behind") == (skew <= -10))
     }
 
-    @Test("infers from a taken token that the clocks are near each other, where APNs sends no date")
+    @Test("If APNs sends no date, an accepted provider token shows that the clocks are close to each other")
     func clockWithoutDate() {
         #expect(Doctor.clock(1_000, apple: nil, isTrusted: true, .sandbox)?.grade == .ok)
         #expect(Doctor.clock(1_000, apple: nil, isTrusted: false, .sandbox) == nil)
     }
 
-    @Test("takes a bad device token for a good answer, and other refusals for what they are")
+    @Test("BadDeviceToken is a good answer, and other refusals are warnings or errors")
     func apns() {
         func grade(_ status: Int, _ reason: String?, topic: String? = "a.voip") -> Finding.Grade {
             Doctor.finding(.answered(status: status, reason: reason, timestamp: nil), .sandbox, topic: topic).grade
@@ -76,7 +76,7 @@ struct DoctorTests {
         #expect(Doctor.finding(.unreachable("x"), .sandbox, topic: nil).grade == .warning)
     }
 
-    @Test("says what helps with a TURN server whose certificate phones refuse")
+    @Test("A TURN server's certificate that is not trusted is a warning that contains the reason")
     func turnCertificate() {
         func finding(_ fault: String?) -> Finding {
             Doctor.finding(.init(result: .allocated(lifetimeSeconds: 600), certificateFault: fault), "turns:a")
@@ -85,7 +85,7 @@ struct DoctorTests {
         #expect(finding("self-signed").grade == .warning && finding("self-signed").text.contains("self-signed"))
     }
 
-    @Test("writes a line each, without control characters")
+    @Test("Each finding is one line without control characters")
     func lines() {
         #expect(Finding.ok("a", "b").line == "ok       a: b")
         #expect(Finding.error("a", "b\u{1B}c", fix: "d").line == "error    a: b\u{FFFD}c. Fix: d")
@@ -93,7 +93,7 @@ struct DoctorTests {
     }
 }
 
-@Suite("The table of mounts")
+@Suite("The mount table")
 struct MountTableTests {
     private let table = MountTable(
         Array(
@@ -110,7 +110,7 @@ struct MountTableTests {
     )
 
     @Test(
-        "says on what a path lies: the longest mount point counts, and of equal ones the last",
+        "A path belongs to the longest mount point above it, and to the last one of equal length",
         arguments: [
             ("/", "ext4"), ("/var/lib", "ext4"), ("/proc/self", "proc"), ("/procedure", "ext4"), ("/srv", "xfs"),
             ("/srv/other", "xfs"), ("/srv/my data", "nfs4"), ("/srv/my data/ringline", "nfs4"),
@@ -118,19 +118,19 @@ struct MountTableTests {
     )
     func kinds(_ path: String, _ kind: String) { #expect(table.kind(of: path) == kind) }
 
-    @Test("knows what is mounted by itself, as a container's secret is")
+    @Test("A path is a mount point only if it is mounted itself, as a container's secret is")
     func mountPoints() {
         #expect(table.isMountPoint("/srv/my data") && table.isMountPoint("/"))
         #expect(!table.isMountPoint("/srv/my data/ringline") && !table.isMountPoint("/srv/my"))
     }
 
-    @Test("says nothing where there is none")
+    @Test("An empty table returns no kind of file system")
     func none() { #expect(MountTable([]).kind(of: "/") == nil) }
 }
 
 @Suite("A STUN message")
 struct STUNMessageTests {
-    /// RFC 5769, section 2.4: a request with long-term credentials.
+    /// The sample of RFC 5769, section 2.4: a request with long-term credentials.
     private static let sample = """
         000100602112a44278ad3433c6ad72c029da412e00060012e3839ee38388e383aae38383e382afe382b900000015001c662f2f3439396b39\
         353464364f4c33346f4c39465354767936347341 0014000b6578616d706c652e6f726700 00080014f67024656dd64a3e02b8e0712e85c9\
@@ -140,7 +140,7 @@ struct STUNMessageTests {
 
     init() throws { bytes = try #require(Hex.decode(Self.sample.filter { $0 != " " })) }
 
-    @Test("is read and written as the RFC's sample, its code included")
+    @Test("The RFC's sample is read, and written with the same bytes and the same code")
     func sample() throws {
         let message = try #require(STUNMessage(bytes))
         #expect(message.kind.rawValue == 1)
@@ -154,7 +154,7 @@ struct STUNMessageTests {
         #expect(message.encoded() == bytes)
     }
 
-    @Test("that is cut short, too long, or of something else is none")
+    @Test("A message that is cut short, too long or not STUN is refused")
     func broken() {
         for count in 0..<bytes.count { #expect(STUNMessage(Array(bytes.prefix(count))) == nil) }
         #expect(STUNMessage(bytes + [0]) == nil)
@@ -168,7 +168,7 @@ struct STUNMessageTests {
         #expect(STUNMessage(overlong) == nil)
     }
 
-    @Test("of an error has its number and its words")
+    @Test("An error's code and reason phrase are read")
     func error() {
         let value: [UInt8] = [0, 0, 4, 1] + Array("Unauthorized".utf8)
         let error = STUNMessage(.allocationRefused, [.init(name: .errorCode, value: value)]).error
@@ -177,7 +177,7 @@ struct STUNMessageTests {
     }
 
     @Test(
-        "goes to where a TURN address leads",
+        "The URL of a TURN server gives its host, port and transport",
         arguments: [
             ("turn:a.example", "a.example", 3_478, false, false),
             ("turn:a.example:1?transport=udp", "a.example", 1, false, false),

@@ -9,13 +9,13 @@ struct EffectiveSettingsTests {
         return try #require(lines.first { $0.first == Substring(name) })
     }
 
-    @Test("has a line for every setting")
+    @Test("There is a line for every setting")
     func everySetting() throws {
         let lines = try SettingsSource().effective().split(separator: "\n")
         #expect(lines.dropFirst().map { $0.prefix { $0 != " " } } == Setting.all.map { Substring($0.name) })
     }
 
-    @Test("says where each value comes from: option, variable, file, default")
+    @Test("The source of each value is shown: option, variable, file or default")
     func provenance() throws {
         var source = SettingsSource()
         #expect(try line("data", source) == ["data", "./data", "default"])
@@ -28,14 +28,14 @@ struct EffectiveSettingsTests {
         #expect(try line("data", source) == ["data", "/flag", "option", "--data"])
     }
 
-    @Test("shows all values of a setting that may be repeated")
+    @Test("All values of a repeatable setting are shown")
     func repeated() throws {
         let source = SettingsSource(flags: ["stun-url": ["stun:a:1", "stun:b:2"]])
         #expect(try line("stun-url", source)[1] == "stun:a:1,stun:b:2")
     }
 
     @Test(
-        "never shows a secret that was given in the place of its file",
+        "A secret that was given in place of its file is never shown",
         arguments: ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"]
     )
     func masked(_ name: String) throws {
@@ -47,7 +47,7 @@ struct EffectiveSettingsTests {
             #expect(!text.contains("hunter2") && text.contains("******"))
         }
         #expect(try SettingsSource(flags: [name: ["/dev/null"]]).effective().contains("/dev/null"))
-        // Whoever mistyped a path wants to see it.
+        // A path is shown even if it does not exist, because the operator may have mistyped it.
         let missing = try SettingsSource(flags: [name: ["/usr/none/secret"]]).effective()
         #expect(missing.contains("/usr/none/secret (no such file)"))
     }
@@ -55,13 +55,13 @@ struct EffectiveSettingsTests {
 
 @Suite("A table in the terminal")
 struct TextTableTests {
-    @Test("has columns as wide as their widest cell, and no blanks at the ends of lines")
+    @Test("Columns are as wide as their widest cell, and lines do not end in blanks")
     func columns() {
         let table = TextTable(["A", "LONGER", "C"], [["wide cell", "b", ""], ["山", "", "c"]])
         #expect(table.text == "A          LONGER  C\nwide cell  b\n山                  c\n")
     }
 
-    @Test("shows no control characters")
+    @Test("Control characters are replaced")
     func controls() {
         #expect(TextTable(["A"], [["a\u{1B}[2Jb\nc\u{202E}"]]).text == "A\na\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}\n")
     }

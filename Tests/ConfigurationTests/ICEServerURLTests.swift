@@ -2,10 +2,10 @@ import Testing
 
 @testable import ringline
 
-@Suite("The address of a STUN or TURN server")
+@Suite("The URL of a STUN or TURN server")
 struct ICEServerURLTests {
     @Test(
-        "has a host, perhaps a port, and for TURN perhaps a transport",
+        "A URL has a host, optionally a port, and for TURN optionally a transport",
         arguments: [
             ("turn:a.example", true), ("turn:a.example:3478?transport=udp", true), ("turn:a?transport=tcp", true),
             ("turns:192.0.2.1:5349", true), ("turn:[2001:db8::1]:3478", true), ("turn:[::1]", true),
@@ -19,7 +19,7 @@ struct ICEServerURLTests {
     }
 
     @Test(
-        "is nothing else",
+        "Any other text is refused",
         arguments: [
             "", "turn", "turn:", "turn::1", "turn:a:", "turn:a:0", "turn:a:65536", "turn:a:+1", "turn:a:1:2",
             "turn://a", "http://a", "TURN:a", "a:3478", "turn:a b", "turn:ä", "turn:a/", "turn:a?", "turn:a?transport=",

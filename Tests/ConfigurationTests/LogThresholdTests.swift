@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The log's threshold")
 struct LogThresholdTests {
-    @Test("moves by levels, and stops at the first and the last")
+    @Test("The threshold moves by levels, and stops at the first and the last one")
     func moves() {
         let threshold = LogThreshold("info")
         #expect(threshold.move(by: -1) == .debug && threshold.level == .debug)
@@ -14,7 +14,7 @@ struct LogThresholdTests {
         #expect(LogThreshold("nonsense").level == .info)
     }
 
-    @Test("holds for every copy of a logger")
+    @Test("The threshold applies to every copy of a logger")
     func copies() {
         let threshold = LogThreshold("error")
         let log = Log.make(threshold, asJSON: false, to: Log.writer(asJSON: false))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ringline
 
-/// A pipe of the smallest size, which a test reads when it wants to.
+/// A pipe of the smallest size, which the test reads only when it wants to.
 private final class Pipe {
     private(set) var reading: Int32
     let writing: Int32
@@ -13,7 +13,7 @@ private final class Pipe {
         var ends: [Int32] = [0, 0]
         pipe(&ends)
         (reading, writing) = (ends[0], ends[1])
-        // F_SETPIPE_SZ, which is not imported.
+        // 1031 is F_SETPIPE_SZ, which is not imported into Swift.
         size = Int(fcntl(writing, 1031, 4_096))
     }
 
@@ -27,7 +27,7 @@ private final class Pipe {
         reading = -1
     }
 
-    /// The next lines, until one of them is what is waited for.
+    /// Reads lines until one of them satisfies `isLast`, or until there are no more; returns all of them.
     func lines(until isLast: (String) -> Bool) -> [String] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -51,18 +51,18 @@ struct LogWriterTests {
 
     private static func notice(_ dropped: UInt64) -> [UInt8] { Array("dropped \(dropped)\n".utf8) }
 
-    @Test("do not wait for a reader that has stalled; those without room are counted, and said where they are missing")
+    @Test("Lines do not wait for a stalled reader; those without room are counted, and reported where they are missing")
     func stalled() {
         let pipe = Pipe()
         let writer = LogWriter(to: pipe.writing, limit: 20_000, notice: Self.notice)
-        // Were this thread to wait for the reader, it would never come to read.
+        // This thread reads only later. If it waited for the reader here, the test would never end.
         for number in 0..<1_000 { writer.write(Self.line(number)) }
         let dropped = writer.dropped
         #expect(dropped >= 1_000 - 200 - UInt64(pipe.size) / 100 && dropped < 1_000)
         var lines = pipe.lines { $0.hasPrefix("dropped") }
         writer.write(Self.line(1_000))
         lines += pipe.lines { $0.hasPrefix("line 1000 ") }
-        // A line, a notice of so many, a line: together they make all.
+        // The lines and the numbers in the notices account for all lines, in order.
         var expected = 0
         for line in lines {
             let words = line.split(separator: " ")
@@ -76,7 +76,7 @@ struct LogWriterTests {
         #expect(expected == 1_001 && writer.dropped >= dropped)
     }
 
-    @Test("come out whole and in order, to a pipe that does not block as well")
+    @Test("Lines are written whole and in order to a pipe that does not block")
     func nonblocking() {
         let pipe = Pipe()
         _ = fcntl(pipe.writing, F_SETFL, O_NONBLOCK)
@@ -87,9 +87,10 @@ struct LogWriterTests {
         #expect(writer.dropped == 0)
     }
 
-    @Test("that cannot be written are counted")
+    @Test("Lines that cannot be written are counted")
     func lost() {
-        // The other suites of this process write to sockets, and are not to be ended either.
+        // SIGPIPE is ignored in the whole process. The other suites in it write to sockets, and must not be ended by it
+        // either.
         signal(SIGPIPE, SIG_IGN)
         let pipe = Pipe()
         let writer = LogWriter(to: pipe.writing, notice: Self.notice)
@@ -100,7 +101,7 @@ struct LogWriterTests {
         #expect(writer.dropped == 1)
     }
 
-    @Test("are all written before the end")
+    @Test("All lines are written before settle returns")
     func settled() {
         let pipe = Pipe()
         let writer = LogWriter(to: pipe.writing, notice: Self.notice)
@@ -110,7 +111,7 @@ struct LogWriterTests {
         #expect(pipe.lines { _ in false }.count == 30)
     }
 
-    @Test("after one that a full disk cut off begin on a line of their own")
+    @Test("After a line that a full disk has cut off, the next line begins on a line of its own")
     func torn() throws {
         signal(SIGXFSZ, SIG_IGN)
         let path = "/tmp/ringline-log-\(UInt64.random(in: 0...UInt64.max))"
@@ -119,7 +120,8 @@ struct LogWriterTests {
             close(file)
             unlink(path)
         }
-        // A limit for files of this process stands in for the disk; nobody else's are near it.
+        // A limit on the size of this process's files simulates a full disk. No other file of the tests is nearly that
+        // large.
         let start = 1 << 36
         ftruncate(file, start)
         var before = rlimit()

@@ -11,7 +11,7 @@ struct OrderFileTests {
         .revoke(try #require(UserID(user)), before: Moment(milliseconds: milliseconds))
     }
 
-    @Test("says all by its name", arguments: ["10", "a-b", "x@y.z:+_-", "..", String(repeating: "a", count: 128)])
+    @Test("The name holds the order", arguments: ["10", "a-b", "x@y.z:+_-", "..", String(repeating: "a", count: 128)])
     func names(_ user: String) throws {
         let file = OrderFile(try order(user))
         #expect(file.name.utf8.count < 255 && !file.name.contains("/"))
@@ -19,7 +19,7 @@ struct OrderFileTests {
     }
 
     @Test(
-        "is no other file of the folder",
+        "The name of any other file is not read as an order",
         arguments: [
             ".", "..", "ringline.sqlite", "server-key", "revoke-", "revoke-1", "revoke-1-", "revoke-x-10",
             "revoke-1-a b",
@@ -27,7 +27,7 @@ struct OrderFileTests {
     )
     func others(_ name: String) { #expect(OrderFile(name: name) == nil) }
 
-    @Test("is carried out once, and goes when it is durable")
+    @Test("An order is carried out once, and its file is removed when the order is durable")
     func once() throws {
         let folder =
             FileManager.default.temporaryDirectory.path + "/ringline-orders-\(UInt64.random(in: 0...UInt64.max))"

@@ -35,7 +35,7 @@ struct PushTestTests {
     private let bad = PushResult.answered(status: 400, reason: "BadDeviceToken", timestamp: nil)
     private let gone = PushResult.answered(status: 410, reason: "Unregistered", timestamp: Moment(milliseconds: 0))
 
-    @Test("goes where the server would send it: what has worked, what the app said, what is configured, production")
+    @Test("The environment is the one that worked, else the app's, else the configured one, else production")
     func environments() throws {
         #expect(try run([accepted]) { $0.workingEnvironment = .sandbox }.orders.map(\.environment) == [.sandbox])
         #expect(
@@ -45,7 +45,7 @@ struct PushTestTests {
         #expect(try run([accepted]).orders[0].environment == .production)
     }
 
-    @Test("tries the other service where the first does not know the token, and no third time")
+    @Test("If the first environment does not know the token, the other one is tried, and none after that")
     func other() throws {
         let found = try run([bad, accepted])
         #expect(found.taken && found.orders.map(\.environment) == [.production, .sandbox])
@@ -54,7 +54,7 @@ struct PushTestTests {
         #expect(!lost.taken && lost.orders.count == 2 && lost.said.count == 2)
     }
 
-    @Test("ends with every other answer, which is said in words")
+    @Test("Every other answer ends the test, and is printed in words")
     func refused() throws {
         let refused = try run([gone])
         #expect(!refused.taken && refused.orders.count == 1)
@@ -65,17 +65,17 @@ struct PushTestTests {
         #expect(!silent.taken && silent.said[0].contains("no answer came in time"))
     }
 
-    @Test("is none for a device without a VoIP token")
+    @Test("A device without a VoIP token is sent no push")
     func none() throws {
         let found = try run([]) { $0.voipToken = nil }
         #expect(!found.taken && found.orders.isEmpty && found.said[0].contains("no VoIP token"))
     }
 }
 
-@Suite("A time in a table")
+@Suite("A duration in a table")
 struct SpanTests {
     @Test(
-        "is in the two largest of its units",
+        "A duration is shown in its two largest units",
         arguments: [
             (0, "0s"), (59_999, "59s"), (60_000, "1m 00s"), (185_000, "3m 05s"), (7_800_000, "2h 10m"),
             (349_200_000, "4d 1h"), (-5_000, "0s"),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ringline
 
-@Suite("Keys that are read anew")
+@Suite("Keys that are renewed or read again")
 struct RenewedKeyTests {
     private static let start: Int64 = 1_800_000_000_000
 
@@ -36,7 +36,7 @@ struct RenewedKeyTests {
         )
     }
 
-    @Test("of capabilities are replaced once a day; those of before are read on, over a restart")
+    @Test("A key for capabilities is replaced once a day; earlier ones still verify, also after a restart")
     func rotation() throws {
         let folder = try Folder()
         let keys = try ActKeys(try folder.settings(), at: Self.start)
@@ -51,7 +51,7 @@ struct RenewedKeyTests {
         }
     }
 
-    @Test("of capabilities stay in force when the disk refuses the new one, and it is tried again after a minute")
+    @Test("If the disk refuses a new key for capabilities, the old one stays, and the next attempt is a minute later")
     func refused() throws {
         let folder = try Folder()
         let keys = try ActKeys(try folder.settings(), at: Self.start)
@@ -65,7 +65,7 @@ struct RenewedKeyTests {
         #expect(try keys.rotate(at: due + 60_000))
     }
 
-    @Test("of capabilities are void when the file was removed, and stay when it holds none")
+    @Test("Keys for capabilities stay if their file contains no key, and are replaced if it was removed")
     func removed() throws {
         let folder = try Folder()
         let keys = try ActKeys(try folder.settings(), at: Self.start)
@@ -78,7 +78,7 @@ struct RenewedKeyTests {
         #expect(keys.ring.verify(act, nowMs: Self.start) == nil)
     }
 
-    @Test("of tokens stay in force when the new file is broken, and the complaint names its path")
+    @Test("Keys for tokens stay if the new file cannot be used, and the error contains its path")
     func tokens() throws {
         let folder = try Folder()
         folder.write(String(repeating: "a", count: 40), to: "jwt")
@@ -114,7 +114,7 @@ struct RenewedKeyTests {
 @Suite("The address of published keys")
 struct PublishedKeysTests {
     @Test(
-        "is one that TLS protects, or on this machine",
+        "An address is accepted if TLS protects it, or if it is on this machine",
         arguments: [
             "https://auth.example.com/.well-known/jwks.json", "https://auth.example.com:8443/keys?v=1",
             "https://[2001:db8::1]/keys", "http://127.0.0.1:8080/keys", "http://localhost/keys", "http://[::1]:80/keys",
@@ -123,7 +123,7 @@ struct PublishedKeysTests {
     func safe(_ url: String) { #expect(PublishedKeys.isSafe(url)) }
 
     @Test(
-        "is no other, and none with a password, which would be shown",
+        "Any other address is refused, and so is one with a password, which would be shown",
         arguments: [
             "", "auth.example.com", "http://auth.example.com/keys", "http://127.0.0.1.example.com/", "ftp://127.0.0.1/",
             "https://", "https:///keys", "https://user:secret@auth.example.com/", "http://127.0.0.1@example.com/",

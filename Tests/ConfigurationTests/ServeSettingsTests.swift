@@ -15,39 +15,39 @@ struct ServeOptionTests {
         return names.subtracting(["config", "help", "version"])
     }
 
-    @Test("are the settings of the table, all of them and no others")
+    @Test("The options are the settings of the table, all of them and no others")
     func table() {
-        // The help's own sentences name options too; each is one of the settings.
+        // Sentences in the help mention options too, but each of these is one of the settings.
         #expect(options().subtracting(["trust-register"]) == Set(Setting.all.map(\.name)))
         #expect(Set(Setting.all.map(\.name)).count == Setting.all.count)
         #expect(Set(Setting.all.map(\.variable)).count == Setting.all.count)
     }
 
-    @Test("reach the setting of their name", arguments: Setting.all.map(\.name))
+    @Test("An option reaches the setting of its name", arguments: Setting.all.map(\.name))
     func reach(_ name: String) throws {
         let command = try ServeCommand.parse(["--\(name)", "value-of-it"])
         #expect(command.options.flags.filter { !$0.value.isEmpty } == [name: ["value-of-it"]])
     }
 
-    @Test("have one short form, which the longer one overrules")
+    @Test("One option has a short form, and the long form takes precedence")
     func short() throws {
         #expect(try ServeCommand.parse(["--trust-register"]).options.flags["socketio-trust-register"] == ["true"])
         let both = try ServeCommand.parse(["--trust-register", "--socketio-trust-register", "false"])
         #expect(both.options.flags["socketio-trust-register"] == ["false"])
     }
 
-    @Test("that may be repeated are", arguments: Setting.all.filter(\.isRepeatable).map(\.name))
+    @Test("A repeatable option keeps all its values", arguments: Setting.all.filter(\.isRepeatable).map(\.name))
     func repeated(_ name: String) throws {
         #expect(try ServeCommand.parse(["--\(name)", "a", "--\(name)", "b"]).options.flags[name] == ["a", "b"])
     }
 
-    @Test("have variables in capitals with underscores")
+    @Test("A variable's name is in capitals with underscores")
     func variables() {
         #expect(Setting.named("apns-key-id")?.variable == "RINGLINE_APNS_KEY_ID")
         #expect(Setting.named("nonsense") == nil)
     }
 
-    @Test("that are not known are refused")
+    @Test("An unknown option is refused")
     func unknown() { #expect(throws: (any Error).self) { try ServeCommand.parse(["--nonsense", "x"]) } }
 }
 
@@ -57,7 +57,7 @@ struct ServeSettingsTests {
         try ServeSettings(SettingsSource(file: file))
     }
 
-    @Test("by default are those of the table and of the protocol")
+    @Test("The defaults are those of the table and of the protocol")
     func defaults() throws {
         let settings = try settings()
         #expect(settings.listen == ListenAddress("127.0.0.1:8080"))
@@ -77,7 +77,7 @@ struct ServeSettingsTests {
         #expect(settings.logLevel == "info" && !settings.logsJSON)
     }
 
-    @Test("are what was given")
+    @Test("The given values are used")
     func given() throws {
         let settings = try settings([
             "admin-listen": "none", "data": ":memory:", "ring-timeout": "20", "probe-timeout": "0.5",
@@ -100,7 +100,7 @@ struct ServeSettingsTests {
     }
 
     @Test(
-        "that go together are refused where one is missing",
+        "Settings that belong together are refused if one of them is missing",
         arguments: [
             ["apns-key-file": "a"], ["apns-key-id": "a", "apns-team-id": "b"],
             ["apns-key-file": "a", "apns-key-id": "b"],
@@ -112,14 +112,14 @@ struct ServeSettingsTests {
         #expect(complaint { _ = try settings(file) }?.contains("must be given together") == true)
     }
 
-    @Test("that push have both of Apple's endpoints")
+    @Test("The settings for pushes contain both of Apple's endpoints")
     func apns() throws {
         let apns = try settings(["apns-key-file": "k", "apns-key-id": "i", "apns-team-id": "t"]).apns
         #expect(apns?.sandbox == "https://api.sandbox.push.apple.com")
         #expect(apns?.production == "https://api.push.apple.com")
     }
 
-    @Test("that name a TURN server have its addresses, and credentials for a day")
+    @Test("The settings for TURN contain its servers' URLs, and credentials are valid for a day by default")
     func turn() throws {
         let file = ["turn-secret-file": "s", "turn-url": "turn:a:1?transport=udp, stun:b,turns:[::1]:2"]
         #expect(
@@ -138,7 +138,7 @@ struct ServeSettingsTests {
     }
 
     @Test(
-        "with a wrong value are refused by name",
+        "A wrong value is refused with the name of its setting",
         arguments: [
             "listen", "admin-listen", "ring-timeout", "probe-timeout", "disconnect-grace", "busy-policy",
             "caller-name", "apns-environment", "max-connections", "loops", "jwt-require-expiry", "stun-url", "turn-url",
@@ -152,23 +152,23 @@ struct ServeSettingsTests {
         #expect(text?.hasSuffix("not 'nonsense'") == true)
     }
 
-    @Test("count connections from 1", arguments: ["0", "-1", "1.5", ""])
+    @Test("max-connections must be a whole number from 1", arguments: ["0", "-1", "1.5", ""])
     func connections(_ text: String) { #expect(complaint { _ = try settings(["max-connections": text]) } != nil) }
 
-    @Test("allow 1 to 16 loops", arguments: ["0", "17", "-1", "1.5", ""])
+    @Test("loops must be a whole number from 1 to 16", arguments: ["0", "17", "-1", "1.5", ""])
     func loops(_ text: String) { #expect(complaint { _ = try settings(["loops": text]) } != nil) }
 }
 
-@Suite("A token's --ttl")
+@Suite("The value of a token's --ttl")
 struct TokenTTLTests {
     @Test(
-        "is a number of seconds, minutes, hours or days",
+        "The value is a number of seconds, minutes, hours or days",
         arguments: [("90s", 90), ("30m", 1_800), ("12h", 43_200), ("7d", 604_800), ("90", 90), ("1d", 86_400)]
     )
     func forms(_ text: String, _ seconds: Int64) { #expect(TokenCommand.seconds(text) == seconds) }
 
     @Test(
-        "is refused otherwise",
+        "Any other value is refused",
         arguments: ["", "h", "0s", "-1h", "1.5h", "1w", "12 h", "h12", "1hh", "99999999999999999999", "9999999999d"]
     )
     func refused(_ text: String) { #expect(TokenCommand.seconds(text) == nil) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ringline
 
-/// What a complaint says; `nil` when there is none.
+/// Returns the text of the complaint that `body` throws; `nil` if it throws no error.
 func complaint(_ body: () throws -> Void) -> String? {
     do {
         try body()
@@ -12,7 +12,7 @@ func complaint(_ body: () throws -> Void) -> String? {
 
 @Suite("A setting")
 struct SettingsSourceTests {
-    @Test("is a flag's before the environment's, that before the file's, that before the default")
+    @Test("A flag takes precedence over the environment, that over the file, and that over the default")
     func precedence() throws {
         var source = SettingsSource()
         #expect(try source.value("data") == "./data")
@@ -24,21 +24,21 @@ struct SettingsSourceTests {
         #expect(try source.value("data") == "/flag")
     }
 
-    @Test("that is empty in the environment is not set there")
+    @Test("A variable that is empty counts as not set")
     func empty() throws {
         let source = SettingsSource(environment: ["RINGLINE_DATA": ""], file: ["data": "/file"])
         #expect(try source.value("data") == "/file")
         #expect(try SettingsSource(environment: ["RINGLINE_DATA": ""]).value("data") == "./data")
     }
 
-    @Test("given twice as a flag has the last value, unless it may be repeated")
+    @Test("A flag that is given twice has its last value, unless its setting is repeatable")
     func twice() throws {
         let source = SettingsSource(flags: ["data": ["/a", "/b"], "stun-url": ["stun:a:1", "stun:b:2"]])
         #expect(try source.value("data") == "/b")
         #expect(try source.values("stun-url") == ["stun:a:1", "stun:b:2"])
     }
 
-    @Test("that may be repeated is separated by commas in environment and file, and only there")
+    @Test("Commas separate the values of a repeatable setting in the environment and the file, and only there")
     func commas() throws {
         let text = " https://a.example , https://b.example,, "
         for source in [
@@ -49,7 +49,7 @@ struct SettingsSourceTests {
         #expect(try SettingsSource().values("allow-origin").isEmpty)
     }
 
-    @Test("with a wrong value is refused by the name under which it was given")
+    @Test("A wrong value is refused by the name under which it was given")
     func origins() {
         let wrong = "soon"
         for (source, name) in [
@@ -75,21 +75,21 @@ struct SettingsSourceTests {
     }
 
     @Test(
-        "of seconds is any positive number",
+        "A setting in seconds takes any positive number",
         arguments: [("45", 45_000), ("0.25", 250), ("1e1", 10_000), ("0.0001", 1)]
     )
     func seconds(_ text: String, _ milliseconds: Int64) throws {
         #expect(try SettingsSource(flags: ["ring-timeout": [text]]).milliseconds("ring-timeout") == milliseconds)
     }
 
-    @Test("of seconds is refused otherwise", arguments: ["", "0", "-1", "nan", "inf", "1s", " 5", "1,5", "1e99"])
+    @Test("Other numbers of seconds are refused", arguments: ["", "0", "-1", "nan", "inf", "1s", " 5", "1,5", "1e99"])
     func wrongSeconds(_ text: String) {
         #expect(
             complaint { _ = try SettingsSource(flags: ["ring-timeout": [text]]).milliseconds("ring-timeout") } != nil
         )
     }
 
-    @Test("with choices is one of them, exactly")
+    @Test("A setting with choices refuses any other value")
     func choices() {
         for text in ["busy ", "Busy", "", "other"] {
             let source = SettingsSource(flags: ["busy-policy": [text]])
@@ -98,14 +98,14 @@ struct SettingsSourceTests {
         }
     }
 
-    @Test("that does not exist is a mistake")
+    @Test("An unknown setting is an error")
     func unknown() { #expect(complaint { _ = try SettingsSource().value("nonsense") } != nil) }
 }
 
 @Suite("An address to listen on")
 struct ListenAddressTests {
     @Test(
-        "is host and port, an IPv6 host in brackets",
+        "An address is a host and a port, with an IPv6 host in brackets",
         arguments: [
             ("127.0.0.1:8080", "127.0.0.1", 8080), ("0.0.0.0:0", "0.0.0.0", 0),
             ("localhost:65535", "localhost", 65_535),
@@ -118,7 +118,7 @@ struct ListenAddressTests {
     }
 
     @Test(
-        "is refused otherwise",
+        "Any other text is refused",
         arguments: [
             "", ":", ":80", "host", "host:", "80", "host:65536", "host:-1", "host:x", "::1:80", "[::1]", "[]:80",
             "host:80 ", "host:8 0", "[::1:80",
@@ -131,7 +131,7 @@ struct ListenAddressTests {
 struct ConfigurationFileTests {
     private func parse(_ text: String) throws -> [String: String] { try ConfigurationFile.parse(text, path: "x.conf") }
 
-    @Test("holds a name and a value a line, comments, empty lines and quotes")
+    @Test("Each line has a name and a value; there may be comments, empty lines and quotes")
     func syntax() throws {
         let text = """
             # where
@@ -152,7 +152,7 @@ struct ConfigurationFileTests {
         #expect(try parse("").isEmpty)
     }
 
-    @Test("may end its lines as Windows does")
+    @Test("Lines may end as they do on Windows")
     func windows() throws {
         #expect(
             try parse("# x\r\nlisten = 0.0.0.0:80\r\n\r\ndata = \"d\"\r\n") == ["listen": "0.0.0.0:80", "data": "d"]
@@ -160,7 +160,7 @@ struct ConfigurationFileTests {
         #expect(complaint { _ = try parse("listen = a:1\r\nnonsense\r\n") }?.contains("line 2") == true)
     }
 
-    @Test("adds up the lines of a setting that may be repeated, and writes a name with dots too")
+    @Test("Lines of a repeatable setting add up, and socketio.trust-register is a setting's name too")
     func repeated() throws {
         let values = try parse("turn-url = turn:a.example\nturn-url = turn:b.example\nsocketio.trust-register = true")
         #expect(values["turn-url"] == "turn:a.example,turn:b.example")
@@ -168,7 +168,7 @@ struct ConfigurationFileTests {
         #expect(try SettingsSource(file: values).values("turn-url") == ["turn:a.example", "turn:b.example"])
     }
 
-    @Test("is refused with file, line and what is wrong")
+    @Test("An error contains the file, the line and what is wrong")
     func wrong() {
         #expect(
             complaint { _ = try parse("\n\nlisten 0.0.0.0:80") } == "config: x.conf, line 3: must be 'name = value'"
@@ -180,7 +180,7 @@ struct ConfigurationFileTests {
         #expect(complaint { _ = try parse("= b") } == "config: x.conf, line 1: there is no setting ''")
     }
 
-    @Test("that is not there is named")
+    @Test("A missing file is reported by its path")
     func missing() {
         #expect(
             complaint { _ = try ConfigurationFile.read("/nowhere/x.conf") } == "config: /nowhere/x.conf cannot be read"

@@ -2,14 +2,14 @@ import Testing
 
 @testable import ringline
 
-@Suite("A variable that is no setting")
+@Suite("Environment variables that are not settings")
 struct UnknownVariablesTests {
     private func warnings(_ environment: [String: String]) -> [String] {
         SettingsSource(environment: environment).unknownVariables()
     }
 
     @Test(
-        "is warned of with the setting that is meant",
+        "A misspelt variable causes a warning with the setting that is probably meant",
         arguments: [
             ("RINGLINE_RING_TIMOUT", "RINGLINE_RING_TIMEOUT"), ("RINGLINE_LISTN", "RINGLINE_LISTEN"),
             ("RINGLINE_JWT_SECRET", "RINGLINE_JWT_SECRET_FILE"), ("RINGLINE_TURN_URLS", "RINGLINE_TURN_URL"),
@@ -20,17 +20,17 @@ struct UnknownVariablesTests {
         #expect(warnings([name: "s3cret"]) == ["\(name) is no setting, and is ignored: is \(meant) meant?"])
     }
 
-    @Test("is warned of without one where none is near", arguments: ["RINGLINE_BANANA", "RINGLINE_PORT_NUMBER"])
+    @Test("A variable unlike any setting gets no suggestion", arguments: ["RINGLINE_BANANA", "RINGLINE_PORT_NUMBER"])
     func unknown(_ name: String) {
-        // `…_PORT_…` is how Kubernetes tells of a service.
+        // Kubernetes sets variables with `_PORT_` in their names for each service.
         let wanted = name.contains("_PORT_") ? [] : ["\(name) is no setting, and is ignored"]
         #expect(warnings([name: "x"]) == wanted)
     }
 
-    @Test("is left alone where it is for another command")
+    @Test("A variable of another command causes no warning")
     func token() { #expect(warnings(["RINGLINE_TOKEN": "x"]) == []) }
 
-    @Test("is left alone where it is a setting, or not ours at all")
+    @Test("Settings and variables of other programs cause no warning")
     func known() {
         let ours = Dictionary(uniqueKeysWithValues: Setting.all.map { ($0.variable, "x") })
         #expect(warnings(ours.merging(["RINGLINE_CONFIG": "x", "PATH": "x", "RINGLIN_DATA": "x"]) { $1 }).isEmpty)
@@ -38,7 +38,7 @@ struct UnknownVariablesTests {
         #expect(warnings(["RINGLINE_PORT": "8080"]).count == 1)
     }
 
-    @Test("is as far from a name as letters must be changed")
+    @Test("The distance of two names is the number of letters to change, add or remove")
     func distance() {
         #expect(SettingsSource.distance("kitten", "sitting") == 3)
         #expect(SettingsSource.distance("", "abc") == 3)

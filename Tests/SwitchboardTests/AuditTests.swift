@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The audit log")
 struct AuditTests {
-    @Test("a push token that moves to another user is audited; one that stays with its user is not")
+    @Test("A push token that moves to another user is audited; one that stays with its user is not")
     func moves() throws {
         let world = World()
         let (ten, twelve) = (try user("10"), try user("12"))
@@ -23,7 +23,7 @@ struct AuditTests {
         )
     }
 
-    @Test("a block and its removal are audited once each, even if they are requested twice")
+    @Test("A block and its removal are audited once each, even if they are requested twice")
     func blocks() throws {
         let world = World()
         for _ in 0..<2 { #expect(try world.reply(who("10"), .block(try user("11"))).status == 200) }
@@ -35,7 +35,7 @@ struct AuditTests {
         )
     }
 
-    @Test("a log-out everywhere is audited with who requested it: the user, a service or the operator")
+    @Test("A log-out everywhere is audited with who requested it: the user, a service or the operator")
     func revocations() throws {
         let world = World()
         var service = try who("backend")
@@ -51,7 +51,7 @@ struct AuditTests {
         )
     }
 
-    @Test("the refusal of a revoked token is audited with the token's user")
+    @Test("The refusal of a revoked token is audited with the token's user")
     func revoked() throws {
         let world = World()
         _ = try world.reply(who("10"), .logOutEverywhere(nil))

@@ -35,7 +35,7 @@ struct BreakerTests {
         try numbers.filter { try world.reply(try who("\($0)"), .devices).text != "[]" }.count
     }
 
-    @Test("deletion stops after too many refused tokens, the metrics show it, and it resumes ten minutes later")
+    @Test("Deletion stops after too many refused tokens, the metrics show it, and it resumes ten minutes later")
     func stops() throws {
         let world = try world(40, 410, "Unregistered")
         #expect(try registered(100..<140, in: world) == 21, "19 were deleted before it was too much")
@@ -46,7 +46,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("the metrics show that deletion has resumed, even if no push was sent meanwhile")
+    @Test("The metrics show that deletion has resumed, even if no push was sent meanwhile")
     func saysWhenOver() throws {
         let world = try world(40, 410, "Unregistered")
         #expect(world.board.metrics.isDeletionStopped)
@@ -54,7 +54,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("deletion goes on if APNs accepts as many pushes as it refuses: those are just deleted apps")
+    @Test("Deletion goes on if APNs accepts as many pushes as it refuses: those are just deleted apps")
     func ordinary() throws {
         let world = try world(40, 200, nil)
         try ring(40, 410, "Unregistered", from: 200, in: world)
@@ -62,7 +62,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("a device that has registered since APNs' timestamp is kept and does not count")
+    @Test("A device that has registered since APNs' timestamp is kept and does not count")
     func registeredSince() throws {
         let world = try world(40, 410, "Unregistered", at: Moment(milliseconds: 0))
         #expect(try registered(100..<140, in: world) == 40)
@@ -70,7 +70,7 @@ struct BreakerTests {
     }
 
     @Test(
-        "no token is deleted for a fault of the server: topic, key, clock, certificate or payload size",
+        "No token is deleted for a fault of the server: topic, key, clock, certificate or payload size",
         arguments: [
             (400, "DeviceTokenNotForTopic"), (400, "TopicDisallowed"), (400, "BadTopic"), (403, "InvalidProviderToken"),
             (403, "ExpiredProviderToken"), (403, "MissingProviderToken"), (403, "BadCertificateEnvironment"),

@@ -16,7 +16,7 @@ struct ClaimTests {
         return session
     }
 
-    @Test("a third user's offer under the callId of a live call seems to ring, and is hidden from the callee")
+    @Test("A third user's offer under the callId of a live call seems to ring, and is hidden from the callee")
     func hidden() throws {
         let talk = try Talk()
         talk.clear()
@@ -29,7 +29,7 @@ struct ClaimTests {
         #expect(talk.world.board.metrics.callsHidden == [.nameTaken: 1])
     }
 
-    @Test("an answer that names no peer goes to the true caller", arguments: ["answer", "POST"])
+    @Test("An answer that names no peer goes to the true caller", arguments: ["answer", "POST"])
     func answer(_ way: String) throws {
         let talk = try Talk()
         let stranger = try stranger(talk.world, "c-1")
@@ -47,7 +47,7 @@ struct ClaimTests {
         #expect(fetched["room"] == "p2p:11-10")
     }
 
-    @Test("a third user's hidden call ends at its ring timeout, whatever happens to the live call")
+    @Test("A third user's hidden call ends at its ring timeout, whatever happens to the live call")
     func timesOut() throws {
         let talk = try Talk.answered()
         let stranger = try stranger(talk.world, "c-1")
@@ -59,7 +59,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("with the policy busy, a third user is told busy under the callId of a live call as under any other")
+    @Test("With the policy busy, a third user is told busy under the callId of a live call as under any other")
     func busy() throws {
         let talk = try Talk.answered(World { $0.whenBusy = .busy })
         let stranger = try stranger(talk.world, "c-1")
@@ -68,7 +68,7 @@ struct ClaimTests {
         #expect(talk.world.taken(stranger).states.last == "ended busy")
     }
 
-    @Test("the timeline of a call is not replaced by that of a third user's later hidden call")
+    @Test("The timeline of a call is not replaced by that of a third user's later hidden call")
     func timeline() throws {
         let talk = try Talk()
         _ = try stranger(talk.world, "c-1")
@@ -77,7 +77,7 @@ struct ClaimTests {
         #expect(!reply.text.contains("name_taken"))
     }
 
-    @Test("after a restart a third user's call is still hidden, and an answer still goes to the true caller")
+    @Test("After a restart a third user's call is still hidden, and an answer still goes to the true caller")
     func restarted() throws {
         let talk = try Talk()
         _ = try stranger(talk.world, "c-1")
@@ -91,7 +91,7 @@ struct ClaimTests {
         #expect(world.taken(stranger).isEmpty)
     }
 
-    @Test("a caller may use one callId for several callees; a signal that names no peer means the first call")
+    @Test("A caller may use one callId for several callees; a signal that names no peer means the first call")
     func caller() throws {
         let talk = try Talk()
         let third = try talk.world.open("12", "d1")
@@ -106,7 +106,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("a signal of one of the caller's devices means the call that this device makes")
+    @Test("A signal of one of the caller's devices means the call that this device makes")
     func devices() throws {
         let talk = try Talk()
         let third = try talk.world.open("12", "d1")
@@ -120,7 +120,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).of("ice").map { $0["id"] } == ["i2"])
     }
 
-    @Test("a callId made of two users' ids belongs to these two, even if a third user rings under it first")
+    @Test("A callId made of two users' ids belongs to these two, even if a third user rings under it first")
     func namesTheTwo() throws {
         let world = World()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -134,7 +134,7 @@ struct ClaimTests {
         #expect(world.taken(stranger).isEmpty)
     }
 
-    @Test("a callId that fits two pairs, because a dot stands for two characters, belongs to the first to use it")
+    @Test("A callId that fits two pairs, because a dot stands for two characters, belongs to the first to use it")
     func dots() throws {
         let world = World()
         let (one, other, callee) = (
@@ -149,7 +149,7 @@ struct ClaimTests {
         #expect(world.taken(other).isEmpty)
     }
 
-    @Test("a third user that rings 11 under 11-10 does not keep 11 from calling 10 under it")
+    @Test("A third user that rings 11 under 11-10 does not keep 11 from calling 10 under it")
     func ownOffer() throws {
         let world = World()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -159,7 +159,7 @@ struct ClaimTests {
         #expect(world.taken(callee).of("offer").map { $0["from"] } == ["11"])
     }
 
-    @Test("after a call has ended, a third user's call under its callId is an ordinary one")
+    @Test("After a call has ended, a third user's call under its callId is an ordinary one")
     func afterwards() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
@@ -173,7 +173,7 @@ struct ClaimTests {
     }
 
     @Test(
-        "a late signal of an ended call does not reach the third user that rings under its callId",
+        "A late signal of an ended call does not reach the third user that rings under its callId",
         arguments: ["answer", "end"]
     )
     func late(_ type: String) throws {
@@ -190,7 +190,7 @@ struct ClaimTests {
         #expect(talk.world.taken(stranger).of("ringing").count == 1)
     }
 
-    @Test("a late answer means the ended call until its device has confirmed the end, then a third user's call")
+    @Test("A late answer means the ended call until its device has confirmed the end, then a third user's call")
     func untold() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
@@ -210,7 +210,7 @@ struct ClaimTests {
     }
 
     @Test(
-        "a late signal stays with the ended call when its true caller's next call under the callId is hidden",
+        "A late signal stays with the ended call when its true caller's next call under the callId is hidden",
         arguments: [0, 20]
     )
     func untoldAndHidden(_ seconds: Int64) throws {
@@ -230,7 +230,7 @@ struct ClaimTests {
         #expect(talk.world.taken(callee).code == "call_ended")
     }
 
-    @Test("a signal that comes again means the call that took it, even if a third user rings under its callId")
+    @Test("A signal that comes again means the call that took it, even if a third user rings under its callId")
     func again() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
@@ -269,7 +269,7 @@ struct CapabilityTests {
         return (world, Who(user: try user("10"), scope: scope), other)
     }
 
-    @Test("a capability is refused with another peer or epoch, and its DELETE ends the pushed call alone")
+    @Test("A capability is refused with another peer or epoch, and its DELETE ends the pushed call alone")
     func others() throws {
         let world = World()
         let (a, c) = (try world.open("11", "a1"), try world.open("12", "d1"))
@@ -295,7 +295,7 @@ struct CapabilityTests {
         #expect(world.taken(a).states == ["ended declined"])
     }
 
-    @Test("a DELETE means the pushed call, and reports that it has ended")
+    @Test("A DELETE means the pushed call, and reports that it has ended")
     func delete() throws {
         let (world, act, other) = try world()
         world.send(other, World.plain("end", "12-10", id: "e", more: #","to":"10""#))

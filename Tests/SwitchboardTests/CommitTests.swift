@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Waiting for the store")
 struct CommitTests {
-    @Test("an ack waits for the commit, the relay does not")
+    @Test("An ack waits for the commit, the relay does not")
     func ack() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -18,7 +18,7 @@ struct CommitTests {
         #expect(talk.world.taken(talk.caller).types == ["ack"])
     }
 
-    @Test("the ack of a repeated signal waits until the first one is durable")
+    @Test("The ack of a repeated signal waits until the first one is durable")
     func repeated() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -35,7 +35,7 @@ struct CommitTests {
         #expect(talk.world.taken(talk.caller).types == ["ack"], "it was durable already")
     }
 
-    @Test("each ack waits for its own commit, and the acks keep their order")
+    @Test("Each ack waits for its own commit, and the acks keep their order")
     func order() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -51,7 +51,7 @@ struct CommitTests {
         #expect(talk.world.taken(talk.caller).isEmpty)
     }
 
-    @Test("the reply to a request waits for the commit too")
+    @Test("The reply to a request waits for the commit too")
     func reply() throws {
         let talk = try Talk()
         talk.world.holdsCommits = true
@@ -67,7 +67,7 @@ struct CommitTests {
         #expect(talk.world.replies[id]?["state"] == "ringing")
     }
 
-    @Test("the changes of one turn go into one commit, with a call's record once and before its entries")
+    @Test("The changes of one turn go into one commit, with a call's record once and before its entries")
     func batch() throws {
         let talk = try Talk()
         talk.world.holdsCommits = true
@@ -101,7 +101,7 @@ struct StalledStoreTests {
         return talk
     }
 
-    @Test("every signal except an end is refused, and an end takes effect")
+    @Test("Every signal except an end is refused, and an end takes effect")
     func signals() throws {
         let talk = try stalled()
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
@@ -113,7 +113,7 @@ struct StalledStoreTests {
         #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
     }
 
-    @Test("requests that wait and requests that come are answered 503, and an end takes effect")
+    @Test("Requests that wait and requests that come are answered 503, and an end takes effect")
     func requests() throws {
         let talk = try stalled()
         let before = talk.world.request(try who("11"), .block(try user("12")))
@@ -126,7 +126,7 @@ struct StalledStoreTests {
         #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
     }
 
-    @Test("a signal that was relayed before is acknowledged once the store can write again")
+    @Test("A signal that was relayed before is acknowledged once the store can write again")
     func recovery() throws {
         let talk = try stalled()
         talk.world.send(talk.caller, World.ice("c-1", id: "i"))

@@ -15,7 +15,7 @@ struct CursorTests {
         return frames.dropLast().map(\.seq)
     }
 
-    @Test("a sync returns the entries behind the cursor")
+    @Test("A sync returns the entries behind the cursor")
     func since() throws {
         let talk = try Talk.answered()
         for index in 0..<3 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
@@ -26,13 +26,13 @@ struct CursorTests {
         #expect(seqs(talk, #"{"c-1":99,"unknown":0}"#).isEmpty)
     }
 
-    @Test("a cursor of another epoch counts as 0")
+    @Test("A cursor of another epoch counts as 0")
     func epoch() throws {
         let talk = try Talk.answered()
         #expect(seqs(talk, #"{"c-1":{"epoch":2,"seq":4}}"#) == [1, 4])
     }
 
-    @Test("a fetch returns the signals behind its cursor, all candidates, and the cursor for the next fetch")
+    @Test("A fetch returns the signals behind its cursor, all candidates, and the cursor for the next fetch")
     func fetch() throws {
         let talk = try Talk.answered()
         for index in 0..<3 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
@@ -52,7 +52,7 @@ struct CursorTests {
 
 @Suite("A callId that is used again")
 struct EpochTests {
-    @Test("the next call begins a new log, which shows nothing of the earlier call")
+    @Test("The next call begins a new log, which shows nothing of the earlier call")
     func again() throws {
         let talk = try Talk.answered(callID: "11-10")
         talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
@@ -67,7 +67,7 @@ struct EpochTests {
         #expect(offer["callUUID"] == UUIDv5.call(try call("11-10"), epoch: 2))
     }
 
-    @Test("an answer to the earlier call that comes again by a slower way does not answer the next call")
+    @Test("An answer to the earlier call that comes again by a slower way does not answer the next call")
     func staleAnswer() throws {
         let talk = try Talk(callID: "11-10")
         let answer = #"{"type":"answer","callId":"11-10","sdp":"v=0\r\ns=b\r\n"}"#
@@ -82,7 +82,7 @@ struct EpochTests {
         #expect(talk.world.taken(talk.caller).states == ["answered"])
     }
 
-    @Test("epochs go on counting after the earlier call was forgotten")
+    @Test("Epochs go on counting after the earlier call was forgotten")
     func forgotten() throws {
         let talk = try Talk(callID: "11-10")
         talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
@@ -95,7 +95,7 @@ struct EpochTests {
         #expect(talk.world.taken(caller).ack?["epoch"] == "2")
     }
 
-    @Test("an offer of another device of the caller replaces the live call")
+    @Test("An offer of another device of the caller replaces the live call")
     func replaced() throws {
         let talk = try Talk.answered(callID: "11-10")
         let other = try talk.world.open("11", "a2")
@@ -107,7 +107,7 @@ struct EpochTests {
         #expect(callee.of("offer").first?["epoch"] == "2")
     }
 
-    @Test("an offer of the calling device renegotiates the answered call and does not ring again")
+    @Test("An offer of the calling device renegotiates the answered call and does not ring again")
     func renegotiated() throws {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
@@ -117,7 +117,7 @@ struct EpochTests {
         #expect(callee[0]["epoch"] == "1")
     }
 
-    @Test("another pair's call has an epoch of its own, and is hidden from a user in a live call of that callId")
+    @Test("Another pair's call has an epoch of its own, and is hidden from a user in a live call of that callId")
     func pairs() throws {
         let talk = try Talk()
         let stranger = try talk.world.open("12", "x1")
@@ -130,7 +130,7 @@ struct EpochTests {
         #expect(try talk.world.fetched(try who("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
     }
 
-    @Test("an offer for an ended epoch is refused as call_ended, for a later one as not_found; neither rings")
+    @Test("An offer for an ended epoch is refused as call_ended, for a later one as not_found; neither rings")
     func lateRenegotiation() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
@@ -145,7 +145,7 @@ struct EpochTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("an offer by the callee of a ringing call is refused as call_exists")
+    @Test("An offer by the callee of a ringing call is refused as call_exists")
     func crossing() throws {
         let talk = try Talk()
         talk.clear()

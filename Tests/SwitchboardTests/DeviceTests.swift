@@ -13,7 +13,7 @@ struct DeviceTests {
         }
     }
 
-    @Test("a device that registers again keeps one row, with its newest token")
+    @Test("A device that registers again keeps one row, with its newest token")
     func upsert() throws {
         let world = World()
         let first = try world.register(try who("10"), "b1", voip: "aa")
@@ -23,7 +23,7 @@ struct DeviceTests {
         #expect(try devices(world, "10") == ["b1"])
     }
 
-    @Test("a registration without a device id updates the row with its token, else one that lacks that kind of token")
+    @Test("A registration without a device id updates the row with its token, else one that lacks that kind of token")
     func halves() throws {
         let world = World()
         let id = try world.register(try who("10"), nil, voip: "aa")["id"]
@@ -34,7 +34,7 @@ struct DeviceTests {
         #expect(try devices(world, "10").count == 1)
     }
 
-    @Test("a registration without a device id adds a row if no unnamed row of its app lacks that kind of token")
+    @Test("A registration without a device id adds a row if no unnamed row of its app lacks that kind of token")
     func rows() throws {
         let world = World()
         try world.register(try who("10"), nil, voip: "aa")
@@ -49,7 +49,7 @@ struct DeviceTests {
         #expect(try devices(world, "10").count == 5, "it joins a nameless half, not the named one's")
     }
 
-    @Test("a token that another user registers is taken from the user that had it")
+    @Test("A token that another user registers is taken from the user that had it")
     func moves() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -59,7 +59,7 @@ struct DeviceTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("a device that loses one of its two tokens keeps the other")
+    @Test("A device that loses one of its two tokens keeps the other")
     func movesHalf() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa", alert: "bb")
@@ -68,7 +68,7 @@ struct DeviceTests {
         #expect(text.contains("bb") && !text.contains(#""voipDeviceToken":"aa""#))
     }
 
-    @Test("a 33rd device takes the place of the one that was not seen for the longest time")
+    @Test("A 33rd device takes the place of the one that was not seen for the longest time")
     func tooMany() throws {
         let world = World()
         for index in 0..<32 {
@@ -82,7 +82,7 @@ struct DeviceTests {
         #expect(!left.contains("b1") && left.contains("b0") && left.contains("b32"))
     }
 
-    @Test("only its own user can remove a device")
+    @Test("Only its own user can remove a device")
     func removal() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -91,7 +91,7 @@ struct DeviceTests {
         #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 404)
     }
 
-    @Test("a registration is stored, and restored after a restart")
+    @Test("A registration is stored, and restored after a restart")
     func kept() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa", environment: .sandbox)
@@ -103,7 +103,7 @@ struct DeviceTests {
 
 @Suite("A block")
 struct BlockTests {
-    @Test("a block is listed once, with an integer id if the asking token writes its user as an integer")
+    @Test("A block is listed once, with an integer id if the asking token writes its user as an integer")
     func listed() throws {
         let world = World()
         var asking = try who("10")
@@ -121,7 +121,7 @@ struct BlockTests {
         #expect(try world.reply(try who("12"), .blocks).text == "[]")
     }
 
-    @Test("blocking oneself is refused, and so is blocking more users than allowed")
+    @Test("Blocking oneself is refused, and so is blocking more users than allowed")
     func limits() throws {
         let world = World { $0.blocksPerUser = 2 }
         #expect(try world.reply(try who("10"), .block(try user("10"))).status == 400)

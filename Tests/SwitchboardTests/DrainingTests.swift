@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A server that is shutting down")
 struct DrainingTests {
-    @Test("every connection is closed with 1001, and so is each one that is opened afterwards")
+    @Test("Every connection is closed with 1001, and so is each one that is opened afterwards")
     func sessions() throws {
         let talk = try Talk()
         talk.world.give(.drain)
@@ -15,7 +15,7 @@ struct DrainingTests {
         talk.world.give(.drain)
     }
 
-    @Test("long polls and signals are answered 503, signals with Retry-After; a fetch is still answered")
+    @Test("Long polls and signals are answered 503, signals with Retry-After; a fetch is still answered")
     func requests() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try who("11"), "c-1", since: 99, wait: 20, device: "a1")
@@ -28,7 +28,7 @@ struct DrainingTests {
         #expect(try talk.world.fetched(try who("11"), "c-1").status == 200)
     }
 
-    @Test("no push is sent to devices whose connections the server closes itself")
+    @Test("No push is sent to devices whose connections the server closes itself")
     func noPush() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -53,7 +53,7 @@ struct DrainingTests {
         return pause
     }
 
-    @Test("each connection is told to come back in a time slot of its own, users in a call first")
+    @Test("Each connection is told to come back in a time slot of its own, users in a call first")
     func spread() throws {
         let world = World(seed: 3)
         var talking: [SessionID] = []
@@ -78,7 +78,7 @@ struct DrainingTests {
         #expect(world.farewells.map(\.session.rawValue) != world.farewells.map(\.session.rawValue).sorted())
     }
 
-    @Test("few connections are spread over one second, many over ten, but never so that a call would end")
+    @Test("Few connections are spread over one second, many over ten, but never so that a call would end")
     func span() throws {
         func longest(_ count: Int, grace: Int64 = 30) throws -> Int64 {
             let world = World({ $0.grace = .seconds(grace) })
@@ -92,7 +92,7 @@ struct DrainingTests {
         #expect(try (1_480..<1_500).contains(longest(1_000, grace: 3)))
     }
 
-    @Test("the delays are drawn from the injected random number generator")
+    @Test("The delays are drawn from the injected random number generator")
     func seeded() throws {
         func pauses(seed: UInt64) throws -> [Int64] {
             let world = World(seed: seed)
@@ -104,7 +104,7 @@ struct DrainingTests {
         #expect(try pauses(seed: 1) != pauses(seed: 2))
     }
 
-    @Test("a Socket.IO client is sent no draining frame; a /ws client that connects too late is sent one")
+    @Test("A Socket.IO client is sent no draining frame; a /ws client that connects too late is sent one")
     func others() throws {
         let world = World()
         let old = world.join(try who("10"))

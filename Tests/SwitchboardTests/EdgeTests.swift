@@ -34,7 +34,7 @@ struct EdgeTests {
         return (world, caller, callee)
     }
 
-    @Test("candidates without a callId belong to the offer before them, even if it waits for a call at rest")
+    @Test("Candidates without a callId belong to the offer before them, even if it waits for a call at rest")
     func candidatesBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
         world.holdsAnswers = true
@@ -46,7 +46,7 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "i1", "i2"])
     }
 
-    @Test("an end without a callId ends the call of the offer before it, even if that waits for a call at rest")
+    @Test("An end without a callId ends the call of the offer before it, even if that waits for a call at rest")
     func endBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
         world.holdsAnswers = true
@@ -57,7 +57,7 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "e2"])
     }
 
-    @Test("a signal without a callId to another user does not wait for the offer")
+    @Test("A signal without a callId to another user does not wait for the offer")
     func othersDoNotWait() throws {
         let (world, caller, _) = try rested()
         let other = try world.open("12", "c1")
@@ -69,7 +69,7 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["r"])
     }
 
-    @Test("an app that asks for its call's record while the offer waits for a call at rest gets the new call's")
+    @Test("An app that asks for its call's record while the offer waits for a call at rest gets the new call's")
     func recordBehindAnOffer() throws {
         let (world, caller, _) = try rested()
         world.holdsAnswers = true
@@ -82,7 +82,7 @@ struct EdgeTests {
         #expect(reply.text.contains(#""epoch":2"#), "\(reply.text)")
     }
 
-    @Test("a Socket.IO client that has every entry of an answered call is told that the call goes on")
+    @Test("A Socket.IO client that has every entry of an answered call is told that the call goes on")
     func aLiveCallIsKnown() throws {
         let world = World()
         let caller = world.join(try who("11"))

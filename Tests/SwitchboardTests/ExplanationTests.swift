@@ -47,7 +47,7 @@ struct ExplanationTests {
         (10, "push.result", #""device":"b1","status":200,"kind":"voip","environment":"sandbox""#),
     ]
 
-    @Test("for a stopped server or a copy of the store, the verdict reports the last known state of the call")
+    @Test("For a stopped server or a copy of the store, the verdict reports the last known state of the call")
     func killed() throws {
         let answered = [(Int64(900), "signal.answer", #""side":"callee","device":"b1","seq":3"#)]
         let killed = try explain(answered, answeredAt: 900, keptBy: .nobody, askedAt: 86_400_000)
@@ -63,7 +63,7 @@ struct ExplanationTests {
         #expect(try explain([], keptBy: .server).contains("The call is ringing."))
     }
 
-    @Test("the verdict reports do-not-disturb that was set while the call rang, and the pushes cancelled because of it")
+    @Test("The verdict reports do-not-disturb that was set while the call rang, and the pushes cancelled because of it")
     func silenced() throws {
         let text = try explain([
             (0, "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#), (400, "dnd", ""),
@@ -73,7 +73,7 @@ struct ExplanationTests {
         #expect(text.contains("taken back before it left, for 10 did not want to be disturbed."))
     }
 
-    @Test("a device that rang is not taken for another one that was pushed and never came")
+    @Test("A device that rang is not taken for another one that was pushed and never came")
     func otherDevice() throws {
         let text = try explain(
             [(0, "delivered.socket", #""device":"b2""#)] + pushed
@@ -83,7 +83,7 @@ struct ExplanationTests {
         #expect(text.contains("b2 rang by its socket at +0.09 s."))
     }
 
-    @Test("an unnamed device that comes counts as the pushed one, with a caveat if several were pushed")
+    @Test("An unnamed device that comes counts as the pushed one, with a caveat if several were pushed")
     func nameless() throws {
         let came = (Int64(80), "fetched", #""device":"t-00""#)
         #expect(try explain(pushed + [came]).contains("and it came back at +0.08 s as t-00."))
@@ -93,7 +93,7 @@ struct ExplanationTests {
         #expect(try explain([before] + pushed + [came]).contains("the phone has not come back"))
     }
 
-    @Test("a dead connection is reported for its own device, not for one that was pushed immediately")
+    @Test("A dead connection is reported for its own device, not for one that was pushed immediately")
     func corpse() throws {
         let failed = (Int64(300), "probe.failed", #""device":"b2""#)
         #expect(!(try explain(pushed + [failed]).contains("was closed first")))
@@ -103,7 +103,7 @@ struct ExplanationTests {
         #expect(try explain([own] + pushed).contains("was closed first"))
     }
 
-    @Test("a pushed device is reported as never coming back only if it had time to")
+    @Test("A pushed device is reported as never coming back only if it had time to")
     func noTime() throws {
         #expect(try explain(pushed, askedAt: 300).contains("and the phone has not come back yet."))
         let brief = try explain(pushed, reason: .cancelled, endedAt: 400)
@@ -114,7 +114,7 @@ struct ExplanationTests {
         }
     }
 
-    @Test("an unnamed registration is matched with the dead unnamed connection for which it was pushed")
+    @Test("An unnamed registration is matched with the dead unnamed connection for which it was pushed")
     func namelessCorpse() throws {
         let text = try explain([
             (0, "delivered.socket", #""device":"c-1""#), (300, "probe.failed", #""device":"c-1""#),
@@ -125,14 +125,14 @@ struct ExplanationTests {
         #expect(text.contains("d-1 was pushed at +0.30 s (a socket that did not answer its ping was closed first)"))
     }
 
-    @Test("a call that is stored as ringing past the ring's end means that the server stopped meanwhile")
+    @Test("A call that is stored as ringing past the ring's end means that the server stopped meanwhile")
     func stopped() throws {
         #expect(try explain(pushed, askedAt: 44_000).contains("The call is ringing."))
         let late = try explain(pushed, keptBy: .nobody, askedAt: 60_000)
         #expect(late.contains("The server stopped while the call rang"))
     }
 
-    @Test("the verdict reports who ended the call, and whether a device or the policy said busy")
+    @Test("The verdict reports who ended the call, and whether a device or the policy said busy")
     func ender() throws {
         let end = (Int64(20), "signal.end", #""side":"callee","device":"b2","seq":4"#)
         #expect(try explain([end], reason: .declined, endedAt: 20).contains("10 declined on b2 at +0.02 s."))
@@ -146,7 +146,7 @@ struct ExplanationTests {
         #expect(text.contains("10 answered on b2 at +0.01 s; 10 hung up at +0.02 s."))
     }
 
-    @Test("a call that was answered after all is not reported as one for which nothing could ring")
+    @Test("A call that was answered after all is not reported as one for which nothing could ring")
     func found() throws {
         let events = [
             (Int64(0), "no_device", ""), (2_000, "fetched", #""device":"t-00""#),
@@ -169,7 +169,7 @@ struct ExplanationTests {
         #expect(text.split(separator: "\n").count < 10)
     }
 
-    @Test("the verdict reports a notice sent in place of VoIP pushes without effect, and the successful attempt")
+    @Test("The verdict reports a notice sent in place of VoIP pushes without effect, and the successful attempt")
     func notice() throws {
         let text = try explain([
             (0, "push.sent", #""device":"b1","kind":"alert","environment":"sandbox""#),
@@ -183,7 +183,7 @@ struct ExplanationTests {
         #expect(text.contains("── alert ───────▶"))
     }
 
-    @Test("printable text contains no character that ends a line or reverses the writing direction")
+    @Test("Printable text contains no character that ends a line or reverses the writing direction")
     func printable() {
         #expect(Explanation.printable("a\u{1B}b\nc\u{202E}d\u{2066}é山") == "a b c d é山")
     }

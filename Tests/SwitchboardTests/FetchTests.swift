@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A fetch")
 struct FetchTests {
-    @Test("the caller is shown the answer and the callee the offer, each with the other side's candidates")
+    @Test("The caller is shown the answer and the callee the offer, each with the other side's candidates")
     func views() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.ice("c-1", id: "from-a"))
@@ -24,7 +24,7 @@ struct FetchTests {
         #expect(callee["ringUntil"] == "\(talk.world.now.milliseconds + 45_000)")
     }
 
-    @Test("a device that lost the call is shown its end, and nothing of the answered leg")
+    @Test("A device that lost the call is shown its end, and nothing of the answered leg")
     func loser() throws {
         let talk = try Talk(World())
         _ = try talk.world.open("10", "b2")
@@ -37,7 +37,7 @@ struct FetchTests {
         #expect(view["offer"] == "null")
     }
 
-    @Test("an outsider gets the same reply as for a call that does not exist")
+    @Test("An outsider gets the same reply as for a call that does not exist")
     func outsider() throws {
         let talk = try Talk()
         let outsider = try who("12")
@@ -53,7 +53,7 @@ struct FetchTests {
         }
     }
 
-    @Test("a fetch as an array contains the signals in the older form")
+    @Test("A fetch as an array contains the signals in the older form")
     func array() throws {
         let talk = try Talk()
         let reply = try talk.world.reply(
@@ -65,7 +65,7 @@ struct FetchTests {
         #expect(!reply.text.contains(#""action":"call""#))
     }
 
-    @Test("a fetch by an unnamed device adds no leg to a ringing call: the device may only look on for its user")
+    @Test("A fetch by an unnamed device adds no leg to a ringing call: the device may only look on for its user")
     func looksOn() throws {
         let talk = try Talk()
         _ = try talk.world.fetched(try who("10", token: 9), "c-1")
@@ -74,7 +74,7 @@ struct FetchTests {
         #expect(try talk.world.fetched(try who("10", token: 9), "c-1")["state"] == "answered")
     }
 
-    @Test("a fetch of a ringing call by a named device makes the device one of those that ring")
+    @Test("A fetch of a ringing call by a named device makes the device one of those that ring")
     func rings() throws {
         let talk = try Talk()
         _ = try talk.world.fetched(try who("10"), "c-1", device: "b9")
@@ -84,7 +84,7 @@ struct FetchTests {
         #expect(view["signals"]?.contains("answered_elsewhere") == true)
     }
 
-    @Test("the timeline of a ringing call records one fetch for each device, and has a limit (I11)")
+    @Test("The timeline of a ringing call records one fetch for each device, and has a limit (I11)")
     func timeline() throws {
         let talk = try Talk(World { $0.signalBurst = 1_000 })
         for _ in 0..<50 { _ = try talk.world.fetched(try who("10"), "c-1") }
@@ -96,7 +96,7 @@ struct FetchTests {
 
 @Suite("A long poll")
 struct PollTests {
-    @Test("a poll is answered immediately if there is a new entry, and otherwise waits for one")
+    @Test("A poll is answered immediately if there is a new entry, and otherwise waits for one")
     func waits() throws {
         let talk = try Talk()
         let atOnce = try talk.world.fetch(try who("10"), "c-1", since: 0, wait: 20, device: "b1")
@@ -108,7 +108,7 @@ struct PollTests {
         #expect(talk.world.replies[waits]?["signals"]?.contains(#""id":"i""#) == true)
     }
 
-    @Test("a poll is not answered by an entry that does not concern its device")
+    @Test("A poll is not answered by an entry that does not concern its device")
     func others() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 20, device: "b1")
@@ -116,7 +116,7 @@ struct PollTests {
         #expect(talk.world.replies[poll] == nil)
     }
 
-    @Test("a poll without a new entry is answered empty exactly when its time is over, after 30 s at most")
+    @Test("A poll without a new entry is answered empty exactly when its time is over, after 30 s at most")
     func timeout() throws {
         let talk = try Talk()
         let short = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 10, device: "b1")
@@ -131,7 +131,7 @@ struct PollTests {
         #expect(talk.world.replies[long]?["signals"] == "[]")
     }
 
-    @Test("a poll is answered when its call ends, and a poll of an ended call does not wait")
+    @Test("A poll is answered when its call ends, and a poll of an ended call does not wait")
     func ended() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 20, device: "b1")
@@ -141,7 +141,7 @@ struct PollTests {
         #expect(talk.world.replies[late]?["reason"] == "cancelled")
     }
 
-    @Test("an abandoned poll is not answered, leaves nothing behind, and no longer keeps its device in the call")
+    @Test("An abandoned poll is not answered, leaves nothing behind, and no longer keeps its device in the call")
     func abandoned() throws {
         let talk = try Talk.answered()
         talk.world.give(.closed(talk.callee))
@@ -157,7 +157,7 @@ struct PollTests {
         #expect(talk.world.taken(talk.caller).states.contains("ended disconnected"))
     }
 
-    @Test("a fetch with a peer means the call with that user when the callId is in use with several")
+    @Test("A fetch with a peer means the call with that user when the callId is in use with several")
     func peer() throws {
         let world = World()
         let caller = try world.open("10", "b1")
@@ -171,7 +171,7 @@ struct PollTests {
         #expect(try world.reply(try who("10"), .fetch(try call("call"), fetch)).status == 404)
     }
 
-    @Test("a poll keeps its device in the call as a connection does")
+    @Test("A poll keeps its device in the call as a connection does")
     func presence() throws {
         let talk = try Talk.answered()
         talk.world.give(.closed(talk.callee))
@@ -185,7 +185,7 @@ struct PollTests {
 
 @Suite("A request")
 struct RequestTests {
-    @Test("a request that names no device acts for its user's device in the call")
+    @Test("A request that names no device acts for its user's device in the call")
     func standIn() throws {
         let talk = try Talk.answered()
         let reply = try talk.world.reply(try who("10", token: 9), .end(try call("c-1"), device: nil))
@@ -193,7 +193,7 @@ struct RequestTests {
         #expect(talk.world.taken(talk.caller).states.last == "ended hangup")
     }
 
-    @Test("a service may send a signal for other users, any other client may not")
+    @Test("A service may send a signal for other users, any other client may not")
     func service() throws {
         let world = World()
         let body = #"{"action":"offer","callId":"c-9","from":"11","to":"10","data":{"sdp":"v=0\r\n"}}"#
@@ -204,7 +204,7 @@ struct RequestTests {
         #expect(try world.fetched(try who("10"), "c-9")["room"] == "p2p:11-10")
     }
 
-    @Test("an offer without a callId is given one, which the reply contains")
+    @Test("An offer without a callId is given one, which the reply contains")
     func madeCallID() throws {
         let world = World()
         let reply = try world.post(try who("11"), #"{"action":"offer","to":"10","data":{"sdp":"v=0\r\n"}}"#)
@@ -215,7 +215,7 @@ struct RequestTests {
         #expect(try world.fetched(try who("10"), id)["callUUID"] == id)
     }
 
-    @Test("a signal without a callId means the live call with its addressee, and needs one")
+    @Test("A signal without a callId means the live call with its addressee, and needs one")
     func noCallID() throws {
         let talk = try Talk()
         talk.clear()
@@ -225,7 +225,7 @@ struct RequestTests {
         #expect(talk.world.taken(talk.callee).of("error").last?["field"] == "callId")
     }
 
-    @Test("history and timeline are read from the store, with all changes made before")
+    @Test("History and timeline are read from the store, with all changes made before")
     func stored() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))

@@ -16,7 +16,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("history is deleted once a minute, from ten minutes after the start")
+    @Test("History is deleted once a minute, from ten minutes after the start")
     func afterStart() {
         let world = World()
         #expect(deletions(world, 599).isEmpty)
@@ -26,7 +26,7 @@ struct HistoryTests {
         #expect(world.notes.isEmpty)
     }
 
-    @Test("deletion waits an hour if the clock is more than a day away from the newest stored call, and this is noted")
+    @Test("Deletion waits an hour if the clock is more than a day away from the newest stored call, and this is noted")
     func oddStart() {
         for distance in [Moment.Span.seconds(40 * 86_400), .seconds(-40 * 86_400)] {
             var stored = StoredState()
@@ -38,7 +38,7 @@ struct HistoryTests {
         }
     }
 
-    @Test("deletion does not wait an hour if the newest stored call is younger than a day")
+    @Test("Deletion does not wait an hour if the newest stored call is younger than a day")
     func ordinaryStart() throws {
         var stored = StoredState()
         stored.lastCallAt = Moment(milliseconds: World.start.milliseconds - 40 * 86_400_000)
@@ -49,7 +49,7 @@ struct HistoryTests {
         #expect(deletions(World(stored: stored), 660).count == 2)
     }
 
-    @Test("history is not deleted while the wall clock differs from the server's, nor for ten minutes after that")
+    @Test("History is not deleted while the wall clock differs from the server's, nor for ten minutes after that")
     func doubted() {
         let world = World()
         _ = deletions(world, 700)

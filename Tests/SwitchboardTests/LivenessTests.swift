@@ -9,7 +9,7 @@ struct LivenessTests {
     /// The granularity to which check-ups are rounded up, so that one wake-up serves many connections.
     private let grain = Moment.Span.milliseconds(64)
 
-    @Test("a connection is pinged every 25 s, first at a random moment until then, and closed after 60 s of silence")
+    @Test("A connection is pinged every 25 s, first at a random moment until then, and closed after 60 s of silence")
     func silence() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -27,7 +27,7 @@ struct LivenessTests {
         #expect(world.board.sessionCount == 0)
     }
 
-    @Test("connections that were opened together are pinged at different moments")
+    @Test("Connections that were opened together are pinged at different moments")
     func spread() throws {
         let world = World()
         for index in 0..<200 { _ = try world.open("\(index)", "a1") }
@@ -35,7 +35,7 @@ struct LivenessTests {
         #expect((60...140).contains(world.pings.count))
     }
 
-    @Test("a connection stays open as long as pongs or frames come")
+    @Test("A connection stays open as long as pongs or frames come")
     func alive() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -46,7 +46,7 @@ struct LivenessTests {
         #expect(world.closes[session] == nil)
     }
 
-    @Test("a connection is closed a minute after its token expires, unless the token is renewed in time")
+    @Test("A connection is closed a minute after its token expires, unless the token is renewed in time")
     func expiry() throws {
         for isRenewed in [false, true] {
             let world = World()
@@ -76,7 +76,7 @@ struct LivenessTests {
         }
     }
 
-    @Test("a connection's token is not renewed by another user's token, nor by a bad one")
+    @Test("A connection's token is not renewed by another user's token, nor by a bad one")
     func wrongRenewal() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -87,7 +87,7 @@ struct LivenessTests {
         world.give(.verified(SessionID(rawValue: 99), id: nil, .success(try who("10"))))
     }
 
-    @Test("an answered call is disconnected when the grace after a closed connection is over, not before")
+    @Test("An answered call is disconnected when the grace after a closed connection is over, not before")
     func grace() throws {
         let talk = try Talk.answered()
         talk.world.give(.closed(talk.callee))
@@ -98,7 +98,7 @@ struct LivenessTests {
         #expect(talk.world.taken(talk.caller).states == ["ended disconnected"])
     }
 
-    @Test("a device that goes on with requests alone keeps its call")
+    @Test("A device that goes on with requests alone keeps its call")
     func requests() throws {
         let talk = try Talk.answered()
         talk.world.give(.closed(talk.callee))
@@ -115,7 +115,7 @@ struct LivenessTests {
 
 @Suite("Time")
 struct TimeTests {
-    @Test("a wake-up before the deadline does nothing, and one at the deadline does all that is due")
+    @Test("A wake-up before the deadline does nothing, and one at the deadline does all that is due")
     func due() throws {
         let talk = try Talk()
         let world = talk.world
@@ -136,7 +136,7 @@ struct TimeTests {
         }
     }
 
-    @Test("after a jump ahead, as on a machine that was suspended, what is due ends, and nothing ends twice")
+    @Test("After a jump ahead, as on a machine that was suspended, what is due ends, and nothing ends twice")
     func jump() throws {
         let talk = try Talk()
         var outputs: [Switchboard.Output] = []
@@ -148,7 +148,7 @@ struct TimeTests {
         #expect(ended == 1)
     }
 
-    @Test("a clock that is set back takes nothing from a rate limit's bucket")
+    @Test("A clock that is set back takes nothing from a rate limit's bucket")
     func setBack() {
         var bucket = TokenBucket(perSecond: 1, burst: 3, at: World.start + .seconds(100))
         let atOnce = (0..<4).map { _ in bucket.take(at: World.start) }
@@ -158,7 +158,7 @@ struct TimeTests {
         #expect(later == [true, false])
     }
 
-    @Test("time without events leaves no calls or limits behind, and only one timer")
+    @Test("Time without events leaves no calls or limits behind, and only one timer")
     func idle() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -175,7 +175,7 @@ struct TimeTests {
         #expect(world.board.waiting.isEmpty)
     }
 
-    @Test("an ended call can be fetched for ten minutes, to the millisecond")
+    @Test("An ended call can be fetched for ten minutes, to the millisecond")
     func fetchable() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))

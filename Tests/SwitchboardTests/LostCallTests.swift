@@ -42,7 +42,7 @@ struct LostCallTests {
         #expect(a.phase == .active && b.phase == .active)
     }
 
-    @Test("a lost call that was answered goes on, whoever comes back first", arguments: [false, true], [false, true])
+    @Test("A lost call that was answered goes on, whoever comes back first", arguments: [false, true], [false, true])
     func answered(older: Bool, calleeFirst: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
         try talk(rig, a, b)
@@ -54,7 +54,7 @@ struct LostCallTests {
         #expect(a.phase == .active && b.phase == .active, "\(String(describing: a.client.calls.last?.phase))")
     }
 
-    @Test("a lost call that was declined is over for its caller", arguments: [false, true])
+    @Test("A lost call that was declined is over for its caller", arguments: [false, true])
     func declined(older: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
         // The caller's connection closes before the decline arrives.
@@ -71,7 +71,7 @@ struct LostCallTests {
         #expect(a.live.isEmpty, "nothing rings at the callee, and the caller hears it ring")
     }
 
-    @Test("a lost call that its caller hung up during the outage ends for the callee", arguments: [false, true])
+    @Test("A lost call that its caller hung up during the outage ends for the callee", arguments: [false, true])
     func hungUp(older: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
         try talk(rig, a, b)
@@ -84,7 +84,7 @@ struct LostCallTests {
     }
 
     @Test(
-        "a call that an app makes anew after it was killed replaces its ringing one",
+        "A call that an app makes anew after it was killed replaces its ringing one",
         arguments: [false, true]
     )
     func redial(isOpen: Bool) throws {
@@ -106,7 +106,7 @@ struct LostCallTests {
         #expect(b.live.count == 1)
     }
 
-    @Test("a new call rings under the epoch of a lost declined one", arguments: [false, true], [5.0, 30, 600])
+    @Test("A new call rings under the epoch of a lost declined one", arguments: [false, true], [5.0, 30, 600])
     func epochAgain(older: Bool, after seconds: Double) throws {
         let (rig, before, b, state) = try rig(older: older)
         try rig.call(before, to: "10", uuid: 2)
@@ -124,7 +124,7 @@ struct LostCallTests {
         try redialRings(rig, a, b)
     }
 
-    @Test("a call in the other direction under the callId and epoch of a lost call is answered")
+    @Test("A call in the other direction under the callId and epoch of a lost call is answered")
     func bothUseTheName() throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -145,7 +145,7 @@ struct LostCallTests {
         )
     }
 
-    @Test("a new call is not ended by its device for a lost call's epoch", arguments: [false, true], [5.0, 100])
+    @Test("A new call is not ended by its device for a lost call's epoch", arguments: [false, true], [5.0, 100])
     func redialAfterCrash(older: Bool, after seconds: Double) throws {
         let (rig, a, b, state) = try rig(older: older)
         try rig.call(a, to: "10", uuid: 2)
@@ -161,7 +161,7 @@ struct LostCallTests {
         #expect(a.phase == .calling, "\(String(describing: a.client.calls.last?.phase))")
     }
 
-    @Test("a call that both hung up during an outage is over, however long the outage was", arguments: [100.0, 200])
+    @Test("A call that both hung up during an outage is over, however long the outage was", arguments: [100.0, 200])
     func hungUpInAnOutage(seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -180,7 +180,7 @@ struct LostCallTests {
         #expect(rig.world.board.calls.liveCount == 0, "it lives on with nobody in it")
     }
 
-    @Test("a signal for a lost call's epoch is refused as not_found, and the call can come back under that epoch")
+    @Test("A signal for a lost call's epoch is refused as not_found, and the call can come back under that epoch")
     func lostEpoch() throws {
         let world = World()
         let a = try world.open("11", "a1")
@@ -199,7 +199,7 @@ struct LostCallTests {
         #expect(code == "not_found")
     }
 
-    @Test("an app that was killed while its call rang begins a new call, which the old call's end does not end")
+    @Test("An app that was killed while its call rang begins a new call, which the old call's end does not end")
     func redialWhileItRings() throws {
         let world = World()
         let b = try world.open("10", "b1")
@@ -237,7 +237,7 @@ struct LostCallTests {
         device.outputs.count { if case .reportIncoming = $0 { true } else { false } }
     }
 
-    @Test("a lost call goes on ringing, whenever its caller comes back", arguments: [false, true], [5.0, 20])
+    @Test("A lost call goes on ringing, whenever its caller comes back", arguments: [false, true], [5.0, 20])
     func ringsOn(older: Bool, after seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -264,7 +264,7 @@ struct LostCallTests {
         #expect(rig.world.board.calls.liveCount == 1)
     }
 
-    @Test("a lost declined call does not ring again, even from a device with a new id", arguments: [true, false])
+    @Test("A lost declined call does not ring again, even from a device with a new id", arguments: [true, false])
     func declinedUnnamed(named: Bool) throws {
         let rig = ClientRig()
         let b = rig.add(try ClientRig.Device("10", "b1", prefix: "b"))
@@ -295,7 +295,7 @@ struct LostCallTests {
         #expect(rig.world.board.calls.liveCount == 0)
     }
 
-    @Test("an end with a push's capability for a lost call is refused as not_found")
+    @Test("An end with a push's capability for a lost call is refused as not_found")
     func act() throws {
         let world = World()
         let a = try world.open("11", "a1")
@@ -308,7 +308,7 @@ struct LostCallTests {
         #expect(reply.status == 404, "\(reply.text)")
     }
 
-    @Test("a lost call that a push showed first does not keep the next call under its epoch from ringing")
+    @Test("A lost call that a push showed first does not keep the next call under its epoch from ringing")
     func pushedFirst() throws {
         let rig = ClientRig()
         let before = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The metrics")
 struct MetricsTests {
-    @Test("the time from offer to answer is counted once, when the answer comes and not when the call ends")
+    @Test("The time from offer to answer is counted once, when the answer comes and not when the call ends")
     func answers() throws {
         let talk = try Talk()
         talk.world.wait(3)
@@ -18,7 +18,7 @@ struct MetricsTests {
         #expect(times.sum == 3_000 && times.counts.reduce(0, +) == 1)
     }
 
-    @Test("a call that was not answered adds no time")
+    @Test("A call that was not answered adds no time")
     func unanswered() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))

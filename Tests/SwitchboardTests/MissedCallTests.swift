@@ -18,7 +18,7 @@ struct MissedCallTests {
 
     private func notices(_ world: World) -> [PushOrder] { world.takenPushes().filter { $0.kind == .alert } }
 
-    @Test("a device that was pushed is notified once if the call was not answered or its caller gave up")
+    @Test("A device that was pushed is notified once if the call was not answered or its caller gave up")
     func missed() throws {
         for givesUp in [false, true] {
             let (world, caller) = try rung()
@@ -34,7 +34,7 @@ struct MissedCallTests {
         }
     }
 
-    @Test("a device that rang by its connection is notified too")
+    @Test("A device that rang by its connection is notified too")
     func bySocket() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
@@ -46,7 +46,7 @@ struct MissedCallTests {
     }
 
     @Test(
-        "no notice goes out for a declined, answered or hidden call, nor to a device that did not ring"
+        "No notice goes out for a declined, answered or hidden call, nor to a device that did not ring"
     )
     func notMissed() throws {
         let (declined, _) = try rung()
@@ -77,7 +77,7 @@ struct PushHealthTests {
         return push
     }
 
-    @Test("a device is sent a notice at the fourth call, and a VoIP push again after a sign of life")
+    @Test("A device is sent a notice at the fourth call, and a VoIP push again after a sign of life")
     func alert() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
@@ -92,7 +92,7 @@ struct PushHealthTests {
         #expect(try ring(5, caller, in: world).kind == .voip)
     }
 
-    @Test("a device without an alert token is still sent VoIP pushes")
+    @Test("A device without an alert token is still sent VoIP pushes")
     func voip() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1")
@@ -101,7 +101,7 @@ struct PushHealthTests {
         for number in 1...6 { #expect(try ring(number, caller, in: world).kind == .voip) }
     }
 
-    @Test("pushes that APNs refused do not count against a device")
+    @Test("Pushes that APNs refused do not count against a device")
     func refused() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")

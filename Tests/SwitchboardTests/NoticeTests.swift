@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Pushes under way")
 struct NoticeTests {
-    @Test("a text's notice is tried in the other APNs environment, as a call's push is")
+    @Test("A text's notice is tried in the other APNs environment, as a call's push is")
     func environment() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: nil, alert: "cc")
@@ -20,7 +20,7 @@ struct NoticeTests {
         #expect(world.pushes.last?.environment == .sandbox)
     }
 
-    @Test("the late result of a push to an old token does not set the environment of the new token")
+    @Test("The late result of a push to an old token does not set the environment of the new token")
     func staleEnvironment() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -32,7 +32,7 @@ struct NoticeTests {
         #expect(device.workingEnvironment == nil)
     }
 
-    @Test("a push under way to a device that is removed is cancelled")
+    @Test("A push under way to a device that is removed is cancelled")
     func removedDevice() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -43,7 +43,7 @@ struct NoticeTests {
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
-    @Test("a push under way to a token that another user registers is cancelled")
+    @Test("A push under way to a token that another user registers is cancelled")
     func movedToken() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -53,7 +53,7 @@ struct NoticeTests {
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
-    @Test("a text's notice under way is cancelled when its recipient logs out everywhere")
+    @Test("A text's notice under way is cancelled when its recipient logs out everywhere")
     func textAtLogOut() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: nil, alert: "cc")

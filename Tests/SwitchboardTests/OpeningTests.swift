@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Opening a connection")
 struct OpeningTests {
-    @Test("welcome comes first, with the id of the device or a generated one")
+    @Test("Welcome comes first, with the id of the device or a generated one")
     func welcome() throws {
         let world = World()
         let named = try world.open("11", "a1")
@@ -19,7 +19,7 @@ struct OpeningTests {
         #expect(world.taken(SessionID(rawValue: 3))[0]["device"] == "tablet")
     }
 
-    @Test("a live call is replayed right after welcome")
+    @Test("A live call is replayed right after welcome")
     func replay() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, World.ice("c-1", id: "i1"))
@@ -30,7 +30,7 @@ struct OpeningTests {
         #expect(frames[1]["callUUID"] == UUIDv5.call(try call("c-1"), epoch: 1))
     }
 
-    @Test("a new connection of a device replaces the older one, and the call goes on")
+    @Test("A new connection of a device replaces the older one, and the call goes on")
     func replaced() throws {
         let talk = try Talk.answered()
         let again = try talk.world.open("10", "b1")
@@ -43,7 +43,7 @@ struct OpeningTests {
         #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
     }
 
-    @Test("a device with the same id of another user replaces nothing")
+    @Test("A device with the same id of another user replaces nothing")
     func otherUser() throws {
         let world = World()
         let first = try world.open("11", "iphone")
@@ -51,7 +51,7 @@ struct OpeningTests {
         #expect(world.closes[first] == nil)
     }
 
-    @Test("a user's 17th connection is refused, but not one that replaces a connection of its device")
+    @Test("A user's 17th connection is refused, but not one that replaces a connection of its device")
     func tooMany() throws {
         let world = World()
         for index in 0..<16 { #expect(try world.closing("11", "a\(index)") == nil) }
@@ -61,7 +61,7 @@ struct OpeningTests {
         #expect(world.board.sessionCount == 17)
     }
 
-    @Test("an unnamed device gets its last connection's id again while a live call needs it")
+    @Test("An unnamed device gets its last connection's id again while a live call needs it")
     func namelessAgain() throws {
         let world = World()
         let caller = world.session(try who("11"))
@@ -73,7 +73,7 @@ struct OpeningTests {
     }
 
     @Test(
-        "an unnamed client goes on in its call under a token that it renewed while connected",
+        "An unnamed client goes on in its call under a token that it renewed while connected",
         arguments: [false, true]
     )
     func renewedWhileConnected(renews: Bool) throws {
@@ -90,7 +90,7 @@ struct OpeningTests {
         #expect(world.board.calls.liveCount == 1)
     }
 
-    @Test("an unnamed Socket.IO client with a new token is the device in its user's call that has no connection")
+    @Test("An unnamed Socket.IO client with a new token is the device in its user's call that has no connection")
     func renewed() throws {
         let world = World()
         let first = try who("11", token: 1).phone(named: nil)
@@ -108,7 +108,7 @@ struct OpeningTests {
         #expect(world.board.phone(opening: try who("11", token: 3)) != first)
     }
 
-    @Test("an unnamed Socket.IO client is its own token's device if its user has registered several unnamed ones")
+    @Test("An unnamed Socket.IO client is its own token's device if its user has registered several unnamed ones")
     func renewedOfSeveral() throws {
         let world = World()
         try world.register(try who("11", token: 1), nil, voip: "aa")
@@ -125,7 +125,7 @@ struct OpeningTests {
         #expect(world.board.phone(opening: second) == second.phone(named: nil))
     }
 
-    @Test("a device is notified once of a call that ended while it was away")
+    @Test("A device is notified once of a call that ended while it was away")
     func news() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
@@ -139,7 +139,7 @@ struct OpeningTests {
         #expect(talk.world.taken(try talk.world.open("10", "b1")).types == ["welcome"])
     }
 
-    @Test("a device is notified again of an end that was written after the last ping that it answered")
+    @Test("A device is notified again of an end that was written after the last ping that it answered")
     func unconfirmedNews() throws {
         let talk = try Talk()
         #expect(talk.world.pings[talk.callee] == 1)
@@ -150,7 +150,7 @@ struct OpeningTests {
         #expect(talk.world.taken(try talk.world.open("10", "b1")).states == ["ended cancelled"])
     }
 
-    @Test("a device that lost the call while away is told that it was answered elsewhere, and nothing else")
+    @Test("A device that lost the call while away is told that it was answered elsewhere, and nothing else")
     func lost() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -166,7 +166,7 @@ struct OpeningTests {
         #expect(again.states == ["ended answered_elsewhere"])
     }
 
-    @Test("a user is shown nothing of other users' calls")
+    @Test("A user is shown nothing of other users' calls")
     func outsiders() throws {
         let talk = try Talk()
         let outsider = try talk.world.open("12", "x1")
@@ -183,7 +183,7 @@ struct OpeningTests {
 
 @Suite("The limits of a connection")
 struct SessionLimitTests {
-    @Test("a burst of signals is accepted, further ones are refused, and then 50 a second are accepted")
+    @Test("A burst of signals is accepted, further ones are refused, and then 50 a second are accepted")
     func rate() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -197,7 +197,7 @@ struct SessionLimitTests {
         #expect(talk.world.taken(talk.caller).of("ack").count == 50)
     }
 
-    @Test("the rate limit never refuses a hang-up")
+    @Test("The rate limit never refuses a hang-up")
     func end() throws {
         let talk = try Talk.answered()
         for index in 0..<300 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
@@ -206,7 +206,7 @@ struct SessionLimitTests {
         #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
     }
 
-    @Test("a connection is closed after a thousand refused frames")
+    @Test("A connection is closed after a thousand refused frames")
     func flood() throws {
         let talk = try Talk.answered()
         for index in 0..<1_198 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
@@ -215,7 +215,7 @@ struct SessionLimitTests {
         #expect(talk.world.closes[talk.caller] == 4429)
     }
 
-    @Test("a connection is closed after ten frames in a row that are not JSON")
+    @Test("A connection is closed after ten frames in a row that are not JSON")
     func noJSON() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -228,7 +228,7 @@ struct SessionLimitTests {
         #expect(world.taken(session).of("error").count == 20)
     }
 
-    @Test("a user may begin 30 calls in a burst, and after that one every two seconds")
+    @Test("A user may begin 30 calls in a burst, and after that one every two seconds")
     func calls() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -244,7 +244,7 @@ struct SessionLimitTests {
         #expect(world.taken(session).of("ack").count == 1)
     }
 
-    @Test("a user's requests above a burst of 200 are refused with Retry-After, but a hang-up never is")
+    @Test("A user's requests above a burst of 200 are refused with Retry-After, but a hang-up never is")
     func requests() throws {
         let talk = try Talk.answered()
         let asking = try who("11")
@@ -256,7 +256,7 @@ struct SessionLimitTests {
         #expect(try talk.world.reply(asking, .end(try call("c-1"), device: try device("a1"))).status == 200)
     }
 
-    @Test("renewing a token adds no timers: a connection has one")
+    @Test("Renewing a token adds no timers: a connection has one")
     func renewals() throws {
         let world = World()
         let session = try world.open("11", "a1")

@@ -10,7 +10,7 @@ struct PlacingTests {
         try world.reply(try who(user), .record(with: try SwitchboardTests.user(peer)))
     }
 
-    @Test("the record is that of the live call with the peer, whichever of the two users began it")
+    @Test("The record is that of the live call with the peer, whichever of the two users began it")
     func live() throws {
         let talk = try Talk()
         #expect(try record(talk.world, "11", with: "10")["callId"] == "c-1")
@@ -18,7 +18,7 @@ struct PlacingTests {
         #expect(try record(talk.world, "11", with: "12").status == 404)
     }
 
-    @Test("the record of a call that has just ended is returned until the call is forgotten")
+    @Test("The record of a call that has just ended is returned until the call is forgotten")
     func ended() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
@@ -29,7 +29,7 @@ struct PlacingTests {
         #expect(late["code"] == "not_found")
     }
 
-    @Test("the record is not shown to a callee that has blocked the caller")
+    @Test("The record is not shown to a callee that has blocked the caller")
     func hidden() throws {
         let world = World()
         _ = try world.reply(try who("10"), .block(try SwitchboardTests.user("11")))
@@ -38,7 +38,7 @@ struct PlacingTests {
         #expect(try record(world, "10", with: "11").status == 404)
     }
 
-    @Test("a record of a call with oneself is refused")
+    @Test("A record of a call with oneself is refused")
     func oneself() throws {
         #expect(try record(World(), "11", with: "11")["field"] == "callee_id")
     }
@@ -57,7 +57,7 @@ struct CallerNameTests {
     }
 
     @Test(
-        "a blank name counts as none: the token's name is shown, else the user's id",
+        "A blank name counts as none: the token's name is shown, else the user's id",
         arguments: ["", " ", "\\u3000\\t"]
     )
     func blank(_ name: String) throws {

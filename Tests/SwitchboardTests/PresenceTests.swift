@@ -10,7 +10,7 @@ struct PresenceTests {
         frames.of("presence").map { "\($0["userId"] ?? "") \($0["online"] ?? "")" }
     }
 
-    @Test("a user that asks is told immediately and at each change, once for all of the other user's connections")
+    @Test("A user that asks is told immediately and at each change, once for all of the other user's connections")
     func asked() throws {
         let world = World()
         let asker = try world.open("11", "a1")
@@ -32,7 +32,7 @@ struct PresenceTests {
         #expect(world.board.watchers.isEmpty)
     }
 
-    @Test("presence is reported with one of the next pings if the store could not be read", arguments: [false, true])
+    @Test("Presence is reported with one of the next pings if the store could not be read", arguments: [false, true])
     func unreadable(_ keepsNoPlace: Bool) throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -54,7 +54,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)) == ["10 false"])
     }
 
-    @Test("presence does not change when a device replaces its own connection")
+    @Test("Presence does not change when a device replaces its own connection")
     func replaced() throws {
         let world = World()
         let asker = try world.open("11", "a1")
@@ -66,7 +66,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)).isEmpty)
     }
 
-    @Test("a client without a cursor is told the presence of a live call's peer unasked, but not if it is blocked")
+    @Test("A client without a cursor is told the presence of a live call's peer unasked, but not if it is blocked")
     func calls() throws {
         let world = World()
         let caller = try world.join("11", as: 1 << 40)
@@ -83,7 +83,7 @@ struct PresenceTests {
         #expect(states(world.taken(caller)) == ["10 false"])
     }
 
-    @Test("a connection may watch 256 users")
+    @Test("A connection may watch 256 users")
     func limit() throws {
         let world = World()
         let asker = try world.open("11", "a1")
@@ -96,7 +96,7 @@ struct PresenceTests {
 
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
 
-    @Test("a user looks offline to others, until there is a call or a text between them")
+    @Test("A user looks offline to others, until there is a call or a text between them")
     func strangers() throws {
         let world = World()
         let (asker, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -118,7 +118,7 @@ struct PresenceTests {
         #expect(world.questions.count == 1, "the store is asked once")
     }
 
-    @Test("users with a call in the history see each other's presence, also after a restart")
+    @Test("Users with a call in the history see each other's presence, also after a restart")
     func history() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
@@ -130,7 +130,7 @@ struct PresenceTests {
         #expect(states(world.taken(third)) == ["11 false"])
     }
 
-    @Test("a client without a cursor is told the presence of its newest contacts unasked")
+    @Test("A client without a cursor is told the presence of its newest contacts unasked")
     func contacts() throws {
         let talk = try Talk()
         let world = talk.world.restarted()
@@ -150,7 +150,7 @@ struct PresenceTests {
         #expect(states(world.taken(try world.join("12", as: 4 << 40))) == ["10 true"])
     }
 
-    @Test("a client without a cursor is told the other user's presence as soon as the two get in touch")
+    @Test("A client without a cursor is told the other user's presence as soon as the two get in touch")
     func newContact() throws {
         let world = World()
         let asker = try world.join("11", as: 1 << 40)
@@ -162,7 +162,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)) == ["10 false"])
     }
 
-    @Test("a block hides presence, and its removal shows it again")
+    @Test("A block hides presence, and its removal shows it again")
     func block() throws {
         let world = World()
         let (asker, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -175,7 +175,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)) == ["10 true"])
     }
 
-    @Test("after the store could not be read, all that waited is returned and the store is asked again")
+    @Test("After the store could not be read, all that waited is returned and the store is asked again")
     func failing() throws {
         var acquaintances = Acquaintances()
         let (a, b) = (try user("11"), try user("10"))
@@ -187,7 +187,7 @@ struct PresenceTests {
         #expect(acquaintances.are(a, b) == nil, "it is asked again")
     }
 
-    @Test("a limited number of pairs that exchanged a text are remembered, the oldest is forgotten first")
+    @Test("A limited number of pairs that exchanged a text are remembered, the oldest is forgotten first")
     func texts() throws {
         var acquaintances = Acquaintances()
         let a = try user("11")

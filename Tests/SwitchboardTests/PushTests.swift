@@ -13,7 +13,7 @@ struct PushTests {
         return (world, caller, try #require(world.takenPushes().first))
     }
 
-    @Test("an accepted push is sent only once")
+    @Test("An accepted push is sent only once")
     func accepted() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 200)
@@ -24,7 +24,7 @@ struct PushTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("a push that failed temporarily is tried again after 0.25 s, 0.5 s, 1 s …, under the same apns-id")
+    @Test("A push that failed temporarily is tried again after 0.25 s, 0.5 s, 1 s …, under the same apns-id")
     func backoff() throws {
         for result in [
             PushResult.answered(status: 429, reason: "TooManyRequests", timestamp: nil),
@@ -45,7 +45,7 @@ struct PushTests {
         }
     }
 
-    @Test("a push is not tried again once the call no longer rings")
+    @Test("A push is not tried again once the call no longer rings")
     func stops() throws {
         for end in [World.plain("end", "c-1", id: "e"), nil] {
             let (world, caller, order) = try rung()
@@ -57,7 +57,7 @@ struct PushTests {
         }
     }
 
-    @Test("a push under way is cancelled when the call ends, and its late result starts nothing")
+    @Test("A push under way is cancelled when the call ends, and its late result starts nothing")
     func cancelled() throws {
         let (world, caller, order) = try rung()
         world.send(caller, World.plain("end", "c-1", id: "e"))
@@ -67,7 +67,7 @@ struct PushTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("a push that was refused for good is not tried again, and keeps its token if the server is at fault")
+    @Test("A push that was refused for good is not tried again, and keeps its token if the server is at fault")
     func refused() throws {
         for reason in ["DeviceTokenNotForTopic", "TopicDisallowed", "InvalidProviderToken", "PayloadTooLarge"] {
             let (world, _, order) = try rung()
@@ -81,7 +81,7 @@ struct PushTests {
         }
     }
 
-    @Test("a token of the other environment is tried there once, and that environment is remembered")
+    @Test("A token of the other environment is tried there once, and that environment is remembered")
     func otherEnvironment() throws {
         let (world, caller, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
@@ -94,7 +94,7 @@ struct PushTests {
         #expect(world.takenPushes().map(\.environment) == [.sandbox])
     }
 
-    @Test("a token that neither environment knows is removed")
+    @Test("A token that neither environment knows is removed")
     func badToken() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
@@ -105,7 +105,7 @@ struct PushTests {
         #expect(try world.reply(try who("10"), .devices).text == "[]")
     }
 
-    @Test("the refusal of a token that was replaced meanwhile does not remove the new one")
+    @Test("The refusal of a token that was replaced meanwhile does not remove the new one")
     func badTokenReplaced() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
@@ -115,7 +115,7 @@ struct PushTests {
         #expect(try world.reply(try who("10"), .devices).text.contains("c1c1"))
     }
 
-    @Test("a deleted app's token is removed, unless it was registered again since")
+    @Test("A deleted app's token is removed, unless it was registered again since")
     func unregistered() throws {
         for (offset, isKept) in [(-1, true), (0, false), (1, false)] {
             let (world, _, order) = try rung()
@@ -128,7 +128,7 @@ struct PushTests {
         #expect(try world.reply(try who("10"), .devices).text == "[]")
     }
 
-    @Test("a refusal without a timestamp does not remove a token that was registered after the push")
+    @Test("A refusal without a timestamp does not remove a token that was registered after the push")
     func unregisteredWithoutTime() throws {
         for (status, reason) in [(410, "Unregistered"), (410, nil)] as [(Int, String?)] {
             let (world, _, order) = try rung()
@@ -139,7 +139,7 @@ struct PushTests {
         }
     }
 
-    @Test("a device that loses one token keeps its other one")
+    @Test("A device that loses one token keeps its other one")
     func otherHalf() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
@@ -149,7 +149,7 @@ struct PushTests {
         #expect(devices.contains("a1a1") && !devices.contains("b1b1"))
     }
 
-    @Test("do-not-disturb set while the call rings stops all retries, and the caller sees an ordinary ring")
+    @Test("Do-not-disturb set while the call rings stops all retries, and the caller sees an ordinary ring")
     func silenced() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503)
@@ -163,7 +163,7 @@ struct PushTests {
         #expect(world.events("ended") == [#""reason":"unanswered""#], "the caller sees an ordinary ring")
     }
 
-    @Test("a push under way is cancelled when its user sets do-not-disturb")
+    @Test("A push under way is cancelled when its user sets do-not-disturb")
     func silencedOnItsWay() throws {
         let (world, _, order) = try rung()
         _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
@@ -173,7 +173,7 @@ struct PushTests {
         #expect(world.takenPushes() == [])
     }
 
-    @Test("a push that waits for its next attempt is given up when its device is removed")
+    @Test("A push that waits for its next attempt is given up when its device is removed")
     func deviceRemoved() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503)
@@ -184,7 +184,7 @@ struct PushTests {
         #expect(world.board.deadline.map { world.now < $0 } == true)
     }
 
-    @Test("a push that waits for its next attempt is given up when another user registers its token")
+    @Test("A push that waits for its next attempt is given up when another user registers its token")
     func tokenMoved() throws {
         let (world, _, order) = try rung()
         try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")
@@ -195,7 +195,7 @@ struct PushTests {
         #expect(world.board.deadline.map { world.now < $0 } == true)
     }
 
-    @Test("the apns-id differs between calls and between devices")
+    @Test("The apns-id differs between calls and between devices")
     func apnsIDs() throws {
         let world = World()
         for name in ["b1", "b2"] { try world.register(try who("10"), name, voip: name + name) }
@@ -208,7 +208,7 @@ struct PushTests {
         #expect(Set(orders.map(\.apnsID)).count == 4)
     }
 
-    @Test("a push is sent once, however often the offer comes")
+    @Test("A push is sent once, however often the offer comes")
     func doubleOffer() throws {
         let (world, caller, _) = try rung()
         world.send(caller, World.offer("c-1", to: "10", id: "again"))
@@ -219,7 +219,7 @@ struct PushTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("do-not-disturb set and removed while the call rings still stops its pushes and its notice")
+    @Test("Do-not-disturb set and removed while the call rings still stops its pushes and its notice")
     func silencedForAMoment() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")

@@ -30,7 +30,7 @@ struct ReaderExplanationTests {
         return Explanation(record: record, events: events, log: log, devices: [], at: now).text
     }
 
-    @Test("a device that rang by its connection is reported, although APNs had refused its push")
+    @Test("A device that rang by its connection is reported, although APNs had refused its push")
     func refusedAndRang() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503, "ServiceUnavailable")
@@ -43,7 +43,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("it came all the same at +0.10 s and rang."), "\(text)")
     }
 
-    @Test("a device that came is reported, although the result of its push is unknown")
+    @Test("A device that came is reported, although the result of its push is unknown")
     func unknownAndCame() throws {
         let (world, _, _) = try rung()
         world.wait(.milliseconds(500))
@@ -54,7 +54,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("no answer of APNs is known; it came all the same at +0.50 s and rang."), "\(text)")
     }
 
-    @Test("a push whose result was lost in a crash is not reported as cancelled")
+    @Test("A push whose result was lost in a crash is not reported as cancelled")
     func notTakenBack() throws {
         let (world, _, _) = try rung()
         let later = world.restarted(crashes: 1)
@@ -65,7 +65,7 @@ struct ReaderExplanationTests {
         #expect(!text.contains("taken back before it left"), "\(text)")
     }
 
-    @Test("a push cancelled for a log-out is reported as that, and not as cancelled for the ring's end")
+    @Test("A push cancelled for a log-out is reported as that, and not as cancelled for the ring's end")
     func takenBackForLogout() throws {
         let (world, _, order) = try rung()
         _ = try world.reply(try who("10"), .logOutEverywhere(nil))
@@ -75,7 +75,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("taken back before it left, for 10 logged out everywhere."), "\(text)")
     }
 
-    @Test("a device that came back after a dead connection and rang is reported")
+    @Test("A device that came back after a dead connection and rang is reported")
     func corpseCameBack() throws {
         let world = World()
         _ = try world.open("10", "b1")
@@ -89,7 +89,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("(no answer to the ping by +2.00 s); it came back at +4.00 s and rang."), "\(text)")
     }
 
-    @Test("the caller is not reported to have begun anew when the callee did")
+    @Test("The caller is not reported to have begun anew when the callee did")
     func calleeBeganAnew() throws {
         let talk = try Talk.answered()
         let anew = World.offer("c-1", to: "11", id: "n", sdp: "v=0\\r\\ns=n\\r\\n", more: #","begin":true"#)
@@ -99,7 +99,7 @@ struct ReaderExplanationTests {
         #expect(!text.contains("the caller began anew"), "\(text)")
     }
 
-    @Test("a device that fetched the call before and after its push is not reported as missing")
+    @Test("A device that fetched the call before and after its push is not reported as missing")
     func fetchedBeforePush() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A fetch that names the peer")
 struct ReaderFetchTests {
-    @Test("a fetch finds the call that its user knows, although the blocked peer has used the callId again")
+    @Test("A fetch finds the call that its user knows, although the blocked peer has used the callId again")
     func fetchBehindHidden() throws {
         let talk = try Talk()
         let world = talk.world

@@ -12,7 +12,7 @@ struct ReaderRingingTests {
         return (world, caller, try #require(world.takenPushes().first))
     }
 
-    @Test("a token registered between two attempts is not deleted after one environment has refused it")
+    @Test("A token registered between two attempts is not deleted after one environment has refused it")
     func tokenRegisteredBetweenTries() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 400, "BadDeviceToken")
@@ -26,7 +26,7 @@ struct ReaderRingingTests {
         #expect(try #require(world.takenPushes().first).environment == again.environment.other)
     }
 
-    @Test("the result of a push to an earlier token does not set the environment of its replacement")
+    @Test("The result of a push to an earlier token does not set the environment of its replacement")
     func lateResultOfEarlierToken() throws {
         let (world, caller, order) = try rung()
         try world.register(try who("10"), "b1", voip: "c1c1", environment: .sandbox)
@@ -36,7 +36,7 @@ struct ReaderRingingTests {
         #expect(world.takenPushes().map(\.environment) == [.sandbox])
     }
 
-    @Test("a push that a gateway answers with a 5xx status is tried again", arguments: [502, 504, 507])
+    @Test("A push that a gateway answers with a 5xx status is tried again", arguments: [502, 504, 507])
     func gateway(_ status: Int) throws {
         let (world, _, order) = try rung()
         world.answerPush(order, status)
@@ -44,7 +44,7 @@ struct ReaderRingingTests {
         #expect(world.takenPushes().count == 1)
     }
 
-    @Test("a notice is tried once in the other environment, and a token that neither knows is removed")
+    @Test("A notice is tried once in the other environment, and a token that neither knows is removed")
     func noticeOfOtherEnvironment() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")
@@ -65,7 +65,7 @@ struct ReaderRingingTests {
         #expect(try world.reply(try who("10"), .devices).text == "[]")
     }
 
-    @Test("a missed call's notice is tried once in the other environment, and its call can rest")
+    @Test("A missed call's notice is tried once in the other environment, and its call can rest")
     func missedInOtherEnvironment() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")

@@ -36,7 +36,7 @@ struct RelayTests {
         String(decoding: board.iceServers(for: who, at: World.start), as: UTF8.self)
     }
 
-    @Test("the ICE servers are the STUN servers, followed by the TURN server with the user's own credential")
+    @Test("The ICE servers are the STUN servers, followed by the TURN server with the user's own credential")
     func both() throws {
         let stun = #"{"urls":["stun:s"]}"#
         let who = try SwitchboardTests.who("11")
@@ -45,7 +45,7 @@ struct RelayTests {
         #expect(told(board("[\(stun)]", relay: nil), who) == "[\(stun)]")
     }
 
-    @Test("a client with a push's capability gets no credential, because the capability is for one call alone")
+    @Test("A client with a push's capability gets no credential, because the capability is for one call alone")
     func capability() throws {
         let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("10"), device: try device("a1"))
         let who = Who(user: try user("11"), scope: scope)
@@ -56,7 +56,7 @@ struct RelayTests {
         #expect(reply.status == 403)
     }
 
-    @Test("the reply to a request for the credential contains the ICE servers too")
+    @Test("The reply to a request for the credential contains the ICE servers too")
     func asked() throws {
         var outputs: [Switchboard.Output] = []
         let who = try SwitchboardTests.who("11")

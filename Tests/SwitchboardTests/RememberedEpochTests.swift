@@ -14,7 +14,7 @@ struct RememberedEpochTests {
         return epoch
     }
 
-    @Test("the epoch is forgotten with the history, and not before")
+    @Test("The epoch is forgotten with the history, and not before")
     func forgotten() throws {
         let world = World { $0.historyFor = .seconds(4 * 3_600) }
         #expect(try call(world, "11-10") == "1")
@@ -26,7 +26,7 @@ struct RememberedEpochTests {
         #expect(try call(world, "11-10") == "1")
     }
 
-    @Test("the epoch is remembered from the end of the last call that used it")
+    @Test("The epoch is remembered from the end of the last call that used it")
     func longCall() throws {
         let world = World { $0.historyFor = .seconds(4 * 3_600) }
         let epochs = Epochs([:], keptFor: world.policy.historyFor, at: world.now)
@@ -40,7 +40,7 @@ struct RememberedEpochTests {
         #expect(used[key] == nil && used.count == 0)
     }
 
-    @Test("a stored epoch is remembered after a start for the history's time and a quarter more")
+    @Test("A stored epoch is remembered after a start for the history's time and a quarter more")
     func stored() throws {
         let key = CallKey(id: try SwitchboardTests.call("c"), pair: Pair(try user("11"), try user("10")))
         var epochs = Epochs([key: 7], keptFor: .seconds(400), at: World.start)

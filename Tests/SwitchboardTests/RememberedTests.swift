@@ -6,7 +6,7 @@ import Testing
 
 @Suite("What the switchboard remembers")
 struct RememberedTests {
-    @Test("users that have used up their quota are forgotten once it has refilled")
+    @Test("Users that have used up their quota are forgotten once it has refilled")
     func quota() throws {
         let world = World { $0.keptBytesPerDay = 20_000 }
         let talk = try Talk.answered(world)
@@ -24,7 +24,7 @@ struct RememberedTests {
         #expect(!world.board.isRestrained)
     }
 
-    @Test("do-not-disturb set while a call rang still stops that call's pushes after a restart")
+    @Test("Do-not-disturb set while a call rang still stops that call's pushes after a restart")
     func silenced() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -40,7 +40,7 @@ struct RememberedTests {
         #expect(next.pushes.isEmpty)
     }
 
-    @Test("a user's unnamed devices are told apart after a restart as before it")
+    @Test("A user's unnamed devices are told apart after a restart as before it")
     func order() throws {
         for seed in 1...8 as ClosedRange<UInt64> {
             let world = World(seed: seed)
@@ -84,7 +84,7 @@ struct RememberedTests {
         return (caller, callee)
     }
 
-    @Test("an end takes effect although its sender disconnects while the store is asked for an earlier call")
+    @Test("An end takes effect although its sender disconnects while the store is asked for an earlier call")
     func endBeforeClose() throws {
         let world = World()
         let (caller, callee) = try namesakes(world)
@@ -94,7 +94,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("a DELETE takes effect although its client does not wait for the reply while the store is asked")
+    @Test("A DELETE takes effect although its client does not wait for the reply while the store is asked")
     func deleteBeforeAbandoned() throws {
         let world = World()
         let (caller, _) = try namesakes(world)
@@ -104,7 +104,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("an end has no effect if its user logs out everywhere while the store is asked")
+    @Test("An end has no effect if its user logs out everywhere while the store is asked")
     func endBeforeLogOut() throws {
         let world = World()
         let (caller, callee) = try namesakes(world)

@@ -21,7 +21,7 @@ struct ReplayTests {
         }
     }
 
-    @Test("a replay of 24 ringing calls goes on as the connection takes it, and the last call can be answered")
+    @Test("A replay of 24 ringing calls goes on as the connection takes it, and the last call can be answered")
     func paced() throws {
         let world = World { $0.callersPerCallee = 24 }
         try Self.rings(24, in: world)
@@ -45,7 +45,7 @@ struct ReplayTests {
         #expect(world.taken(victim).ack != nil)
     }
 
-    @Test("entries appended during a replay wait for the cursor, so that seq only grows")
+    @Test("Entries appended during a replay wait for the cursor, so that seq only grows")
     func ordered() throws {
         let world = World { $0.replaySlice = 1_000 }
         let caller = try world.open("11", "a1")
@@ -67,7 +67,7 @@ struct ReplayTests {
         #expect(world.taken(callee).of("ice").count == 1, "the replay is over")
     }
 
-    @Test("a connection that does not take its replay is closed as dead, and the call goes on ringing")
+    @Test("A connection that does not take its replay is closed as dead, and the call goes on ringing")
     func corpse() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -79,7 +79,7 @@ struct ReplayTests {
         #expect(try world.fetched(try who("10"), "c-2")["state"] == "ringing")
     }
 
-    @Test("a connection that stops in the middle of its replay is closed too, although it sent a frame before")
+    @Test("A connection that stops in the middle of its replay is closed too, although it sent a frame before")
     func corpseInTheMiddle() throws {
         let world = World()
         try Self.rings(3, in: world)
@@ -92,7 +92,7 @@ struct ReplayTests {
         #expect(world.closes[victim] == 1_001)
     }
 
-    @Test("once its replay is over, a silent connection stays open")
+    @Test("Once its replay is over, a silent connection stays open")
     func nothingOwed() throws {
         let talk = try Talk.answered()
         for number in 0..<8 {
@@ -105,7 +105,7 @@ struct ReplayTests {
         #expect(talk.world.closes[again] == nil)
     }
 
-    @Test("of a call that ends before its replay, only the end is sent")
+    @Test("Of a call that ends before its replay, only the end is sent")
     func endedMeanwhile() throws {
         let world = World()
         try Self.rings(3, in: world)
@@ -123,7 +123,7 @@ struct ReplayTests {
         #expect(last.first?["state"] == "ended")
     }
 
-    @Test("a replay by sync is paced too, and its ack comes when it is done")
+    @Test("A replay by sync is paced too, and its ack comes when it is done")
     func sync() throws {
         let talk = try Talk.answered()
         for number in 0..<20 {
@@ -161,7 +161,7 @@ struct FloodTests {
 
     private let body = String(repeating: "x", count: 8_000)
 
-    @Test("a flood of texts is refused before the addressee's queue is full, and the addressee is not closed")
+    @Test("A flood of texts is refused before the addressee's queue is full, and the addressee is not closed")
     func texts() throws {
         let world = World { $0.probeFor = .seconds(60) }
         let addressee = try world.open("10", "b1")
@@ -179,7 +179,7 @@ struct FloodTests {
         #expect(world.taken(sender).ack != nil, "once it has read, all is well")
     }
 
-    @Test("a flood of info is refused, while an offer, a candidate and an end still get through")
+    @Test("A flood of info is refused, while an offer, a candidate and an end still get through")
     func infos() throws {
         let world = World { $0.probeFor = .seconds(60) }
         let slow = try world.open("10", "b1")
@@ -198,7 +198,7 @@ struct FloodTests {
         #expect(world.closes.isEmpty)
     }
 
-    @Test("a flood of candidates is refused, and a signal that was taken before is acknowledged again")
+    @Test("A flood of candidates is refused, and a signal that was taken before is acknowledged again")
     func candidates() throws {
         let world = World {
             $0.probeFor = .seconds(60)
@@ -216,7 +216,7 @@ struct FloodTests {
         #expect(world.taken(sender).ack?["id"] == "i3")
     }
 
-    @Test("a client that answers no ping, but sends frames, does not count as slow for ever")
+    @Test("A client that answers no ping, but sends frames, does not count as slow for ever")
     func noPongs() throws {
         let world = World { $0.probeFor = .seconds(600) }
         let addressee = try world.open("10", "b1")
@@ -233,7 +233,7 @@ struct FloodTests {
         #expect(world.board.metrics.backlogged == 0)
     }
 
-    @Test("ends that end nothing have a rate limit of their own; the end of a live call always gets through")
+    @Test("Ends that end nothing have a rate limit of their own; the end of a live call always gets through")
     func ends() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -254,7 +254,7 @@ struct FloodTests {
     }
 
     @Test(
-        "ends that end nothing do not hold back an end that names a live call by its peer or room",
+        "Ends that end nothing do not hold back an end that names a live call by its peer or room",
         arguments: [#""to":"10""#, #""room":"p2p:11-10""#, #""callId":"c-1","room":"p2p:11-10""#]
     )
     func endsByPeer(_ means: String) throws {
@@ -269,7 +269,7 @@ struct FloodTests {
         #expect(world.record("c-1")?.callee == (try user("10")) && world.record("c-1")?.reason == .cancelled)
     }
 
-    @Test("a flood of pongs is closed with 4429; a thousand between two pings are not")
+    @Test("A flood of pongs is closed with 4429; a thousand between two pings are not")
     func pongs() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -279,7 +279,7 @@ struct FloodTests {
         #expect(world.closes[session] == 4_429)
     }
 
-    @Test("a full group room refuses another member until one leaves")
+    @Test("A full group room refuses another member until one leaves")
     func room() throws {
         let world = World { $0.sessionsPerRoom = 3 }
         var sessions: [SessionID] = []

@@ -24,7 +24,7 @@ struct ResentDescriptionTests {
     }
 
     @Test(
-        "an offer that comes again after its callee used the callId to call back gets its ack, and does not ring",
+        "An offer that comes again after its callee used the callId to call back gets its ack, and does not ring",
         arguments: [0, 3],
         [0, 3]
     )
@@ -48,7 +48,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("an offer that comes again during the next call gets its ack and is not relayed", arguments: [false, true])
+    @Test("An offer that comes again during the next call gets its ack and is not relayed", arguments: [false, true])
     func redialled(_ isAnswered: Bool) throws {
         let (world, caller, callee, ack) = try over()
         world.send(caller, World.offer("c-1", to: "10", id: "second", sdp: "v=0\\r\\ns=2\\r\\n"))
@@ -59,7 +59,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("a renegotiation that comes again gets its ack too, also after a restart", arguments: [false, true])
+    @Test("A renegotiation that comes again gets its ack too, also after a restart", arguments: [false, true])
     func reoffer(_ isRestarted: Bool) throws {
         let talk = try Talk.answered()
         let again = World.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
@@ -78,7 +78,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("a repeated answer does not answer a later call, even after a restart", arguments: [1, 2, 3], [false, true])
+    @Test("A repeated answer does not answer a later call, even after a restart", arguments: [1, 2, 3], [false, true])
     func answer(_ uses: Int, _ isRestarted: Bool) throws {
         let talk = try Talk(callID: "11-10")
         let answer = World.answer("11-10", id: "a1")
@@ -99,7 +99,7 @@ struct ResentDescriptionTests {
         #expect(call.session.answeredAt == nil)
     }
 
-    @Test("an offer with another description is a new one, although its app uses the same id again")
+    @Test("An offer with another description is a new one, although its app uses the same id again")
     func sameName() throws {
         let (world, caller, callee, _) = try over()
         world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
@@ -110,7 +110,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).of("offer").count == 1)
     }
 
-    @Test("an offer that waits because a call at rest began with the same id is not overtaken by its own end")
+    @Test("An offer that waits because a call at rest began with the same id is not overtaken by its own end")
     func numbersAnew() throws {
         let (world, caller, callee, _) = try over()
         for _ in 0..<3 {
@@ -132,7 +132,7 @@ struct ResentDescriptionTests {
 struct ResentEndTests {
     private let end = World.plain("end", "11-10", id: "e")
 
-    @Test("an end that comes again after its callId was used again gets its ack, and ends nothing")
+    @Test("An end that comes again after its callId was used again gets its ack, and ends nothing")
     func reused() throws {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
@@ -154,7 +154,7 @@ struct ResentEndTests {
         #expect(reply["epoch"] == "2" && reply["state"] == "ended")
     }
 
-    @Test("an end that comes again is recognized after a restart too, also in a request")
+    @Test("An end that comes again is recognized after a restart too, also in a request")
     func restarted() throws {
         let talk = try Talk(callID: "11-10")
         let body = #"{"callId":"11-10","action":"end","id":"e \n","deviceId":"b1","data":{}}"#
@@ -171,7 +171,7 @@ struct ResentEndTests {
     }
 
     @Test(
-        "an end is recognized by any id, and from an unnamed device under another token too",
+        "An end is recognized by any id, and from an unnamed device under another token too",
         arguments: ["e", "\u{301}e", "\u{200D}", "x\r"]
     )
     func odd(_ id: String) throws {
@@ -197,7 +197,7 @@ struct ResentEndTests {
         #expect(world.board.calls.live(of: try user("11")).count == 1)
     }
 
-    @Test("the ends of several epochs are recognized for as long as the first call can be fetched")
+    @Test("The ends of several epochs are recognized for as long as the first call can be fetched")
     func several() throws {
         let talk = try Talk(callID: "11-10")
         for number in 1...3 {
@@ -222,7 +222,7 @@ struct ResentEndTests {
         #expect(talk.world.taken(talk.callee).ack?["epoch"] == "4")
     }
 
-    @Test("an end of a device that had lost the call does not decline the next call")
+    @Test("An end of a device that had lost the call does not decline the next call")
     func loser() throws {
         let talk = try Talk(callID: "11-10")
         let tablet = try talk.world.open("10", "b2")
@@ -239,7 +239,7 @@ struct ResentEndTests {
         #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
     }
 
-    @Test("an end means its own call, although the next one is hidden and a third user rings under its callId")
+    @Test("An end means its own call, although the next one is hidden and a third user rings under its callId")
     func stranger() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
@@ -258,7 +258,7 @@ struct ResentEndTests {
         #expect(talk.world.taken(stranger).isEmpty)
     }
 
-    @Test("the ack of an end tells nothing of a later call that is hidden from its sender")
+    @Test("The ack of an end tells nothing of a later call that is hidden from its sender")
     func hidden() throws {
         let talk = try Talk(callID: "11-10")
         talk.clear()

@@ -32,7 +32,7 @@ struct RestTests {
         #expect(world.board.calls.resting.count == count)
     }
 
-    @Test("an ended call soon leaves memory, and is loaded for the same time when a client asks for it")
+    @Test("An ended call soon leaves memory, and is loaded for the same time when a client asks for it")
     func inAndOut() throws {
         let talk = try rested()
         let world = talk.world
@@ -44,7 +44,7 @@ struct RestTests {
         #expect(try world.fetched(try who("11"), "c-1", device: "a1").text.contains(#""type":"answer""#))
     }
 
-    @Test("a call at rest gets the same replies as one in memory, to fetches, resends, late signals and requests")
+    @Test("A call at rest gets the same replies as one in memory, to fetches, resends, late signals and requests")
     func same() throws {
         func ask(_ talk: Talk) throws -> [String] {
             let world = talk.world
@@ -78,7 +78,7 @@ struct RestTests {
         #expect(try ask(rested()) == ask(talk))
     }
 
-    @Test("a later call under the callId of a call at rest gets the next epoch")
+    @Test("A later call under the callId of a call at rest gets the next epoch")
     func nextEpoch() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -92,7 +92,7 @@ struct RestTests {
         #expect(try world.fetched(try who("11"), "11-10", device: "a1")["epoch"] == "2")
     }
 
-    @Test("a later call under the UUID of a call at rest gets the next epoch")
+    @Test("A later call under the UUID of a call at rest gets the next epoch")
     func uuid() throws {
         let id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
         let talk = try rested(callID: id)
@@ -100,7 +100,7 @@ struct RestTests {
         #expect(talk.world.taken(talk.caller).ack?["epoch"] == "2")
     }
 
-    @Test("an offer without a callId that comes again means the call at rest that it began")
+    @Test("An offer without a callId that comes again means the call at rest that it began")
     func withoutCallID() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -116,7 +116,7 @@ struct RestTests {
         #expect(world.board.metrics.callsBegun == 1)
     }
 
-    @Test("a device that was away is notified once of a call that ended, which then rests again")
+    @Test("A device that was away is notified once of a call that ended, which then rests again")
     func news() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -135,7 +135,7 @@ struct RestTests {
         try rest(world)
     }
 
-    @Test("a device is notified with one of its next pings if the store could not read the ended call")
+    @Test("A device is notified with one of its next pings if the store could not read the ended call")
     func unreadNews() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -154,7 +154,7 @@ struct RestTests {
         #expect(world.taken(back).states == ["ended cancelled"])
     }
 
-    @Test("a repeated end means the call at rest, even if a third user uses its callId", arguments: [false, true])
+    @Test("A repeated end means the call at rest, even if a third user uses its callId", arguments: [false, true])
     func resentEnd(_ isRequest: Bool) throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -184,7 +184,7 @@ struct RestTests {
         #expect(world.taken(other).of("ringing").count == 1)
     }
 
-    @Test("a fetch without a peer under a callId of its two users means the call at rest, not another user's ring")
+    @Test("A fetch without a peer under a callId of its two users means the call at rest, not another user's ring")
     func namesTheTwo() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -197,7 +197,7 @@ struct RestTests {
     }
 
     @Test(
-        "a call's timeline and details are shown, although a later call under its callId is hidden from its callee",
+        "A call's timeline and details are shown, although a later call under its callId is hidden from its callee",
         arguments: [0, 12]
     )
     func timelineBeside(_ minutes: Int64) throws {
@@ -219,7 +219,7 @@ struct RestTests {
         #expect(try world.reply(try who("66"), .timeline(try call("c-1"))).text.contains("name_taken") == false)
     }
 
-    @Test("a call that is loaded does not take its callId back from a later call at rest")
+    @Test("A call that is loaded does not take its callId back from a later call at rest")
     func overtaken() throws {
         // The callId is a UUID, because the epochs of other callIds are remembered separately.
         let id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
@@ -242,7 +242,7 @@ struct RestTests {
         #expect(world.taken(talk.caller).of("ack").last?["epoch"] == "3")
     }
 
-    @Test("an ended call stays in memory while a push for it is under way")
+    @Test("An ended call stays in memory while a push for it is under way")
     func underWay() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -257,7 +257,7 @@ struct RestTests {
         try rest(world)
     }
 
-    @Test("when a call at rest can no longer be fetched, its log moves to its timeline")
+    @Test("When a call at rest can no longer be fetched, its log moves to its timeline")
     func forgotten() throws {
         let talk = try rested()
         let world = talk.world
@@ -270,7 +270,7 @@ struct RestTests {
         #expect(try world.reply(try who("10"), .timeline(try call("c-1"))).text.contains("signal.ice"))
     }
 
-    @Test("a call that the store cannot read stays at rest, and the clients that ask must ask again")
+    @Test("A call that the store cannot read stays at rest, and the clients that ask must ask again")
     func unavailable() throws {
         let talk = try rested()
         let world = talk.world
@@ -286,7 +286,7 @@ struct RestTests {
         #expect(world.events("signal.ice").count == 20)
     }
 
-    @Test("a device's signals for a call at rest keep their order, and the store is asked once")
+    @Test("A device's signals for a call at rest keep their order, and the store is asked once")
     func order() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -300,7 +300,7 @@ struct RestTests {
         #expect(world.taken(talk.caller).of("ack").map { $0["id"] } == ["o2", "after"])
     }
 
-    @Test("an abandoned request for a call at rest is not answered, and leaves nothing waiting")
+    @Test("An abandoned request for a call at rest is not answered, and leaves nothing waiting")
     func abandoned() throws {
         let talk = try rested()
         let world = talk.world
@@ -312,7 +312,7 @@ struct RestTests {
         #expect(world.board.parked.isEmpty && world.board.beingTakenUp.isEmpty)
     }
 
-    @Test("a call at rest is loaded for a push's capability of its epoch, but not for one of another epoch")
+    @Test("A call at rest is loaded for a push's capability of its epoch, but not for one of another epoch")
     func capability() throws {
         let talk = try rested()
         let scope = CallScope(call: try call("c-1"), epoch: 1, peer: try user("11"), device: try device("b1"))
@@ -324,7 +324,7 @@ struct RestTests {
         #expect(other.status == 404)
     }
 
-    @Test("an ended call goes to rest after a restart as before it")
+    @Test("An ended call goes to rest after a restart as before it")
     func restart() throws {
         let talk = try rested()
         let world = talk.world.restarted(after: 5)
@@ -332,7 +332,7 @@ struct RestTests {
         #expect(try world.fetched(try who("10"), "c-1", device: "b1")["reason"] == "hangup")
     }
 
-    @Test("a call at rest takes at most 48 bytes besides its places in tables")
+    @Test("A call at rest takes at most 48 bytes besides its places in tables")
     func small() {
         #expect(MemoryLayout<EndedCall>.stride <= 48)
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("After a restart")
 struct RestartTests {
-    @Test("a call rings until its original end, and a device whose push has no known result is pushed later")
+    @Test("A call rings until its original end, and a device whose push has no known result is pushed later")
     func ringing() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "bb")
@@ -23,7 +23,7 @@ struct RestartTests {
         #expect(again.pushes.count == 1, "nobody knows what became of the push before: deliver or push, never neither")
     }
 
-    @Test("a call whose ring is over meanwhile ends immediately")
+    @Test("A call whose ring is over meanwhile ends immediately")
     func late() throws {
         let world = World()
         world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
@@ -32,7 +32,7 @@ struct RestartTests {
         #expect(try again.fetched(try who("11"), "c-1")["reason"] == "unanswered")
     }
 
-    @Test("a call stored with moments in the far future still ends in time")
+    @Test("A call stored with moments in the far future still ends in time")
     func future() throws {
         let far = Moment(milliseconds: 7_258_118_400_000)
         let ringing = World()
@@ -56,7 +56,7 @@ struct RestartTests {
         #expect(try ended.fetched(try who("10"), "c-1").status == 404)
     }
 
-    @Test("an answered call goes on: it is replayed, knows the ids of its signals, and continues its numbers")
+    @Test("An answered call goes on: it is replayed, knows the ids of its signals, and continues its numbers")
     func answered() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.ice("c-1", id: "i"))
@@ -75,7 +75,7 @@ struct RestartTests {
         #expect(!again.taken(a).states.contains("ended disconnected"))
     }
 
-    @Test("an answered call whose devices do not come back is disconnected")
+    @Test("An answered call whose devices do not come back is disconnected")
     func notBack() throws {
         let talk = try Talk.answered()
         let again = talk.world.restarted()
@@ -85,7 +85,7 @@ struct RestartTests {
         #expect(again.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
     }
 
-    @Test("every kind of entry is as it was, also those that name devices")
+    @Test("Every kind of entry is as it was, also those that name devices")
     func entries() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -113,7 +113,7 @@ struct RestartTests {
         }
     }
 
-    @Test("a device is notified of an end that it is not known to have received")
+    @Test("A device is notified of an end that it is not known to have received")
     func news() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
@@ -123,7 +123,7 @@ struct RestartTests {
         #expect(again.taken(try again.open("11", "a1")).states == ["ended cancelled"], "it has not shown that it heard")
     }
 
-    @Test("after a crash, new logs begin above any number that may be lost, for three minutes")
+    @Test("After a crash, new logs begin above any number that may be lost, for three minutes")
     func shadow() throws {
         let world = World().restarted(crashes: 2)
         let caller = try world.open("11", "a1")
@@ -135,7 +135,7 @@ struct RestartTests {
         #expect(world.taken(later).ack?.seq == 1)
     }
 
-    @Test("the renegotiation of a call that was lost in a crash begins no call")
+    @Test("The renegotiation of a call that was lost in a crash begins no call")
     func lostRenegotiation() throws {
         let world = World().restarted(crashes: 1)
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -147,7 +147,7 @@ struct RestartTests {
         #expect(world.taken(b).of("offer").count == 1)
     }
 
-    @Test("a crash is forgotten once no lost number can be assigned again")
+    @Test("A crash is forgotten once no lost number can be assigned again")
     func forgetting() throws {
         let talk = try Talk.answered()
         let again = talk.world.restarted(crashes: 1)
@@ -162,7 +162,7 @@ struct RestartTests {
         #expect(again.kept.hasForgottenCrashes)
     }
 
-    @Test("epochs and call numbers go on")
+    @Test("Epochs and call numbers go on")
     func numbers() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -177,7 +177,7 @@ struct RestartTests {
         #expect(again.board.lastCallNumber == 2)
     }
 
-    @Test("blocks and do-not-disturb hold, and a hidden call stays hidden")
+    @Test("Blocks and do-not-disturb hold, and a hidden call stays hidden")
     func hidden() throws {
         let world = World()
         _ = try world.reply(try who("10"), .block(try user("11")))
@@ -190,7 +190,7 @@ struct RestartTests {
         #expect(again.taken(x).types == ["welcome"])
     }
 
-    @Test("a stored call that is inconsistent is left out and reported, and the others are restored")
+    @Test("A stored call that is inconsistent is left out and reported, and the others are restored")
     func unreadable() throws {
         let talk = try Talk()
         var state = talk.world.kept.state(crashes: 0)

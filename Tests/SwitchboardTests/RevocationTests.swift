@@ -25,7 +25,7 @@ struct RevocationTests {
         )
     }
 
-    @Test("tokens issued before a log-out are refused, to the second, and those of a later second are accepted")
+    @Test("Tokens issued before a log-out are refused, to the second, and those of a later second are accepted")
     func tokens() throws {
         let world = World()
         world.wait(10)
@@ -40,7 +40,7 @@ struct RevocationTests {
     }
 
     @Test(
-        "a log-out dated by a clock a day ahead is cut to the current time after a restart with the right clock"
+        "A log-out dated by a clock a day ahead is cut to the current time after a restart with the right clock"
     )
     func fromAhead() throws {
         let before = World()
@@ -54,7 +54,7 @@ struct RevocationTests {
         #expect(try world.reply(issued("10", at: 123), .devices).status == 200)
     }
 
-    @Test("a log-out holds with the right clock, even after a start with one a day behind", arguments: [false, true])
+    @Test("A log-out holds with the right clock, even after a start with one a day behind", arguments: [false, true])
     func fromBehind(byOrder: Bool) throws {
         let before = World()
         let revokedAt = before.now + .seconds(86_400)
@@ -68,7 +68,7 @@ struct RevocationTests {
         #expect(try world.reply(issued("10", at: 86_401), .devices).status == 200)
     }
 
-    @Test("a log-out dated in the future is cut for good once the clock is trusted")
+    @Test("A log-out dated in the future is cut for good once the clock is trusted")
     func cut() throws {
         let before = World()
         before.wait(86_400)
@@ -80,7 +80,7 @@ struct RevocationTests {
         #expect(try next.reply(issued("10", at: 200), .devices).status == 200)
     }
 
-    @Test("a token without a time of issue is refused after a log-out, and not before")
+    @Test("A token without a time of issue is refused after a log-out, and not before")
     func withoutIssue() throws {
         let world = World()
         #expect(try world.reply(who("10"), .devices).status == 200)
@@ -90,7 +90,7 @@ struct RevocationTests {
         #expect(refused.status == 401 && refused["code"] == "unauthenticated")
     }
 
-    @Test("a log-out closes all connections of the user with 4401, no others, and refuses the user's long polls")
+    @Test("A log-out closes all connections of the user with 4401, no others, and refuses the user's long polls")
     func connections() throws {
         let world = World()
         let phone = world.session(try issued("10", at: 0), device: "b1")
@@ -111,7 +111,7 @@ struct RevocationTests {
         #expect(world.board.metrics.revocations == 1)
     }
 
-    @Test("a token that was verified before the log-out is refused if it connects or renews after it")
+    @Test("A token that was verified before the log-out is refused if it connects or renews after it")
     func late() throws {
         let world = World()
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
@@ -125,7 +125,7 @@ struct RevocationTests {
         #expect(world.taken(anew).code == "unauthenticated")
     }
 
-    @Test("a log-out covers a token from an issuer whose clock is ahead by less than the leeway")
+    @Test("A log-out covers a token from an issuer whose clock is ahead by less than the leeway")
     func ahead() throws {
         let world = World()
         let phone = world.session(try issued("10", at: 20), device: "b1")
@@ -137,7 +137,7 @@ struct RevocationTests {
         #expect(far.revoked[try user("10")] == World.start, "an hour is no clock's error")
     }
 
-    @Test("a log-out voids the capabilities of existing calls, and not those of later calls")
+    @Test("A log-out voids the capabilities of existing calls, and not those of later calls")
     func acts() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -157,7 +157,7 @@ struct RevocationTests {
         #expect(try world.reply(later, .fetch(try call("c-2"), .init())).status == 200)
     }
 
-    @Test("a log-out removes the user's devices, which ring again only after they register again")
+    @Test("A log-out removes the user's devices, which ring again only after they register again")
     func devices() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -173,7 +173,7 @@ struct RevocationTests {
         #expect(world.takenPushes().map(\.token) == ["aa"])
     }
 
-    @Test("a log-out cancels pushes that were not sent yet, and closing the connections causes no push")
+    @Test("A log-out cancels pushes that were not sent yet, and closing the connections causes no push")
     func pushes() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -187,7 +187,7 @@ struct RevocationTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("a log-out is in the timelines of the user's calls for a service, and not for a user")
+    @Test("A log-out is in the timelines of the user's calls for a service, and not for a user")
     func timeline() throws {
         let world = World()
         _ = world.session(try issued("10", at: 0), device: "b1")
@@ -202,7 +202,7 @@ struct RevocationTests {
         #expect(try world.reply(service, .timeline(try call("c-1"))).text.contains("logged_out"))
     }
 
-    @Test("a log-out is durable before it is answered, and holds after a restart")
+    @Test("A log-out is durable before it is answered, and holds after a restart")
     func restart() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -216,7 +216,7 @@ struct RevocationTests {
         #expect(try next.reply(issued("10", at: 1), .devices).text == "[]")
     }
 
-    @Test("only a service may log out another user, and a push's capability may log out no user")
+    @Test("Only a service may log out another user, and a push's capability may log out no user")
     func others() throws {
         let world = World()
         let forbidden = try world.reply(issued("11", at: 0), .logOutEverywhere(try user("10")))
@@ -230,7 +230,7 @@ struct RevocationTests {
         #expect(try world.reply(act, .logOutEverywhere(nil)).status == 403)
     }
 
-    @Test("an operator's log-out is done when it is durable, and covers nothing after now")
+    @Test("An operator's log-out is done when it is durable, and covers nothing after now")
     func operators() throws {
         let world = World()
         let phone = world.session(try issued("10", at: 0), device: "b1")
@@ -244,7 +244,7 @@ struct RevocationTests {
         #expect(world.revoked[try user("10")] == world.now)
     }
 
-    @Test("an older log-out that comes late changes nothing")
+    @Test("An older log-out that comes late changes nothing")
     func neverBack() throws {
         let world = World()
         world.wait(10)

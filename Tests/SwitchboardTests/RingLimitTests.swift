@@ -6,7 +6,7 @@ import Testing
 
 @Suite("One ringing call for each caller and callee")
 struct OneRingTests {
-    @Test("a newer call replaces the ringing one, and both sides are told which call replaced it")
+    @Test("A newer call replaces the ringing one, and both sides are told which call replaced it")
     func replaced() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -30,7 +30,7 @@ struct OneRingTests {
         #expect(world.board.metrics.callsEnded == [.replaced: 1])
     }
 
-    @Test("a call of the caller's other device replaces the ringing one too, also under a generated callId")
+    @Test("A call of the caller's other device replaces the ringing one too, also under a generated callId")
     func otherDevice() throws {
         let world = World()
         let first = try world.open("11", "a1")
@@ -42,7 +42,7 @@ struct OneRingTests {
         #expect(world.taken(first).of("call").last?["replacedBy"] == made)
     }
 
-    @Test("each newer call replaces the older one, whose pushes are cancelled")
+    @Test("Each newer call replaces the older one, whose pushes are cancelled")
     func pushes() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -52,7 +52,7 @@ struct OneRingTests {
         #expect(world.cancelled == world.pushes.dropLast().map(\.id))
     }
 
-    @Test("an answered call of the two goes on, and calls of either with other users ring beside it")
+    @Test("An answered call of the two goes on, and calls of either with other users ring beside it")
     func others() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -62,7 +62,7 @@ struct OneRingTests {
         #expect(world.board.countCalls() == [.ringing: 3, .answered: 1, .active: 0])
     }
 
-    @Test("a call that a block hides is replaced too, because the caller must not notice the block")
+    @Test("A call that a block hides is replaced too, because the caller must not notice the block")
     func hidden() throws {
         let world = World()
         _ = try world.reply(try who("10"), .block(try user("11")))
@@ -75,7 +75,7 @@ struct OneRingTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("the offer of a replaced call that comes again gets its ack and does not ring")
+    @Test("The offer of a replaced call that comes again gets its ack and does not ring")
     func again() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -87,7 +87,7 @@ struct OneRingTests {
         #expect(world.board.countCalls()[.ringing] == 1)
     }
 
-    @Test("the explanation of a replaced call names the call that replaced it")
+    @Test("The explanation of a replaced call names the call that replaced it")
     func explained() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -109,7 +109,7 @@ struct CrowdTests {
         }
     }
 
-    @Test("a sixth caller is told busy immediately, nothing rings for it, and the callee's timeline says why")
+    @Test("A sixth caller is told busy immediately, nothing rings for it, and the callee's timeline says why")
     func sixth() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -128,7 +128,7 @@ struct CrowdTests {
         #expect(world.taken(callers[5]).states == ["ringing"])
     }
 
-    @Test("a caller that rings again counts once, so one of the five may ring anew")
+    @Test("A caller that rings again counts once, so one of the five may ring anew")
     func anew() throws {
         let world = World()
         let callers = try ring(5, in: world)
@@ -137,7 +137,7 @@ struct CrowdTests {
         #expect(world.taken(callers[0]).states == ["ended replaced", "ringing"])
     }
 
-    @Test("blocked callers do not count, and a blocked sixth caller sees an ordinary ring")
+    @Test("Blocked callers do not count, and a blocked sixth caller sees an ordinary ring")
     func blocked() throws {
         let world = World()
         for number in 0..<5 { _ = try world.reply(try who("10"), .block(try user("c\(number)"))) }
@@ -153,7 +153,7 @@ struct CrowdTests {
         #expect(full.taken(caller).states == ["ringing"])
     }
 
-    @Test("five callers do not change how a glare is decided")
+    @Test("Five callers do not change how a glare is decided")
     func glare() throws {
         let world = World()
         _ = try ring(5, in: world)
@@ -166,7 +166,7 @@ struct CrowdTests {
 
 @Suite("The limits on rings")
 struct RingLimitTests {
-    @Test("one caller may ring and push one callee six times a minute, and a refusal says when to try again")
+    @Test("One caller may ring and push one callee six times a minute, and a refusal says when to try again")
     func pair() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -193,7 +193,7 @@ struct RingLimitTests {
         #"{"callId":"\#(callID)","action":"offer","to":"10","data":{"sdp":"v=0\r\n"}}"#
     }
 
-    @Test("all callers together may ring one callee thirty times a minute")
+    @Test("All callers together may ring one callee thirty times a minute")
     func callee() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -210,7 +210,7 @@ struct RingLimitTests {
         #expect(world.board.metrics.limited[.ringsPerCallee] == 10)
     }
 
-    @Test("rings under one callId count like any others; renegotiations and resends do not count")
+    @Test("Rings under one callId count like any others; renegotiations and resends do not count")
     func sameName() throws {
         let world = World { $0.ringsPerPair = 2 }
         let talk = try Talk.answered(world)
@@ -226,7 +226,7 @@ struct RingLimitTests {
         #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
-    @Test("refused rings are in the timeline of the last call that rang, at each doubling, and not for its caller")
+    @Test("Refused rings are in the timeline of the last call that rang, at each doubling, and not for its caller")
     func told() throws {
         let world = World { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")
@@ -240,7 +240,7 @@ struct RingLimitTests {
         #expect(shown.contains(#""event":"ring.refused""#))
     }
 
-    @Test("a blocked caller uses up nothing of the callee's limit, and is refused above a limit as any other")
+    @Test("A blocked caller uses up nothing of the callee's limit, and is refused above a limit as any other")
     func blocked() throws {
         let world = World { $0.ringsPerCallee = 3 }
         _ = try world.reply(try who("10"), .block(try user("11")))
@@ -256,7 +256,7 @@ struct RingLimitTests {
         #expect(!world.events("ring.refused").contains { $0.contains(#""from":"11""#) && $0.contains("callee") })
     }
 
-    @Test("a limit of 0 means no limit, and nothing is stored for it")
+    @Test("A limit of 0 means no limit, and nothing is stored for it")
     func unlimited() throws {
         let world = World {
             $0.ringsPerPair = 0
@@ -268,7 +268,7 @@ struct RingLimitTests {
         #expect(world.board.rings.count == 0)
     }
 
-    @Test("rings are counted only as long as they matter")
+    @Test("Rings are counted only as long as they matter")
     func bounded() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -278,7 +278,7 @@ struct RingLimitTests {
         #expect(world.board.rings.count == 0)
     }
 
-    @Test("refused rings are explained")
+    @Test("Refused rings are explained")
     func explained() throws {
         let world = World { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")

@@ -12,7 +12,7 @@ struct RingingTests {
         return (world, try world.open("11", "a1"))
     }
 
-    @Test("a device without a connection is pushed immediately, with all that it needs when it wakes")
+    @Test("A device without a connection is pushed immediately, with all that it needs when it wakes")
     func push() throws {
         let (world, caller) = try world()
         world.send(caller, World.offer("c-1", to: "10", more: #","displayName":"山田","hasVideo":true"#))
@@ -33,7 +33,7 @@ struct RingingTests {
         #expect(payload["act"] == "act-c-1-1-10-b1-\(world.now.milliseconds + 105_000)")
     }
 
-    @Test("an offer that makes a push too large is left out, and the name is cut until the push fits")
+    @Test("An offer that makes a push too large is left out, and the name is cut until the push fits")
     func largePayload() throws {
         let (world, caller) = try world()
         let name = String(repeating: "👨‍👩‍👧‍👦", count: 256)
@@ -45,7 +45,7 @@ struct RingingTests {
         #expect(Reply(body: payload)["fromDisplayName"]?.hasPrefix("👨‍👩‍👧‍👦") == true)
     }
 
-    @Test("every connection is sent the offer with a ping, and no device with a live connection is pushed")
+    @Test("Every connection is sent the offer with a ping, and no device with a live connection is pushed")
     func live() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -59,7 +59,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("a device without a connection is pushed although another device has one")
+    @Test("A device without a connection is pushed although another device has one")
     func mixed() throws {
         let (world, caller) = try world()
         try world.register(try who("10"), "b2", voip: "b2b2")
@@ -68,7 +68,7 @@ struct RingingTests {
         #expect(world.takenPushes().map(\.token) == ["b2b2"])
     }
 
-    @Test("a connection that does not answer its probe is closed after exactly two seconds, and its device is pushed")
+    @Test("A connection that does not answer its probe is closed after exactly two seconds, and its device is pushed")
     func corpse() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -81,7 +81,7 @@ struct RingingTests {
         #expect(world.events("probe.failed").count == 1)
     }
 
-    @Test("any frame counts as a sign of life")
+    @Test("Any frame counts as a sign of life")
     func anyFrame() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -91,7 +91,7 @@ struct RingingTests {
         #expect(world.closes[b1] == nil && world.pushes.isEmpty)
     }
 
-    @Test("a device whose connection closes before it answers the probe is pushed immediately")
+    @Test("A device whose connection closes before it answers the probe is pushed immediately")
     func closedBeforePong() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -102,7 +102,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("a device is not pushed if its connection closes after it answered, or is replaced by a new one")
+    @Test("A device is not pushed if its connection closes after it answered, or is replaced by a new one")
     func closedAfterPong() throws {
         let (world, caller) = try world()
         let b1 = try world.open("10", "b1")
@@ -115,7 +115,7 @@ struct RingingTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("two calls that come together share one probe of a connection")
+    @Test("Two calls that come together share one probe of a connection")
     func twoCalls() throws {
         let (world, caller) = try world()
         let other = try world.open("12", "x1")
@@ -128,7 +128,7 @@ struct RingingTests {
         #expect(world.takenPushes().count == 2)
     }
 
-    @Test("an unnamed registration counts as live while an unnamed connection answers its probe")
+    @Test("An unnamed registration counts as live while an unnamed connection answers its probe")
     func nameless() throws {
         let world = World()
         try world.register(try who("10"), nil, voip: "bb")
@@ -141,7 +141,7 @@ struct RingingTests {
         #expect(world.takenPushes().map(\.token) == ["bb"])
     }
 
-    @Test("the timeline records that there was no device")
+    @Test("The timeline records that there was no device")
     func noDevice() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -150,7 +150,7 @@ struct RingingTests {
         #expect(world.events("push.sent").isEmpty)
     }
 
-    @Test("a call is replayed to the device that its push has woken")
+    @Test("A call is replayed to the device that its push has woken")
     func woken() throws {
         let (world, caller) = try world()
         world.send(caller, World.offer("c-1", to: "10"))
@@ -161,7 +161,7 @@ struct RingingTests {
         #expect(world.taken(caller).states.contains("answered"))
     }
 
-    @Test("ringing stops at the timeout for both sides")
+    @Test("Ringing stops at the timeout for both sides")
     func timeout() throws {
         let talk = try Talk()
         talk.world.wait(.milliseconds(44_999))
@@ -175,7 +175,7 @@ struct RingingTests {
 
 @Suite("A callee that is in a call")
 struct BusyTests {
-    @Test("a callee in a call is sent a second offer, which says that it waits")
+    @Test("A callee in a call is sent a second offer, which says that it waits")
     func waiting() throws {
         let talk = try Talk.answered()
         let other = try talk.world.open("12", "x1")
@@ -185,7 +185,7 @@ struct BusyTests {
         #expect(talk.world.taken(other).states == ["ringing"])
     }
 
-    @Test("with the policy busy, the caller is told busy immediately and the callee nothing")
+    @Test("With the policy busy, the caller is told busy immediately and the callee nothing")
     func busy() throws {
         let world = World { $0.whenBusy = .busy }
         let talk = try Talk.answered(world)
@@ -200,7 +200,7 @@ struct BusyTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("a callee is not busy while a call only rings")
+    @Test("A callee is not busy while a call only rings")
     func ringing() throws {
         let world = World { $0.whenBusy = .busy }
         let talk = try Talk(world)
@@ -230,7 +230,7 @@ struct HiddenCallTests {
         return world.taken(a1).dropFirst().map(\.description)
     }
 
-    @Test("a blocked caller sees an ordinary ring that is not answered")
+    @Test("A blocked caller sees an ordinary ring that is not answered")
     func blocked() throws {
         let ordinary = try caller(World())
         let world = World()
@@ -243,7 +243,7 @@ struct HiddenCallTests {
         #expect(try world.fetched(try who("10"), "c-1", device: "b1").status == 404)
     }
 
-    @Test("earlier calls under the callId of a call that a block hides are ended for the callee, not unknown")
+    @Test("Earlier calls under the callId of a call that a block hides are ended for the callee, not unknown")
     func earlierThanHidden() throws {
         let world = World()
         let a1 = try world.open("11", "a1")
@@ -265,7 +265,7 @@ struct HiddenCallTests {
         }
     }
 
-    @Test("do-not-disturb hides a call in the same way, until it is over")
+    @Test("Do-not-disturb hides a call in the same way, until it is over")
     func doNotDisturb() throws {
         let ordinary = try caller(World())
         let world = World()
@@ -280,7 +280,7 @@ struct HiddenCallTests {
         #expect(later.taken(SessionID(rawValue: 1)).types.contains("offer"))
     }
 
-    @Test("a late renegotiation by the callee under the earlier epoch begins no call over the hidden one")
+    @Test("A late renegotiation by the callee under the earlier epoch begins no call over the hidden one")
     func lateRenegotiation() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -292,7 +292,7 @@ struct HiddenCallTests {
         #expect(world.events("blocked").count == 1)
     }
 
-    @Test("the details of a call hidden by a block are shown to its caller only, by do-not-disturb to both")
+    @Test("The details of a call hidden by a block are shown to its caller only, by do-not-disturb to both")
     func history() throws {
         for (isBlock, status) in [(true, 404), (false, 200)] {
             let world = World()
@@ -308,7 +308,7 @@ struct HiddenCallTests {
         }
     }
 
-    @Test("a hidden call takes no part in a glare")
+    @Test("A hidden call takes no part in a glare")
     func glare() throws {
         let world = World()
         _ = try world.reply(try who("10"), .block(try user("11")))

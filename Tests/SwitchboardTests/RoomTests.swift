@@ -9,7 +9,7 @@ struct RoomPresenceTests {
         world.send(session, #"{"type":"\#(type)","id":"r","room":"\#(room)"}"#)
     }
 
-    @Test("each member is told who is there, who comes and who leaves, under the room name that it used itself")
+    @Test("Each member is told who is there, who comes and who leaves, under the room name that it used itself")
     func pair() throws {
         let world = World()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -29,7 +29,7 @@ struct RoomPresenceTests {
         #expect(world.taken(a).isEmpty)
     }
 
-    @Test("a room is entered once, however often a connection joins")
+    @Test("A room is entered once, however often a connection joins")
     func twice() throws {
         let world = World()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -42,7 +42,7 @@ struct RoomPresenceTests {
         #expect(world.taken(b).ack != nil)
     }
 
-    @Test("a room of a user with oneself is refused", arguments: ["join", "leave"])
+    @Test("A room of a user with oneself is refused", arguments: ["join", "leave"])
     func oneself(_ type: String) throws {
         let world = World()
         let a = try world.open("11", "a1")
@@ -53,7 +53,7 @@ struct RoomPresenceTests {
         #expect(world.board.rooms.isEmpty)
     }
 
-    @Test("a connection that closes leaves its rooms")
+    @Test("A connection that closes leaves its rooms")
     func closed() throws {
         let world = World()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -66,7 +66,7 @@ struct RoomPresenceTests {
         #expect(world.board.rooms.isEmpty)
     }
 
-    @Test("a group room is open to users whose token contains it")
+    @Test("A group room is open to users whose token contains it")
     func group() throws {
         let world = World()
         var member = try who("11")
@@ -81,7 +81,7 @@ struct RoomPresenceTests {
         #expect(world.taken(a).isEmpty)
     }
 
-    @Test("a connection leaves a group room that its new token does not contain")
+    @Test("A connection leaves a group room that its new token does not contain")
     func lost() throws {
         let world = World()
         var member = try who("11")
@@ -105,7 +105,7 @@ struct RoomPresenceTests {
         #expect(world.taken(a).code == "forbidden")
     }
 
-    @Test("a blocked user is not shown the user that blocks them")
+    @Test("A blocked user is not shown the user that blocks them")
     func blocked() throws {
         let world = World()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -124,7 +124,7 @@ struct RoomPresenceTests {
         #expect(world.taken(a).of("peer").map { $0["present"] } == ["false"])
     }
 
-    @Test("a room of other users is forbidden, and a malformed room is an invalid field")
+    @Test("A room of other users is forbidden, and a malformed room is an invalid field")
     func wrong() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -134,7 +134,7 @@ struct RoomPresenceTests {
         #expect(world.taken(session).of("error").last?["field"] == "room")
     }
 
-    @Test("an offer is refused for a group room, for other users' rooms, and for a wrong room or addressee")
+    @Test("An offer is refused for a group room, for other users' rooms, and for a wrong room or addressee")
     func offers() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -150,7 +150,7 @@ struct RoomPresenceTests {
         #expect(world.taken(session).of("error").last?["field"] == "to")
     }
 
-    @Test("an offer is relayed with the room name that its caller used")
+    @Test("An offer is relayed with the room name that its caller used")
     func name() throws {
         let world = World()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -170,7 +170,7 @@ struct GlareWorldTests {
         return (world, a, b)
     }
 
-    @Test("the call whose callId sorts first by its bytes wins when it came first")
+    @Test("The call whose callId sorts first by its bytes wins when it came first")
     func firstWins() throws {
         let (world, a, b) = try ring("a", "b")
         let loser = world.taken(b)
@@ -182,7 +182,7 @@ struct GlareWorldTests {
         #expect(world.taken(a).states.last == "answered")
     }
 
-    @Test("the call whose callId sorts first by its bytes wins when it came second")
+    @Test("The call whose callId sorts first by its bytes wins when it came second")
     func secondWins() throws {
         let (world, a, b) = try ring("b", "a")
         let loser = world.taken(a)
@@ -193,7 +193,7 @@ struct GlareWorldTests {
         #expect(world.taken(b).states.last == "answered")
     }
 
-    @Test("a request that loses the glare is answered 200 with the reason")
+    @Test("A request that loses the glare is answered 200 with the reason")
     func byRequest() throws {
         let world = World()
         let a = try world.open("11", "a1")
@@ -206,7 +206,7 @@ struct GlareWorldTests {
         #expect(try world.fetched(try who("10"), "b")["replacedBy"] == "a")
     }
 
-    @Test("an answered call, or a call of another pair, causes no glare")
+    @Test("An answered call, or a call of another pair, causes no glare")
     func noGlare() throws {
         let talk = try Talk.answered(callID: "a")
         talk.clear()
@@ -217,7 +217,7 @@ struct GlareWorldTests {
         #expect(talk.world.taken(other).states == ["ringing"])
     }
 
-    @Test("no device is pushed for the losing call")
+    @Test("No device is pushed for the losing call")
     func noPush() throws {
         let world = World()
         try world.register(try who("11"), "a2", voip: "aa")

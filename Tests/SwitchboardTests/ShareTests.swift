@@ -10,7 +10,7 @@ struct TimelineBoundTests {
         world.changes.count { if case .event = $0 { true } else { false } }
     }
 
-    @Test("a timeline records each device's connects once a phase, with their number")
+    @Test("A timeline records each device's connects once a phase, with their number")
     func connects() throws {
         let world = World { $0.sessionsPerUser = 4 }
         let caller = try world.open("11", "a1")
@@ -29,7 +29,7 @@ struct TimelineBoundTests {
         #expect(world.board.metrics.limited[.timeline] == 1_998)
     }
 
-    @Test("a timeline contains 512 events at most, its call's end and the number of omitted events among them")
+    @Test("A timeline contains 512 events at most, its call's end and the number of omitted events among them")
     func bounded() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -47,7 +47,7 @@ struct TimelineBoundTests {
         #expect(count(world) <= 512)
     }
 
-    @Test("a timeline shows that a device came back after its push, although it was there before")
+    @Test("A timeline shows that a device came back after its push, although it was there before")
     func waves() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -61,7 +61,7 @@ struct TimelineBoundTests {
         #expect(world.events("delivered.socket").count == 2)
     }
 
-    @Test("the callee is shown the repeated events, and the caller is not")
+    @Test("The callee is shown the repeated events, and the caller is not")
     func hidden() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -76,7 +76,7 @@ struct TimelineBoundTests {
 
 @Suite("A user's share")
 struct ShareTests {
-    @Test("a user may have four long polls of a call, which share one body; a fifth is refused")
+    @Test("A user may have four long polls of a call, which share one body; a fifth is refused")
     func polls() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -96,7 +96,7 @@ struct ShareTests {
         #expect(world.board.metrics.limited[.polls] == 1)
     }
 
-    @Test("a signal wakes all long polls of a user with one body")
+    @Test("A signal wakes all long polls of a user with one body")
     func oneBody() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -108,7 +108,7 @@ struct ShareTests {
         #expect(world.board.metrics.fetchesBuilt == built + 1)
     }
 
-    @Test("stored bytes use up a user's quota; then only ends are accepted, until it refills")
+    @Test("Stored bytes use up a user's quota; then only ends are accepted, until it refills")
     func quota() throws {
         let world = World { $0.keptBytesPerDay = 100_000 }
         let caller = try world.open("11", "a1")
@@ -141,7 +141,7 @@ struct ShareTests {
         #expect(world.board.metrics.limited[.keptBytes] >= 2)
     }
 
-    @Test("other users that ring a user do not use up that user's quota of stored bytes")
+    @Test("Other users that ring a user do not use up that user's quota of stored bytes")
     func victim() throws {
         let world = World { $0.keptBytesPerDay = 50_000 }
         try world.register(try who("10"), "b1")

@@ -12,7 +12,7 @@ struct SlowStorePresenceTests {
 
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
 
-    @Test("the answer to an earlier connection's question, from before a call, does not decide presence")
+    @Test("The answer to an earlier connection's question, from before a call, does not decide presence")
     func staleAnswer() throws {
         let world = World()
         world.holdsAnswers = true
@@ -34,7 +34,7 @@ struct SlowStorePresenceTests {
         #expect(states(world.taken(asker)).last == "10 false")
     }
 
-    @Test("a connection is told who goes offline while the store is asked again for another one of its user")
+    @Test("A connection is told who goes offline while the store is asked again for another one of its user")
     func askedAgain() throws {
         let world = World()
         let peer = try world.open("10", "b1")

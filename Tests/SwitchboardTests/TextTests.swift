@@ -18,7 +18,7 @@ extension World {
 struct TextTests {
     private let text = #"{"type":"message","id":"m","to":"10","body":"hi","displayName":"Taro"}"#
 
-    @Test("a text reaches every connection of its addressee, and no other user")
+    @Test("A text reaches every connection of its addressee, and no other user")
     func relayed() throws {
         let world = World()
         let sender = try world.open("11", "a1")
@@ -35,7 +35,7 @@ struct TextTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("a text to an offline user is pushed to devices with an alert token, at most 30 times a minute")
+    @Test("A text to an offline user is pushed to devices with an alert token, at most 30 times a minute")
     func pushed() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa", alert: "bb")
@@ -54,7 +54,7 @@ struct TextTests {
         #expect(try world.reply(try who("10"), .devices).text.contains(#""apnsDeviceToken":null"#))
     }
 
-    @Test("a text that is too long for a notice is cut in it")
+    @Test("A text that is too long for a notice is cut in it")
     func long() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -67,7 +67,7 @@ struct TextTests {
         #expect(world.taken(sender).code == "too_large")
     }
 
-    @Test("a text is pushed if its connection does not answer the probe, and not if it does")
+    @Test("A text is pushed if its connection does not answer the probe, and not if it does")
     func corpse() throws {
         for isAlive in [false, true] {
             let world = World()
@@ -85,7 +85,7 @@ struct TextTests {
         }
     }
 
-    @Test("a text that one of two connections has confirmed is not pushed because of the other one")
+    @Test("A text that one of two connections has confirmed is not pushed because of the other one")
     func oneOfTwo() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -98,7 +98,7 @@ struct TextTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("the pong to a text's ping or to a later one shows that the text arrived, an earlier one does not")
+    @Test("The pong to a text's ping or to a later one shows that the text arrived, an earlier one does not")
     func newestPong() throws {
         for answered in [2, 3] as [UInt64] {
             let world = World()
@@ -113,7 +113,7 @@ struct TextTests {
         }
     }
 
-    @Test("up to 64 texts wait for the pong of a client that only shows life; a further one is pushed")
+    @Test("Up to 64 texts wait for the pong of a client that only shows life; a further one is pushed")
     func unanswered() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -130,7 +130,7 @@ struct TextTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("a blocked sender's text goes nowhere and looks like any other; do-not-disturb stops the push")
+    @Test("A blocked sender's text goes nowhere and looks like any other; do-not-disturb stops the push")
     func hidden() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -147,7 +147,7 @@ struct TextTests {
         #expect(world.taken(sender).ack?["online"] == "false")
     }
 
-    @Test("a text needs another user and a body", arguments: [#""to":"10""#, #""body":"x""#, #""to":"11","body":"x""#])
+    @Test("A text needs another user and a body", arguments: [#""to":"10""#, #""body":"x""#, #""to":"11","body":"x""#])
     func faults(_ members: String) throws {
         let world = World()
         let sender = try world.open("11", "a1")
@@ -162,7 +162,7 @@ struct PlaceTests {
         LogName(callID: try call("11-10"), room: "p2p:11-10", epoch: epoch)
     }
 
-    @Test("a ringing call is sent whole, however much of it has reached the device")
+    @Test("A ringing call is sent whole, however much of it has reached the device")
     func ringing() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -172,7 +172,7 @@ struct PlaceTests {
         #expect(world.taken(callee).types == ["welcome", "offer", "ice", "presence"])
     }
 
-    @Test("of an answered call, what the device has not received is sent, but no offer that was answered")
+    @Test("Of an answered call, what the device has not received is sent, but no offer that was answered")
     func answered() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -195,7 +195,7 @@ struct PlaceTests {
         #expect(world.taken(third).of("ice").count == 2, "another epoch's place says nothing")
     }
 
-    @Test("several connections do not replace each other, and are one device with the client's requests")
+    @Test("Several connections do not replace each other, and are one device with the client's requests")
     func phone() throws {
         let world = World()
         let one = try world.join("10", as: 1 << 40)
@@ -213,7 +213,7 @@ struct PlaceTests {
         #expect(!world.taken(two).states.contains("ended answered_elsewhere"))
     }
 
-    @Test("a client that answers its probe keeps an unnamed registration from being pushed")
+    @Test("A client that answers its probe keeps an unnamed registration from being pushed")
     func corpse() throws {
         for isAlive in [true, false] {
             let world = World()
@@ -228,7 +228,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("an offer that comes by a second way after its call has ended begins no other call")
+    @Test("An offer that comes by a second way after its call has ended begins no other call")
     func doubleOffer() throws {
         let world = World()
         let callee = try world.open("10", "b1")

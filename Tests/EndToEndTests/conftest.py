@@ -1,4 +1,4 @@
-"""Fixtures: servers, tokens, phones, REST clients, and a fake APNs. Each test has its own server and data."""
+"""Fixtures: servers, tokens, WebSocket and REST clients, and a fake APNs. Each test has its own server and data."""
 
 import base64
 import pathlib
@@ -22,7 +22,7 @@ def pytest_configure(config):
 
 
 def record_http():
-    """Every response that a test hears goes into the recording, whichever client it has."""
+    """Adds every response that a test receives to the recording, whichever httpx client received it."""
     send = httpx.Client.send
 
     def noted(self, request, **options):
@@ -40,7 +40,10 @@ def pytest_runtest_setup(item):
 
 @pytest.fixture
 def make_server(tmp_path):
-    """Starts servers: `make_server("--ring-timeout", 1, data=…, environment={…})`. None may have crashed by the end."""
+    """Returns a function that starts servers: `make_server("--ring-timeout", 1, data=…, environment={…})`.
+
+    Fails if one of them has crashed by the end of the test.
+    """
     servers = []
 
     def make(*options, data=None, environment=None, start=True) -> Server:
@@ -70,7 +73,7 @@ def server(make_server) -> Server:
 
 
 class World:
-    """People around one server."""
+    """The users of one server: makes their tokens and clients."""
 
     def __init__(self, server: Server):
         self.server = server
@@ -80,7 +83,7 @@ class World:
         return mint(self.server.secret, user, **claims)
 
     def phone(self, user="11", device: str | None = None, *, token: str | None = None, claims=None, **options) -> Phone:
-        """A phone of this user on the WebSocket, welcomed."""
+        """Returns a WebSocket client of this user that has received its `welcome`."""
         phone = Phone(self.server.ws_url, token or self.token(user, **(claims or {})), device=device, **options)
         self.closing.append(phone)
         return phone
@@ -91,7 +94,7 @@ class World:
         return client
 
     def call(self, call_id="c-1", caller="11", callee="10", answer=True):
-        """Two phones in a call: (caller, callee), nothing left in either inbox."""
+        """Returns the two WebSocket clients of a call, (caller, callee), each with an empty inbox."""
         import samples
 
         one, other = self.phone(caller, f"phone-{caller}"), self.phone(callee, f"phone-{callee}")
@@ -110,7 +113,7 @@ class World:
             try:
                 each.close()
             except OSError:
-                pass  # It was dropped by the test.
+                pass  # The test has dropped this connection.
 
 
 @pytest.fixture
@@ -133,7 +136,7 @@ def world(server, make_world) -> World:
 
 @pytest.fixture
 def apns(tmp_path):
-    """A fake of Apple's push service, both environments; see Tests/FakeAPNs."""
+    """A fake of Apple's push service with both environments; see Tests/FakeAPNs."""
     folder = pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
@@ -149,7 +152,7 @@ def apns(tmp_path):
 
 
 def push_options(fake, environment="sandbox") -> list[str]:
-    """What `ringline serve` needs to push to the fake."""
+    """Returns the options of `ringline serve` that make it push to the fake."""
     return [
         "--apns-key-file",
         fake.key,
@@ -170,5 +173,5 @@ def push_options(fake, environment="sandbox") -> list[str]:
 
 @pytest.fixture
 def push_world(apns, make_server, make_world):
-    """A world whose server pushes to the fake: (world, fake)."""
+    """A world with a server that pushes to the fake: (world, fake)."""
     return make_world(make_server(*push_options(apns))), apns

@@ -1,4 +1,4 @@
-"""An issuer that publishes its keys over HTTPS, as a test wants it: other keys, stalls, failures, noise."""
+"""A token issuer that publishes its keys over HTTPS. A test can make it change keys, stall, fail, or send garbage."""
 
 import http.server
 import json
@@ -15,7 +15,7 @@ from fake_apns import make_certificates  # noqa: E402
 
 
 class Issuer:
-    """`keys` by kid are what it publishes; `answer` may be another: (status, body), or "stall"."""
+    """The issuer's HTTPS server. It publishes `keys` (by kid), unless `answer` is set: (status, body), or "stall"."""
 
     def __init__(self, folder: pathlib.Path):
         folder.mkdir()

@@ -1,10 +1,11 @@
-"""A data folder that an earlier build has left behind, killed in the middle of its calls.
+"""A data folder of an earlier build that was killed in the middle of its calls.
 
-It is kept as SQL, with what the build that wrote it answered about it: `test_kept_folder.py` has every later build open it.
+It is kept as SQL, together with the answers of the build that wrote it. `test_kept_folder.py` opens it with the current
+build and compares the answers.
 
     python Tests/EndToEndTests/kept_folder.py [FOLDER]    writes both anew with the release build, into Tests/Samples/kept
 
-Later versions of the schema get a folder of their own beside this one; what is there is never written again.
+Each later version of the schema gets a folder of its own beside this one; an existing folder is never written again.
 """
 
 import base64
@@ -28,7 +29,7 @@ SERVER_KEY = base64.b64encode(bytes(range(32))) + b"\n"
 DATABASE = "ringline.sqlite"
 IPHONE = "ab" * 32
 
-# Who is asked about which call, by `answers`.
+# The users that `answers` asks as, for each call.
 CALLS = {
     "c-ringing": "11 10 12",
     "c-shown": "12 13",
@@ -51,7 +52,7 @@ def description(text: str) -> str:
 
 
 def people(server: Server, moment: float) -> World:
-    """A world whose tokens are good at this moment, by whatever clock the server has."""
+    """Returns a world with tokens that are valid at this moment, whatever the clock of this machine shows."""
     world = World(server)
     plain = world.token
     times = {"iat": int(moment) - 60, "exp": int(moment) + 3600}
@@ -60,19 +61,19 @@ def people(server: Server, moment: float) -> World:
 
 
 class Story:
-    """What happens before the server is killed."""
+    """The calls that are made before the server is killed."""
 
     def __init__(self, world: World):
         self.world = world
 
     def ring(self, call_id: str, caller: str, callee: str, **fields):
-        """The caller's phone, whose call rings."""
+        """Rings the callee; returns the caller's client."""
         phone = self.world.phone(caller, f"phone-{caller}")
         phone.ring(callee, call_id, sdp=description(f"offer of {call_id}"), **({"id": f"{call_id}-offer"} | fields))
         return phone
 
     def meet(self, call_id: str, caller: str, callee: str, answer=True, **fields):
-        """Both phones of a call: it rings, or is answered."""
+        """Makes a call that rings or is answered; returns the clients of both sides."""
         other = self.world.phone(callee, f"phone-{callee}")
         one = self.ring(call_id, caller, callee, **fields)
         other.expect(type="offer", callId=call_id)
@@ -87,7 +88,7 @@ class Story:
             phone.ask(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
 
     def over(self):
-        """Calls that have ended in each way."""
+        """Makes calls that end in each possible way."""
         one, other = self.meet("c-hangup", "30", "31", displayName="Taro 太郎", hasVideo=True)
         self.candidates(one, "c-hangup", 3)
         self.candidates(other, "c-hangup", 2)
@@ -104,17 +105,17 @@ class Story:
         second = self.world.phone("36", "tablet-36")
         self.meet("c-elsewhere", "30", "36")
         second.expect(type="call", callId="c-elsewhere", state="ended")
-        # One name, three calls, the second the other way round.
+        # Three calls under one callId, the second in the other direction.
         for use, (caller, callee) in enumerate([("19", "18"), ("18", "19"), ("19", "18")]):
             one, _ = self.meet("19-18", caller, callee, answer=False, id=f"use-{use}", room="p2p:19-18")
             one.ask(type="end", callId="19-18")
-        # A call that is begun anew by its caller while it rings.
+        # The caller begins the call anew while it rings.
         one, _ = self.meet("c-replaced", "37", "38", answer=False)
         one.ask(type="offer", to="38", callId="c-replaced", id="c-replaced-again", sdp=description("begun anew"))
         one.ask(type="end", callId="c-replaced")
 
     def live(self):
-        """Calls under way when the server is killed."""
+        """Makes the calls that are live when the server is killed; returns the client that calls user 10."""
         rest = self.world.rest
         rest("22").post("/api/blocks", {"userId": "21"})
         rest("23").put("/api/me/dnd", {"until": int((time.time() + 3600) * 1000)})
@@ -138,14 +139,15 @@ class Story:
             phone.ask(type="connected", callId="c-active")
         one.ask(type="offer", callId="c-active", id="c-active-second", sdp=description("second offer"))
         other.ask(type="answer", callId="c-active", id="c-active-reply", sdp=description("second answer"))
-        # Under the name of a live call of somebody else, and to somebody who has blocked the caller: both ring for nobody.
+        # One offer has the callId of a live call between other users, the other goes to a user who has blocked the
+        # caller. Neither rings a device.
         self.ring("c-active", "20", "17")
         self.ring("c-blocked", "21", "22")
         return taro
 
 
 def write(folder: pathlib.Path):
-    """Lives the story and keeps what it leaves behind."""
+    """Plays the story, kills the server, and writes its database and the reopened server's answers to the folder."""
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "FakeAPNs"))
     from fake_apns import FakeAPNs
 
@@ -160,7 +162,7 @@ def write(folder: pathlib.Path):
         world = people(server, time.time())
         Story(world).live()
         assert fake.wait_for_push(IPHONE, timeout=5)
-        # Acks follow the commit; what is not acknowledged, the push's answer, has its time as well.
+        # Acknowledged signals are committed. APNs' answer to the push is not acknowledged, so wait for it.
         wait_for(world, "c-ringing", "accepted")
         server.kill()
         moment = time.time()
@@ -182,7 +184,7 @@ def lay_keys(data: pathlib.Path):
 
 
 def lay(data: pathlib.Path, folder: pathlib.Path = FOLDER) -> float:
-    """Makes the folder as it was left; the moment of the kill, in seconds since 1970."""
+    """Restores the data folder as it was left; returns the moment of the kill, in seconds since 1970."""
     lay_keys(data)
     text = (folder / "folder.sql").read_text()
     with sqlite3.connect(data / DATABASE) as database:
@@ -191,7 +193,7 @@ def lay(data: pathlib.Path, folder: pathlib.Path = FOLDER) -> float:
 
 
 def reopened(place: pathlib.Path, library: pathlib.Path, folder: pathlib.Path = FOLDER) -> dict[str, object]:
-    """What the release build says of everything, a second after the kill."""
+    """Returns the release build's answers about all calls, with the server's clock one second after the kill."""
     data = place / "data"
     moment = lay(data, folder)
     told = explanations(data)
@@ -204,7 +206,7 @@ def reopened(place: pathlib.Path, library: pathlib.Path, folder: pathlib.Path = 
 
 
 def answers(world: World, moment: float) -> dict[str, object]:
-    """Every body about every call, by whoever may ask; without what came after the kill."""
+    """Returns the answers about every call to each of its users, without the events after the kill."""
     told = {}
     for call_id, users in CALLS.items():
         for user in users.split():
@@ -228,12 +230,12 @@ def answers(world: World, moment: float) -> dict[str, object]:
 
 
 def explanations(data: pathlib.Path) -> dict[str, str]:
-    """What `explain` prints of every call, before a server opens the folder."""
+    """Returns the output of `explain` for every call, before a server opens the folder."""
     return {f"explain {call_id}": explained(data, call_id) for call_id in CALLS}
 
 
 def before(moment: float, value):
-    """A body without the events that are later than the moment."""
+    """Returns a body without the events that are later than the moment."""
     if isinstance(value, list):
         return [before(moment, each) for each in value if not (isinstance(each, dict) and is_later(each, moment))]
     if isinstance(value, dict):

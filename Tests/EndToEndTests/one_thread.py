@@ -1,8 +1,9 @@
-"""A WebSocket over TLS for tests that wait as they go: asyncio's client, on the loop of one thread.
+"""A WebSocket client over TLS with blocking calls, which runs the asyncio client on the event loop of one thread.
 
-`websockets.sync` reads on a thread of its own and writes on the caller's. Over TLS both are calls on one SSL object, and
-OpenSSL forbids two at a time: with TLS 1.3 a read also takes up session tickets and key updates, and changes what the write
-is using. Of 82 runs against another server two failed by it, and none of 16,657 with asyncio's client, which has one thread.
+`websockets.sync` reads on a thread of its own and writes on the caller's thread. Over TLS both use the same SSL object,
+and OpenSSL forbids two calls on it at a time: with TLS 1.3 a read also handles session tickets and key updates, and so
+changes state that the write is using. Two of 82 runs against another server failed because of this. With the asyncio
+client, which has one thread, none of 16,657 runs failed.
 """
 
 import asyncio
@@ -12,14 +13,14 @@ from websockets.asyncio.client import connect
 
 
 class _Loop:
-    """The loop that all such sockets of the process share."""
+    """The event loop that all these sockets of the process share."""
 
     def __init__(self):
         self.loop = asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, name="tls sockets", daemon=True).start()
 
     def run(self, coroutine):
-        """Runs it there, and waits for what it returns."""
+        """Runs a coroutine on the loop and returns its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
 
@@ -27,13 +28,13 @@ _shared: _Loop | None = None
 
 
 def _loop() -> _Loop:
-    global _shared  # noqa: PLW0603 - made with the first socket, not in every worker of pytest
+    global _shared  # noqa: PLW0603 - created with the first socket, not in every pytest worker
     _shared = _shared or _Loop()
     return _shared
 
 
 class OneThreadSocket:
-    """What `Phone` needs of a connection, with the names and errors of `websockets.sync`."""
+    """The part of a connection that `Phone` needs, with the names and errors of `websockets.sync`."""
 
     def __init__(self, url: str, **options):
         async def open_it():
@@ -67,7 +68,7 @@ class OneThreadSocket:
         return self._Raw(self._connection)
 
     class _Raw:
-        """The way to drop a connection without a word."""
+        """Drops the connection without a close frame."""
 
         def __init__(self, connection):
             self._connection = connection

@@ -1,4 +1,4 @@
-"""A client on the WebSocket: keeps all that it hears and waits for what a test asks for."""
+"""A WebSocket client that keeps every message it receives and waits for those that a test expects."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ _numbers = itertools.count(1)
 
 
 class Refused(Exception):
-    """The server answered with an `error`."""
+    """Raised when the server answers with an `error`."""
 
     def __init__(self, message: dict):
         super().__init__(f"{message.get('code')}: {message.get('message')}")
@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 class Phone:
-    """One connection. `heard` holds every message, `inbox` those which nobody has asked for yet."""
+    """One connection. `heard` holds every message received, `inbox` those that the test has not taken yet."""
 
     def __init__(
         self, url: str, token: str | None = None, *, device: str | None = None, welcome: bool = True, **options
@@ -42,7 +42,7 @@ class Phone:
             "max_size": None,
             "close_timeout": 3,
         }
-        # Over TLS the one with two threads is not to be had, see one_thread.py.
+        # Over TLS the client with two threads is not safe; see one_thread.py.
         secure = url.startswith("wss:")
         self.socket = OneThreadSocket(url, **options) if secure else connect(url, legacy=True, **options)
         self.heard: list[dict] = []
@@ -50,7 +50,7 @@ class Phone:
         self.inbox: list[dict] = []
         self.welcome = self.expect(type="welcome") if welcome else None
 
-    # Listening
+    # Receiving
 
     def _read(self, deadline: float) -> dict:
         raw = self.socket.recv(timeout=max(0.001, deadline - time.monotonic()))
@@ -62,7 +62,7 @@ class Phone:
         return message
 
     def wait(self, wanted, seconds: float = SECONDS) -> dict:
-        """The first message not asked for yet that satisfies `wanted`."""
+        """Takes the first message that satisfies `wanted` and has not been taken yet; waits for it."""
         deadline = time.monotonic() + seconds
         for message in self.inbox:
             if wanted(message):
@@ -82,20 +82,23 @@ class Phone:
                 return message
 
     def expect(self, seconds: float = SECONDS, **fields) -> dict:
-        """The first message not asked for yet that has these fields."""
+        """Takes the first message that has these fields and has not been taken yet; waits for it."""
         try:
             return self.wait(lambda message: all(message.get(key) == value for key, value in fields.items()), seconds)
         except AssertionError as failure:
             raise AssertionError(f"{fields}: {failure}") from None
 
     def fence(self) -> list[dict]:
-        """Everything that the server had sent before it answered this: what is not in the inbox now was not sent."""
+        """Reads everything that the server sent before its ack of a `sync`; returns the inbox.
+
+        A message that is not in the inbox now was not sent before that ack.
+        """
         mark = self.send(type="sync", calls={})
         self.expect(type="ack", id=mark)
         return self.inbox
 
     def close_code(self, seconds: float = SECONDS) -> int:
-        """Reads on until the server closes; its close code."""
+        """Reads until the server closes the connection; returns the close code, 1006 if there was no close frame."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -105,10 +108,10 @@ class Phone:
             except TimeoutError:
                 raise AssertionError(f"still open after {seconds} s") from None
 
-    # Speaking
+    # Sending
 
     def send(self, **fields) -> str:
-        """Sends one message, with an id of its own unless there is one; returns the id."""
+        """Sends one message, with a new `id` unless the fields have one; returns the `id`."""
         fields.setdefault("id", f"m{next(_numbers)}")
         self.socket.send(json.dumps(fields))
         return fields["id"]
@@ -117,18 +120,18 @@ class Phone:
         self.socket.send(text)
 
     def answer_to(self, mark: str) -> dict:
-        """The `ack` or `error` for the message with this id."""
+        """Waits for the `ack` or `error` of the message with this `id` and returns it."""
         return self.wait(lambda message: message.get("type") in ("ack", "error") and message.get("id") == mark)
 
     def ask(self, **fields) -> dict:
-        """Sends and waits for the ack; raises `Refused` for an error."""
+        """Sends a message and returns its ack; raises `Refused` if the answer is an error."""
         answer = self.answer_to(self.send(**fields))
         if answer["type"] == "error":
             raise Refused(answer)
         return answer
 
     def refused(self, **fields) -> dict:
-        """Sends what must be refused; the error."""
+        """Sends a message that the server must refuse; returns the error."""
         answer = self.answer_to(self.send(**fields))
         assert answer["type"] == "error", f"accepted: {brief(answer)}"
         return answer
@@ -136,7 +139,7 @@ class Phone:
     # Calls
 
     def ring(self, to: "Phone | str", call_id: str | None = None, **fields) -> dict:
-        """Offers a call; the ack."""
+        """Offers a call and returns the ack."""
         import samples
 
         fields.setdefault("sdp", samples.OFFER)
@@ -158,15 +161,15 @@ class Phone:
         self.socket.close()
 
     def drop(self):
-        """Gone without a word, as when the network fails."""
+        """Closes the TCP socket without a close frame, as when the network fails."""
         self.socket.socket.close()
 
 
 def brief(message: dict) -> dict:
-    """A message for a failure's text."""
+    """Returns a message with long values cut, for the text of a failure."""
     return {key: (value if len(str(value)) < 60 else str(value)[:57] + "…") for key, value in message.items()}
 
 
 def signals(messages: list[dict], call_id: str) -> list[dict]:
-    """Those of one call, without acks and errors."""
+    """Returns the messages that belong to one call, without acks and errors."""
     return [each for each in messages if each.get("callId") == call_id and each["type"] not in ("ack", "error")]

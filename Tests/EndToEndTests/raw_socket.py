@@ -1,4 +1,4 @@
-"""A WebSocket client that does as it is told: for what a well-behaved library would not send, or would not show."""
+"""A WebSocket client that sends any frame: for tests of frames that a library would not send, or would not show."""
 
 import base64
 import os
@@ -40,11 +40,11 @@ class RawSocket:
         self.head = head.decode()
 
     def frame(self, opcode: int, payload: bytes = b"", *, fin: bool = True, length: int | None = None):
-        """Sends one masked frame; `length` announces another length than the payload's."""
+        """Sends one masked frame; `length` sets a length in its header that differs from the payload's."""
         self.socket.sendall(self._framed(opcode, payload, fin, length))
 
     def frames(self, frames: list[tuple[int, bytes]]):
-        """Sends several frames as one packet, or as few as they fit into."""
+        """Sends several frames in one packet, or in as few packets as they fit into."""
         self.socket.sendall(b"".join(self._framed(opcode, payload) for opcode, payload in frames))
 
     @staticmethod
@@ -72,7 +72,7 @@ class RawSocket:
         return taken
 
     def read(self) -> tuple[int, bytes]:
-        """The next frame: opcode and payload."""
+        """Reads the next frame; returns its opcode and payload."""
         first, second = self._take(2)
         size = second & 0x7F
         if size == 126:
@@ -90,7 +90,7 @@ class RawSocket:
         raise AssertionError(f"no frame of kind {opcode} within {seconds} s")
 
     def close_code(self) -> int | None:
-        """Reads to the end; the close code, or None if the connection ended without a close frame."""
+        """Reads to the end; returns the close code, or None if the connection ended without a close frame."""
         try:
             return struct.unpack(">H", self.read_until(CLOSE)[:2])[0]
         except (ConnectionError, ConnectionResetError):

@@ -1,12 +1,13 @@
-"""A recording of what the server says: the forms of all frames, bodies and pushes that the end-to-end tests hear.
+"""Records what the server sends: the forms of all frames, bodies and pushes that the end-to-end tests receive.
 
-A form keeps the members' names and order, and the values that are words of the protocol; other strings are `S`, numbers `0`.
-With `RINGLINE_RECORDING=FOLDER` each process of a run writes what it heard into a file of that folder. Then
+A form keeps the names and the order of the members, and the values that are keywords of the protocol; other strings
+become `S`, and numbers `0`. With `RINGLINE_RECORDING=FOLDER` each process of a test run writes the forms that it
+received into a file in that folder. Then
 
-    python Tests/EndToEndTests/recording.py FOLDER            compares it with recorded-forms.txt: a new form is a failure
-    python Tests/EndToEndTests/recording.py FOLDER --accept   adds the new forms to the file: read the change, then commit it
+    python Tests/EndToEndTests/recording.py FOLDER            compares them with recorded-forms.txt; fails on a new form
+    python Tests/EndToEndTests/recording.py FOLDER --accept   adds new forms to that file; read the diff, then commit it
 
-Forms of the file that were not heard are only counted: some need a race, or a test that was not run.
+Forms in the file that the run did not receive are only counted, because some need a race or a test that was not run.
 """
 
 import atexit
@@ -19,12 +20,12 @@ import sys
 FOLDER = os.environ.get("RINGLINE_RECORDING")
 FILE = pathlib.Path(__file__).with_name("recorded-forms.txt")
 API = pathlib.Path(__file__).resolve().parents[2] / "Sources/CallWire/CallWire.docc"
-# Members whose values are words of the protocol.
+# Members with values that are keywords of the protocol.
 WORDS = {
     *("type", "code", "kind", "state", "reason", "action", "event", "status", "environment", "title", "verdict", "error"),
     *("message", "result", "side", "presence", "priority", "interruption-level", "content-available", "role", "scope"),
 }
-# Members that hold what an app likes.
+# Members with arbitrary content from the app.
 APPS_OWN = {"data", "extra", "metadata"}
 MODULES_OF_CHANCE = {"test_structured_fuzz", "test_openapi", "test_asyncapi", "test_raw_bytes", "test_raw_http"}
 
@@ -33,7 +34,7 @@ _silent = False
 
 
 def form(value, member: str | None = None) -> str:
-    """The form of a JSON value."""
+    """Returns the form of a JSON value."""
     if member in APPS_OWN:
         return "any"
     if isinstance(value, Pairs):
@@ -49,13 +50,13 @@ def form(value, member: str | None = None) -> str:
 
 
 def words(text: str) -> str:
-    """A text without what a test or the machine has put into it."""
+    """Returns a text without the UUIDs and numbers in it, which depend on the test or the machine."""
     text = re.sub(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f-]{27}", "U", text)
     return json.dumps(re.sub(r"-?\d+(\.\d+)?", "0", text), ensure_ascii=False)
 
 
 class Pairs(list):
-    """An object's members in their order."""
+    """The members of an object in their order."""
 
 
 def parsed(text: str | bytes):
@@ -63,7 +64,7 @@ def parsed(text: str | bytes):
 
 
 def heard(channel: str, text: str | bytes):
-    """Notes a frame or body; one that is not JSON by its first word only."""
+    """Records the form of a frame or body; for one that is not JSON, only that fact."""
     if FOLDER is None or _silent:
         return
     try:
@@ -74,7 +75,7 @@ def heard(channel: str, text: str | bytes):
 
 
 def answered(response):
-    """Notes an HTTP response, with its headers in order."""
+    """Records the form of an HTTP response with its header names in order."""
     if FOLDER is None or _silent:
         return
     response.read()
@@ -97,7 +98,7 @@ def template(path: str) -> str:
 
 
 def begins(module: str):
-    """A test of this module begins. What those of chance hear differs from run to run."""
+    """Called when a test of this module begins. Turns recording off for modules that use random input."""
     global _silent
     _silent = module in MODULES_OF_CHANCE
 

@@ -1,4 +1,4 @@
-"""A client of the REST interface, as one user."""
+"""A client of the REST API that acts for one user."""
 
 import httpx
 
@@ -6,7 +6,7 @@ PROBLEM = "application/problem+json"
 
 
 class Rest:
-    """Every answer is checked for what holds for all of them: no 5xx unless asked for, errors as RFC 9457 problems."""
+    """A REST client that checks every answer: no 5xx unless `allow_5xx`, and errors are RFC 9457 problems."""
 
     def __init__(self, url: str, token: str | None, allow_5xx: bool = False):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -37,7 +37,7 @@ class Rest:
     def signal(
         self, action: str, call_id: str | None = None, *, path_id: bool = False, top=None, **data
     ) -> httpx.Response:
-        """`POST /api/calls/signal`, the callId in the body or in the path."""
+        """Sends `POST /api/calls/signal`, with the callId in the body or in the path."""
         body = {"action": action, "data": data} | (top or {})
         path = "/api/calls/signal"
         if call_id is not None and path_id:
@@ -47,7 +47,7 @@ class Rest:
         return self.post(path, body)
 
     def log(self, call_id: str, **params) -> dict:
-        """`GET /api/calls/signal/{callId}`, which must succeed."""
+        """Sends `GET /api/calls/signal/{callId}`, which must succeed; returns the body."""
         answer = self.get(f"/api/calls/signal/{call_id}", **params)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -57,5 +57,5 @@ class Rest:
 
 
 def code(answer: httpx.Response) -> tuple[int, str]:
-    """Status and code of a refusal."""
+    """Returns the status and the code of a refusal."""
     return answer.status_code, answer.json().get("code")

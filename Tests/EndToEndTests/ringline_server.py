@@ -1,4 +1,4 @@
-"""The real server: started on port 0 with a data folder of its own, stopped by process id."""
+"""The real server, started on port 0 with a data folder of its own and stopped by its process id."""
 
 import os
 import pathlib
@@ -12,25 +12,26 @@ import time
 import httpx
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# `RINGLINE_LAUNCHER` stands before the server's command: with `valgrind -q --undef-value-errors=no --error-exitcode=99`
-# it looks for reads and writes out of bounds. (Swift's own code copies uninitialised bytes of enums.)
+# `RINGLINE_LAUNCHER` is put before the server's command. For example, `valgrind -q --undef-value-errors=no
+# --error-exitcode=99` checks for reads and writes out of bounds. (Undefined values are not reported, because Swift's
+# own code copies uninitialised bytes of enums.)
 LAUNCHER = shlex.split(os.environ.get("RINGLINE_LAUNCHER", ""))
 
 
 def binary() -> pathlib.Path:
-    """The program under test: `RINGLINE_BINARY`, else the release build."""
+    """Returns the path of the program under test: `RINGLINE_BINARY`, else the release build."""
     return pathlib.Path(os.environ.get("RINGLINE_BINARY") or ROOT / ".build/release/ringline").resolve()
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """This process's environment without anything that would configure the server."""
-    # But for the loops: all of this must hold with several too, and `RINGLINE_LOOPS=2` is how to try it.
+    """Returns this process's environment without the variables that configure the server, except `RINGLINE_LOOPS`."""
+    # All tests must also pass with several event loops; `RINGLINE_LOOPS=2` runs them that way.
     kept = {key: value for key, value in os.environ.items() if not key.startswith("RINGLINE_") or key == "RINGLINE_LOOPS"}
     return kept | more
 
 
 class Server:
-    """One server process. `start` may be called again after it has ended: the data folder stays."""
+    """One server process. `start` may be called again after the process has ended; it uses the same data folder."""
 
     def __init__(self, data: pathlib.Path, *options: str, environment: dict[str, str] | None = None):
         self.data = data
@@ -39,7 +40,7 @@ class Server:
         self.process: subprocess.Popen | None = None
         self.url = self.admin_url = ""
         self.starts = 0
-        # A descriptor that takes the log instead of a file.
+        # A file descriptor that receives the server's log; if None, the log goes to a file.
         self.stderr: int | None = None
         self.launcher = LAUNCHER
 
@@ -49,7 +50,7 @@ class Server:
         command = [*self.launcher, str(binary()), "serve", "--data", str(self.data)]
         if "--listen" not in self.options:
             command += ["--listen", "127.0.0.1:0"]
-        # Tests of other things ring as often as they like.
+        # Without limits on rings, except in the tests that set them.
         for limit in ("--rings-per-pair", "--rings-per-callee"):
             if limit not in self.options:
                 command += [limit, "0"]
@@ -103,7 +104,7 @@ class Server:
 
     @property
     def secret(self) -> bytes:
-        """The development key that the server made: the file's bytes without one trailing newline."""
+        """The development key that the server generated: the file's bytes without the trailing newline."""
         return (self.data / "development-jwt-secret").read_bytes().removesuffix(b"\n")
 
     def errors(self) -> str:
@@ -113,13 +114,13 @@ class Server:
         return self.process is not None and self.process.poll() is None
 
     def kill(self):
-        """`kill -9`: nothing is flushed, nobody is told."""
+        """Kills the process with SIGKILL: it flushes nothing and closes no connection properly."""
         if self.alive():
             os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait(10)
 
     def terminate(self):
-        """SIGTERM, without waiting."""
+        """Sends SIGTERM, without waiting for the end of the process."""
         os.kill(self.process.pid, signal.SIGTERM)
 
     def exit_code(self, seconds: float = 10) -> int:

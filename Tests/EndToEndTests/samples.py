@@ -1,4 +1,4 @@
-"""Descriptions and candidates for the tests, from Tests/Samples."""
+"""Session descriptions and ICE candidates for the tests, from Tests/Samples."""
 
 import json
 import pathlib
@@ -20,7 +20,7 @@ CANDIDATES = json.loads((FOLDER / "candidates.json").read_text())
 
 
 def candidate(number: int) -> dict:
-    """A candidate that can be told from every other one."""
+    """Returns a candidate that differs from that of every other number."""
     return {
         "candidate": f"candidate:{number} 1 udp 2122260223 192.0.2.{number % 250 + 1} {20000 + number} typ host",
         "sdpMid": "0",
@@ -29,12 +29,12 @@ def candidate(number: int) -> dict:
 
 
 def changed(description: str, mark: str) -> str:
-    """The same description with one more attribute: another offer or answer, as after an ICE restart."""
+    """Returns the description with one more attribute: a new offer or answer, as after an ICE restart."""
     return description + f"a=x-mark:{mark}\r\n"
 
 
 def padded(description: str, size: int) -> str:
-    """The description filled up to `size` bytes with attribute lines."""
+    """Returns the description, filled up to `size` bytes with attribute lines."""
     line = "a=x-padding:" + "0123456789abcdef" * 5 + "\r\n"
     missing = size - len(description.encode())
     count, rest = divmod(missing, len(line))

@@ -1,6 +1,7 @@
-"""What schemathesis must know of this server: who asks, which calls exist, and what a schema cannot say.
+"""Hooks that tell schemathesis about this server: users, existing calls, and rules that no schema can express.
 
-Loaded by `st run` (test_openapi.py), not by pytest. The server is named by `ST_URL`, its key by `ST_SECRET_FILE`.
+Loaded by `st run` (test_openapi.py), not by pytest. `ST_URL` is the server's URL, `ST_SECRET_FILE` the file with its
+key.
 """
 
 import itertools
@@ -19,7 +20,7 @@ from schemathesis.generation.meta import TestPhase
 URL = os.environ["ST_URL"]
 SECRET = pathlib.Path(os.environ["ST_SECRET_FILE"]).read_bytes().removesuffix(b"\n")
 SDP = "v=0\r\no=- 1 2 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
-# So many that none of them is too fast: the rates are each user's own, and tested in test_limits.py.
+# Enough users that none of them exceeds a rate limit: the limits are per user, and test_limits.py tests them.
 USERS = [f"user-{number}" for number in range(24)]
 
 _session = requests.Session()
@@ -28,7 +29,7 @@ _turn = itertools.count()
 _leavers = itertools.count()
 _calls = itertools.count()
 _tokens: dict[str, str] = {}
-# Whose a call, a device or a block is that a link leads to.
+# The owners of the calls, devices and blocks that links lead to.
 _owners: dict[str, str] = {}
 
 # Lengths in bytes of UTF-8, which JSON Schema cannot count.
@@ -49,9 +50,9 @@ def token(user: str) -> str:
 
 
 def ring(callee: str) -> str:
-    """A new call that rings this user; its callId."""
+    """Begins a new call that rings this user; returns its callId."""
     number = next(_calls)
-    # 30 new calls a minute are a caller's limit.
+    # A caller may begin at most 30 new calls a minute.
     caller = f"caller-{number // 25}"
     answer = _session.post(
         f"{URL}/api/calls/signal",
@@ -65,11 +66,11 @@ def ring(callee: str) -> str:
 
 @schemathesis.auth(refresh_interval=None)
 class OneOfTheUsers:
-    """The owner of what the path names, else the next user."""
+    """Chooses who makes a request: the owner of the object that the path names, else the next user."""
 
     def get(self, case, _context):
         if case.operation.path == "/api/logout-all":
-            # Who has logged out everywhere is refused from then on.
+            # The server refuses a user's tokens after this request, so each one is made by a user of its own.
             return f"leaver-{next(_leavers)}"
         for value in (case.path_parameters or {}).values():
             if value in _owners:
@@ -81,13 +82,16 @@ class OneOfTheUsers:
 
 
 def asker(case) -> str | None:
-    """Whose token a case carries, if it carries one of ours."""
+    """Returns the user of the token that a case carries, or None if it is not one of ours."""
     kind, _, text = (case.headers or {}).get("Authorization", "").partition(" ")
     return next((user for user, known in _tokens.items() if known == text), None) if kind == "Bearer" else None
 
 
 def without_points(value):
-    """A whole number is written without a point; to JSON Schema 5.0 is one as well."""
+    """Returns the value with each float such as 5.0 as an integer.
+
+    To JSON Schema 5.0 is an integer, too; the server accepts only integers without a decimal point.
+    """
     if isinstance(value, dict):
         return {name: without_points(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -103,7 +107,10 @@ def names_callee(body: dict) -> bool:
 
 
 def without_breaks(value):
-    """A line break in an address is refused (test_raw_http.py); what `?token=` may be, no schema can say."""
+    """Returns the value without line breaks.
+
+    The server refuses line breaks in a URL (test_raw_http.py), and no schema can express what `?token=` may contain.
+    """
     if isinstance(value, dict):
         return {without_breaks(name): without_breaks(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -112,14 +119,17 @@ def without_breaks(value):
 
 
 def is_lost(name: str) -> bool:
-    """libwebsockets loses the line behind a header whose name is the beginning of one that it knows, and ends the
-    connection at one that is named as a method. A made-up name is such a beginning only while it is short."""
+    """Returns whether libwebsockets mishandles a header of this name.
+
+    It loses the line after a header with a name that is the beginning of a name that it knows, and ends the connection
+    at a header that is named like a method. Only a short random name can be such a beginning.
+    """
     return len(name) < 4 or name.upper() in ("PATCH", "DELETE", "POST", "HEAD", "OPTIONS", "CONNECT")
 
 
 @schemathesis.hook
 def before_call(_context, case, _kwargs):
-    """Half of the requests with good data are about something that is there: else most would end as 404."""
+    """Points half of the requests with valid data at an existing call, because otherwise most would be answered 404."""
     meta = case.meta
     if meta is None:
         return
@@ -132,7 +142,7 @@ def before_call(_context, case, _kwargs):
     if case.query and good(ParameterLocation.QUERY):
         case.query = without_breaks(dict(case.query))
     if case.query and good(ParameterLocation.QUERY) and isinstance(case.query.get("wait"), int | float):
-        # A poll may wait for 30 s; that it does is tested in test_long_poll.py.
+        # A poll may wait for 30 s; test_long_poll.py tests that.
         case.query["wait"] = min(case.query["wait"], 0.05)
     body = case.body if isinstance(case.body, dict) and good(ParameterLocation.BODY) else None
     signal = case.operation.path.startswith("/api/calls/signal") and case.method == "POST"
@@ -140,11 +150,11 @@ def before_call(_context, case, _kwargs):
     if body is not None:
         case.body = body = without_points(body)
     if signal and body is not None and "callId" in path:
-        # A body may not name another call than the path; no schema can say so.
+        # The body may not name another call than the path, which no schema can express.
         body.pop("callId", None)
     kind = (body.get("action") or body.get("type") or body.get("signalType")) if signal and body is not None else None
     if kind == "offer" and not names_callee(body):
-        # It would do under the callId of a live call, or under <me>-<peer>.
+        # An offer that names no callee is valid only under the callId of a live call, or under <me>-<peer>.
         body["to"] = "callee"
     user = asker(case)
     if user is None or meta.phase.name == TestPhase.STATEFUL or next(_turn) % 2:
@@ -167,7 +177,7 @@ def before_call(_context, case, _kwargs):
 
 @schemathesis.hook
 def after_call(_context, case, response):
-    """Remembers whose a new thing is, for the links that lead to it."""
+    """Remembers the owner of a new object, for the links that lead to it."""
     user = asker(case)
     if user is None or response.status_code != 200 or case.method not in ("POST", "PUT"):
         return

@@ -1,7 +1,8 @@
-"""One Socket.IO client in a process of its own, so that it can be killed or stopped, and be of an old release.
+"""One Socket.IO client in a process of its own, which can be killed or stopped and can use an old release.
 
-Runs with python-socketio 4 (Engine.IO 3) as well as 5 (Engine.IO 4). The first argument is its configuration in JSON;
-afterwards a JSON object a line: commands in, what happens out."""
+Runs with python-socketio 4 (Engine.IO 3) as well as 5 (Engine.IO 4). The first argument is its configuration in JSON.
+After that it reads commands from stdin and reports events on stdout, one JSON object per line.
+"""
 
 import json
 import sys
@@ -27,7 +28,7 @@ def main():
 
     @client.event
     def connect():
-        # As the app does it, on every connect and reconnect.
+        # The app registers on every connect and reconnect, too.
         if config["register"] is not None:
             client.emit("register", {"userId": config["register"]}, callback=lambda answer: say(registered=answer))
         say(connected=client.transport())

@@ -1,4 +1,4 @@
-"""The app of the contract: a Socket.IO client that we did not write, and the REST habits that go with it."""
+"""A model of the existing app: the original Socket.IO client library, and REST requests as that app makes them."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ SECONDS = 10
 DRIVER = pathlib.Path(__file__).with_name("sio_driver.py")
 _numbers = itertools.count(1)
 
-# Name → (Engine.IO version, transports): how the clients of the tests come in.
+# Name → (Engine.IO version, transports): how the clients of the tests connect.
 WAYS = {
     "eio4-websocket": (4, ["websocket"]),
     "eio4-upgrade": (4, None),
@@ -32,14 +32,17 @@ POLLING = {"eio4-polling": (4, ["polling"]), "eio3-polling": (3, ["polling"])}
 
 
 def interpreter(version: int) -> str:
-    """The Python with the client of this Engine.IO version: our own, or that of the old releases."""
+    """Returns the Python interpreter that has the client of this Engine.IO version.
+
+    Version 4 is in the tests' own environment, version 3 in the one with the old releases.
+    """
     if version == 4:
         return sys.executable
     return os.environ.get("RINGLINE_PYTHON_EIO3") or str(ROOT / ".build/venv-eio3/bin/python")
 
 
 class App:
-    """One installation of the app. `heard` holds every event, `inbox` those which nobody has asked for yet."""
+    """One installation of the app. `heard` holds every event received, `inbox` those that the test has not taken."""
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class App:
     # The socket
 
     def start(self):
-        """Opens the socket, without waiting for it."""
+        """Starts to open the socket, without waiting until it is open."""
         version, transports = (WAYS | POLLING)[self.way]
         auth = ("auth" if version == 4 else "header") if self.auth == "best" else self.auth
         url = self.world.server.url
@@ -136,7 +139,7 @@ class App:
                 raise AssertionError(f"user {self.user}: not heard; last heard: {said}") from None
 
     def expect(self, event: str, seconds: float = SECONDS, **fields) -> dict:
-        """The first event of this name, with these members, that nobody has asked for yet: its payload."""
+        """Takes the first event of this name that has these members and has not been taken yet; returns its payload."""
 
         def wanted(said):
             data = said.get("data")
@@ -148,19 +151,20 @@ class App:
             raise AssertionError(f"{event} {fields}: {failure}") from None
 
     def events(self, name: str) -> list[dict]:
-        """All events of a name that have come, asked for or not; what is on the way is fetched first."""
+        """Returns all events of a name that have arrived, taken or not; first reads those that are on their way."""
         self.fence()
         return [said["data"] for said in self.heard if said.get("event") == name]
 
     def fence(self):
-        """Whatever the server had sent before this has been heard now, and its pings answered."""
-        # Pongs are another thread's: one to a ping before the first answer is sent before the second question.
+        """Reads everything that the server sent before this call; afterwards its pings are answered, too."""
+        # Another thread of the client sends the pongs. By the time the second question is sent, it has answered each
+        # ping that came before the first answer.
         for _ in range(2):
             self.ask("is-online", {"userId": self.user})
         self.inbox = [said for said in self.inbox if said.get("event") != "user-online"]
 
     def emit(self, event: str, data):
-        """Sends an event as the app does: nobody answers."""
+        """Sends an event as the app does, without asking for an answer."""
         self._command(emit=event, data=data)
 
     def ask(self, event: str, data, seconds: float = SECONDS) -> dict:
@@ -184,17 +188,17 @@ class App:
         self.process.stdin.flush()
 
     def leave(self):
-        """Closes the socket as a client should."""
+        """Closes the socket in an orderly way."""
         self._command(ask="leave")
         self.process.wait(10)
 
     def kill(self):
-        """The app is killed: nobody says a word."""
+        """Kills the app, which sends nothing more."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(10)
 
     def suspend(self):
-        """iOS suspends the app: its sockets stay open and nobody is there."""
+        """Suspends the app as iOS does: its sockets stay open, but it does not read from them."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self):
@@ -209,7 +213,7 @@ class App:
     # What the app does
 
     def call(self, to: int, sdp: str = samples.OFFER, **more) -> dict:
-        """Begins a call as the app does: over REST, then by the socket. The answer to the REST offer."""
+        """Begins a call as the app does, over REST and then by the socket; returns the answer to the REST offer."""
         body = {"callId": f"{self.user}-{to}", "action": "offer", "data": {"sdp": sdp, "type": "offer"}}
         answer = self.rest.post("/api/calls/signal", body)
         assert answer.status_code == 200, answer.text
@@ -217,7 +221,7 @@ class App:
         return answer.json()
 
     def poll(self, call_id: str, what: str, tries: int = 40) -> dict:
-        """Asks every so often until the call has an offer or an answer."""
+        """Polls until the call has an offer or an answer (`what`), and returns that."""
         for _ in range(tries):
             answer = self.rest.get(f"/api/calls/signal/{call_id}")
             if answer.status_code == 200 and (answer.json().get(what) or {}).get("sdp"):
@@ -231,7 +235,7 @@ class App:
         assert answer.status_code == 200, answer.text
 
     def answer(self, to: int, sdp: str = samples.ANSWER):
-        """Answers as the app does: by the socket and over REST."""
+        """Answers as the app does, by the socket and over REST."""
         self.emit("answer", {"to": to, "sdp": sdp})
         self.answer_by_rest(f"{to}-{self.user}", to, sdp)
 

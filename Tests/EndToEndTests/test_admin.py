@@ -1,4 +1,4 @@
-"""The admin listener (issue 2, part 9)."""
+"""The admin listener: health, readiness and metrics."""
 
 import time
 
@@ -18,7 +18,7 @@ def families(server) -> dict:
 
 
 def total(server, word: str, **labels) -> float:
-    """The sum of all counters and gauges whose name holds the word, with these labels."""
+    """Returns the sum of all counters and gauges that have the word in their name and these labels."""
     return sum(
         sample.value
         for family in families(server).values()
@@ -102,7 +102,7 @@ def test_calls_are_not_on_the_admin_listener(world):
     "path", ["/ws", "/socket.io/?EIO=4&transport=websocket", "/signal/socket.io/?EIO=4&transport=websocket"]
 )
 def test_the_admin_listener_takes_no_client(world, path):
-    """With TLS for clients it would take them in the clear."""
+    """Where clients use TLS, a client on the admin listener would be unencrypted."""
     token = world.token()
     port = int(world.server.admin_url.rsplit(":", 1)[1])
     headers = [f"Authorization: Bearer {token}", f"Sec-WebSocket-Protocol: ringline.v1, bearer.{token}"]

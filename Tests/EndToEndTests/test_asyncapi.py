@@ -1,7 +1,7 @@
-"""The AsyncAPI document (in CallWire.docc) says what is said on a WebSocket, no more and no less.
+"""The AsyncAPI document (in CallWire.docc) describes exactly the frames that are sent on a WebSocket.
 
-Its examples are replayed: each frame of a client is sent where it means something, and everything that the server sends
-meanwhile must be a frame that the document knows.
+Its examples are replayed: each client frame is sent in a situation where it is valid, and every frame that the server
+sends meanwhile must conform to the document.
 """
 
 import copy
@@ -27,11 +27,11 @@ def named(side: str, kind: str) -> str:
 
 
 def errors(side: str, frame: dict) -> list[str]:
-    """What is wrong with a frame by the document."""
+    """Returns the violations of the document in a frame."""
     message = named(side, str(frame.get("type")))
     if message not in MESSAGES:
         return [f"no such frame: {frame.get('type')}"]
-    # A reference hides its siblings in draft 7: the schema is put where it points.
+    # In draft 7 a `$ref` hides its siblings, so the payload goes into `allOf`, beside the components that it refers to.
     schema = {"allOf": [MESSAGES[message]["payload"]], "components": DOCUMENT["components"]}
     return [f"{message}: {error.message[:200]}" for error in Draft7Validator(schema).iter_errors(frame)]
 
@@ -43,7 +43,7 @@ def examples(side: str):
                 yield pytest.param(key, example["name"], example["payload"], id=f"{key}-{example['name']}")
 
 
-# The document by itself: AsyncAPI 3.0's rules, as far as this document uses its objects
+# The document alone: the rules of AsyncAPI 3.0 for the objects that this document uses
 
 OBJECTS = {
     "root": ({"asyncapi", "info", "channels", "operations"}, {"id", "servers", "components", "defaultContentType"}),
@@ -139,7 +139,7 @@ def test_every_example_is_as_its_schema_says(key, name, payload):
 
 
 def test_the_schemas_tell_wrong_frames_from_right_ones():
-    """A schema that lets everything through checks nothing: each required member is missed."""
+    """Leaves out each required member in turn, because a schema that accepts everything would check nothing."""
     for side in ("client", "server"):
         for parameter in examples(side):
             key, name, payload = parameter.values
@@ -185,7 +185,7 @@ def test_the_document_has_every_close_code_of_the_sources():
     sent = set(re.findall(r"\b(?:code: |fail\(wsi, slot, |close\(\w+(?:\.\w+)?, code: )(1\d{3}|4[0-9]{3})\b", text))
     described = set(DOCUMENT["channels"]["socket"]["x-close-codes"])
     assert len(sent) >= 8 and sent <= described, sent - described
-    # 1000 is the client's own; 4403 is a Socket.IO session's.
+    # Clients send 1000; the server sends 4403 only to Socket.IO clients.
     assert described - sent <= {"1000", "4403"}
 
 
@@ -193,7 +193,7 @@ def test_the_document_has_every_close_code_of_the_sources():
 
 
 class Stage:
-    """Taro (11) and Hanako (10) with their phones, on a server of their own."""
+    """The users Taro (11) and Hanako (10) with one device each, on a server of their own."""
 
     def __init__(self, world):
         self.world = world
@@ -241,13 +241,13 @@ def present(stage: Stage) -> Phone:
 
 
 def together(stage: Stage) -> Phone:
-    """Hanako is in the rooms already."""
+    """Lets Hanako join both rooms; returns Taro's client."""
     stage.hanako.ask(type="join", room="p2p:11-10")
     stage.hanako.ask(type="join", room="room:lobby")
     return stage.taro
 
 
-# Where each example of a client's frame means something, and who says it.
+# For each example of a client frame, the function that prepares a valid situation and returns the sender.
 PLACES = {
     "clientOffer": {
         "begin": alone,
@@ -274,7 +274,7 @@ PLACES = {
 
 
 def replay(stage: Stage, key: str, name: str, payload: dict):
-    """Sends one example where it belongs; it must be taken, and relayed as it stands."""
+    """Sends one example in its situation; the server must accept it and relay it unchanged."""
     sender = PLACES[key][name](stage)
     other = stage.hanako if sender is stage.taro else stage.taro
     for phone in stage.phones:
@@ -291,7 +291,7 @@ def replay(stage: Stage, key: str, name: str, payload: dict):
     assert not [each for each in sender.inbox if each["type"] == "error"], sender.inbox
     if frame["type"] in SIGNALS | {"message"}:
         relayed = other.expect(type=frame["type"])
-        # What the server writes itself is its own, and a text has no name to be resent under.
+        # The server leaves out or replaces these members. The relayed `message` has no `id`.
         left = {"room", "begin", "reason"} | ({"id"} if frame["type"] == "message" else set())
         own = {name: frame[name] for name in frame if name not in left}
         assert relayed == relayed | own
@@ -305,7 +305,7 @@ def replay(stage: Stage, key: str, name: str, payload: dict):
 
 
 def more(stage: Stage):
-    """What the examples do not bring about by themselves: refusals, a second device, crossing and waiting calls."""
+    """Causes the server frames that the examples do not cause: refusals, a second device, glare, and a waiting call."""
     tablet = stage.phone("10", "ipad-h")
     stage.ring()
     stage.taro.refused(type="dtmf", callId="c-1", digits="x", id="6")
@@ -325,7 +325,7 @@ def more(stage: Stage):
     third.ask(type="end", callId="c-2")
     stage.taro.ask(type="end", callId="c-1")
     stage.taro.refused(type="ice", callId="c-1", candidate=None, id="3")
-    # Two who call each other at once, with the smaller name second: the first gives way.
+    # Glare: two users call each other, and the second callId is the smaller one, so the first call ends.
     stage.hanako.ring("11", "c-4")
     assert stage.taro.ring("10", "c-3")["seq"]
     stage.hanako.expect(type="call", callId="c-4", reason="glare", replacedBy="c-3")
@@ -364,14 +364,14 @@ def test_the_examples_are_replayed_and_every_frame_that_comes_is_known(make_serv
 
     assert [wrong for frame in heard for wrong in errors("server", frame)] == []
     assert {named("server", frame["type"]) for frame in heard} == {key for key in MESSAGES if key.startswith("server")}
-    # The examples were taken from runs as these: for each there is a frame of just its members.
+    # The examples of server frames come from such runs: for each, the run must contain a frame with the same members.
     seen = {members(frame) for frame in heard}
     missing = [parameter.id for parameter in examples("server") if members(parameter.values[2]) not in seen]
     assert missing == []
 
 
 def members(frame: dict) -> tuple:
-    """What tells one shape of a frame from another: its members, and what it says of state and reason."""
+    """Returns the shape of a frame: its type, state and reason, and the names of its members."""
     return (frame["type"], frame.get("state"), frame.get("reason"), *sorted(frame))
 
 

@@ -1,4 +1,4 @@
-"""The audit log: who was turned away, what changed hands, who asked for it, apart from the log (issue 12, section F)."""
+"""The audit log: refused tokens, moved push tokens, blocks, logouts and operators' commands, in a file of its own."""
 
 import datetime
 import json
@@ -18,7 +18,7 @@ from tokens import mint
 
 
 class Audited:
-    """A world whose server writes an audit log."""
+    """A world with a server that writes an audit log."""
 
     def __init__(self, world, path):
         self.world, self.server, self.path = world, world.server, path
@@ -27,7 +27,7 @@ class Audited:
         return [json.loads(line) for line in self.path.read_text().splitlines()]
 
     def expect(self, **wanted) -> dict:
-        """The line that holds all of this, once it is there."""
+        """Waits for the only line with all these members; returns the line without `time` and `event`."""
 
         def found():
             return [line for line in self.lines() if line.items() >= wanted.items()]
@@ -115,7 +115,7 @@ def test_a_flood_of_refused_tokens_is_summed_up(audited):
     assert sample(audited.server, "ringline_audit_lines_dropped_total") == 0
 
 
-# What changes hands
+# Push tokens that move between users, and blocks
 
 
 def test_a_push_token_that_moves_between_users_is_said(audited):
@@ -143,7 +143,7 @@ def test_the_end_of_a_block_is_said(audited):
     assert audited.expect(event="unblocked") == {"user": "10", "blocked": "11"}
 
 
-# Who was logged out, by whom
+# Logouts, by the user, a service or the operator
 
 
 def test_a_log_out_by_the_user_is_said(audited):
@@ -164,7 +164,7 @@ def test_a_log_out_by_the_operator_is_said(audited):
     assert (ran["user"], ran["uid"]) == ("10", os.geteuid())
 
 
-# What operators do
+# Commands of operators
 
 
 @pytest.mark.parametrize("command", ["backup", "devices", "calls", "explain", "token"])

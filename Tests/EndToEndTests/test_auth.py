@@ -1,4 +1,4 @@
-"""Who may come in, for how long, and from where (protocol, section 2)."""
+"""Authentication: which tokens and origins the server accepts, and for how long (protocol, section 2)."""
 
 import base64
 import json
@@ -36,7 +36,7 @@ def upgrade_status(url: str, token: str | None = None, **options) -> int:
     return refusal.value.response.status_code
 
 
-# Ways in
+# Accepted tokens
 
 
 def test_a_bearer_header_lets_a_socket_in(world):
@@ -83,7 +83,7 @@ def test_another_claim_may_name_the_user(make_server, make_world):
     assert world.phone(token=mint(world.server.secret, None, account="a1")).user == "a1"
 
 
-# Ways to stay outside
+# Refused tokens
 
 
 def bad_tokens(secret: bytes) -> dict[str, str | None]:
@@ -159,7 +159,7 @@ def test_a_refused_token_changes_nothing(world):
     assert world.rest("10").get("/api/calls/signal/c-1").status_code == 404
 
 
-# A socket outlives its token only until the leeway is over
+# A socket may outlive its token only by the leeway
 
 
 def test_at_expiry_the_socket_is_told_and_closed_with_4401(world):
@@ -212,7 +212,7 @@ def test_an_allowed_origin_is_let_in(make_server, make_world):
     assert upgrade_status(world.server.ws_url, world.token(), origin="https://other.example") == 403
 
 
-# Whose tokens
+# Issuer, audience and expiry
 
 
 def test_issuer_and_audience_are_checked_when_configured(make_server, make_world):
@@ -270,7 +270,7 @@ def test_a_public_key_file_lets_its_own_tokens_in_and_nothing_else(make_server, 
 
 @pytest.mark.parametrize("algorithm", KEYS)
 def test_the_public_key_is_no_hs256_secret(make_server, tmp_path, algorithm):
-    # The classic confusion: a token "signed" with the bytes of the public key, which everybody knows.
+    # The algorithm confusion attack: an HS256 token that is signed with the bytes of the public key, which are public.
     import hashlib
     import hmac
 
@@ -316,7 +316,7 @@ def test_a_secret_file_is_used_raw_but_for_one_trailing_newline(make_server, tmp
     phone.close()
 
 
-# A service
+# Tokens of a service
 
 
 def test_a_service_may_name_any_user(world):

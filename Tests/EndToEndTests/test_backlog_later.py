@@ -1,4 +1,4 @@
-"""What belongs to later issues; run with `-m later`."""
+"""Tests that are not part of the normal run; they run with `-m later`."""
 
 import pytest
 import samples

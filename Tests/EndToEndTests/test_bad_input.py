@@ -1,4 +1,4 @@
-"""Bad input of each kind gets its documented code and changes nothing (protocol, sections 3, 5, 8 and 12)."""
+"""Each kind of bad input is refused with its documented code and changes nothing (protocol, sections 3, 5, 8 and 12)."""
 
 import json
 
@@ -31,7 +31,7 @@ BAD_JSON = [
 
 NOT_OBJECTS = ["[]", "5", '"text"', "null", "true", '[{"type":"sync"}]']
 
-# What a client may get wrong in a field, the call being live: fields, codes.
+# Invalid fields of a frame for a live call: name → (the frame's fields, the codes that are allowed).
 BAD_FIELDS = {
     "ice-candidate-number": ({"type": "ice", "candidate": 5}, {"invalid_field"}),
     "ice-candidate-text": ({"type": "ice", "candidate": "candidate:1"}, {"invalid_field"}),
@@ -78,7 +78,7 @@ STATUS = {"invalid_json": 400, "invalid_field": 400, "unknown_type": 400, "too_l
 
 
 def undisturbed(world, call_id="c-1"):
-    """The call of `world.call` is as it was, for both and in the log."""
+    """Checks that the call of `world.call` is unchanged for both users, and in the log."""
     for user in ("11", "10"):
         log = world.rest(user, device=f"phone-{user}").log(call_id)
         assert log["state"] == "answered", log["state"]

@@ -1,4 +1,4 @@
-"""`ringline call` and `ringline answer`: the first call of a newcomer (issue 2, part 11)."""
+"""`ringline call` and `ringline answer`, the clients that come with the server."""
 
 import queue
 import signal
@@ -12,7 +12,7 @@ from ringline_server import binary, clean_environment
 
 
 class Client:
-    """One run of the shipped client; its lines as they come."""
+    """One run of such a client; collects the lines that it prints."""
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen(
@@ -32,7 +32,7 @@ class Client:
             self.lines.put(line)
 
     def says(self, *words: str, seconds=10) -> str:
-        """Waits for a line that holds one of the words."""
+        """Waits for a line that contains one of the words, and returns it."""
         deadline = time.monotonic() + seconds
         while True:
             try:

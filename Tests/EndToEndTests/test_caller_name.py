@@ -1,4 +1,4 @@
-"""Under which name a caller is shown (`--caller-name`, issue 12, section F)."""
+"""The displayed name of a caller (`--caller-name`)."""
 
 import samples
 

@@ -1,5 +1,7 @@
-"""The flows of the app in production (its contract), with Socket.IO clients that we did not write: both Engine.IO
-versions, WebSocket only, and polling first with an upgrade."""
+"""The call flows of the app in production (its contract), with the original Socket.IO client library.
+
+The clients use both Engine.IO versions, each with WebSocket only, and with polling that is upgraded to WebSocket.
+"""
 
 import pytest
 import samples
@@ -10,7 +12,7 @@ WAY = pytest.mark.parametrize("way", WAYS)
 
 
 def begin(caller: App, callee: App, sdp=samples.OFFER, **more) -> dict:
-    """The caller calls; the event that the callee gets."""
+    """Makes the caller call; returns the `offer` event that the callee receives."""
     caller.call(callee.user, sdp, **more)
     return callee.expect("offer", **{"from": caller.user})
 
@@ -184,7 +186,7 @@ def test_the_double_offer_is_one_call_one_ring_and_one_push(push_world, way):
     device = register(world, "10")
     taro = App(world, 11, way)
     taro.call(10)
-    # And once more with the callId, as newer builds have it.
+    # Newer builds of the app send the offer with the callId.
     again = taro.ask("offer", {"to": 10, "sdp": samples.OFFER, "callId": "11-10"})
     assert (again["ok"], again["epoch"], again["seq"]) == (True, 1, 1)
     pushed(fake, device)

@@ -1,4 +1,4 @@
-"""The twelve things that the app's team suffered from with its old server (contract), each by name, and as its app does it."""
+"""The twelve problems that the app's team had with its old server (contract), each caused the way the app does it."""
 
 import time
 
@@ -14,7 +14,7 @@ ALERT = "cd" * 32
 
 
 def put(app: App, **body) -> dict:
-    """Registers the app's push tokens, as the app does: no device id."""
+    """Registers the app's push tokens as the app does, without a device id."""
     answer = app.rest.put("/api/me/devices", {"platform": "ios", "bundleId": "com.example.chat"} | body)
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -63,7 +63,7 @@ def test_suffering_01_an_app_that_is_there_is_not_pushed(push_world):
         put(hanako, voipDeviceToken=token(100 + number))
         taro.emit("offer", {"to": hanako.user, "sdp": samples.OFFER})
         hanako.expect("offer")
-    # One that is not there, asked last: when its probe has run out, so have all the others'.
+    # The last device called is suspended. When its probe has timed out, those of all other devices would have, too.
     away = App(world, 20)
     put(away, voipDeviceToken=token(2))
     away.suspend()
@@ -163,7 +163,7 @@ def test_suffering_09_has_video_is_not_lost_on_the_way(push_world, has_video):
     world, fake = push_world
     taro, hanako, asleep = App(world, 11), App(world, 10), App(world, 12, online=False)
     put(asleep, voipDeviceToken=token(1))
-    # It says so itself, whatever its description would let one think.
+    # The client's `hasVideo` contradicts its description, and takes precedence.
     sdp = samples.OFFER if has_video else samples.VIDEO_OFFER
     taro.emit("offer", {"to": 10, "sdp": sdp, "hasVideo": has_video})
     assert hanako.expect("offer")["hasVideo"] is has_video
@@ -173,7 +173,10 @@ def test_suffering_09_has_video_is_not_lost_on_the_way(push_world, has_video):
 
 
 def test_suffering_10_after_the_token_expired_the_phone_still_rings(push_world):
-    """What was registered stays; the socket says why it does not open; the push's own key opens what the call needs."""
+    """Registrations remain after the token has expired, so the device is pushed.
+
+    The refusal of the connection names the reason. The push's `act` authorises the requests that the call needs.
+    """
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10)
     put(hanako, voipDeviceToken=token(1))
@@ -208,7 +211,7 @@ def test_suffering_11_no_push_for_a_call_that_has_ended(push_world):
     taro.emit("offer", {"to": 20, "sdp": samples.OFFER})
     pushed(fake, device)
     assert fake.wait_for_push(token(1), after=count, timeout=1.5) is None
-    # A phone that gets it late all the same learns at once that it is over.
+    # A device that still receives the push late can find out immediately that the call has ended.
     assert hanako.rest.log("11-10")["state"] == "ended"
 
 

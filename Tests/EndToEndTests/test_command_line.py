@@ -1,4 +1,4 @@
-"""`ringline` as an operator meets it (issue 2, part 8)."""
+"""The command line of `ringline`, as an operator uses it."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ def run(*arguments, environment=None, seconds=15, **options) -> subprocess.Compl
 
 
 def serve(tmp_path, *options, **more) -> subprocess.CompletedProcess:
-    """A start that must fail."""
+    """Runs `serve` with options with which it must fail."""
     defaults = []
     for name, value in (("--listen", "127.0.0.1:0"), ("--admin-listen", "127.0.0.1:0"), ("--data", tmp_path / "data")):
         if name not in options:
@@ -90,7 +90,7 @@ def test_a_key_that_is_not_there_is_one_line_that_names_it(tmp_path, option):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A folder with c.pem and its key k.pem, another key other.pem, and noise.pem."""
+    """A folder with a certificate c.pem, its key k.pem, the pair other-c.pem and other.pem, and noise.pem."""
     folder = tmp_path_factory.mktemp("tls")
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
     for key, name in (("k.pem", "c.pem"), ("other.pem", "other-c.pem")):
@@ -408,7 +408,7 @@ def test_health_finds_a_server_by_name_and_takes_an_empty_variable_for_none(serv
 
 @contextlib.contextmanager
 def listener(answer):
-    """Something else than a server of ours: its port."""
+    """Listens in place of a Ringline server and handles each connection with `answer`; yields the port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve_all():

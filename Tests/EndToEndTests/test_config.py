@@ -1,4 +1,4 @@
-"""`ringline config`: the effective configuration and where it comes from, and the table of all settings."""
+"""`ringline config`: the effective configuration, the source of each value, and the table of all settings."""
 
 import re
 

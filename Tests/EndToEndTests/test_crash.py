@@ -1,4 +1,7 @@
-"""A process that dies of a fault is gone at once, backtrace or not: until then its sockets hang and its folder is taken."""
+"""A process that crashes ends quickly, with or without a backtrace.
+
+Until it has ended, its connections stay open without an answer, and its data folder stays locked.
+"""
 
 import pathlib
 import shutil
@@ -7,7 +10,7 @@ import time
 
 import pytest
 
-# A sanitizer looks at the crash, too, and at what looks at it.
+# A sanitizer would handle the crash, too, and interfere with the backtracer.
 pytestmark = pytest.mark.release_build
 
 
@@ -22,7 +25,10 @@ def backtracer() -> str | None:
 @pytest.mark.parametrize("loops", [1, 3])
 @pytest.mark.skipif(not backtracer(), reason="no Swift toolchain")
 def test_a_crash_with_swifts_backtracer_takes_less_than_2_s_and_the_folder_is_free(make_server, loops):
-    """It took 32 s: Swift stopped the thread that waits for signals by SIGUSR1, which that took for "log more"."""
+    """The end of the process took 32 s before this was fixed.
+
+    Swift's backtracer stops threads by SIGUSR1. The thread that waits for signals took that for the order to log more.
+    """
     backtrace = f"enable=yes,swift-backtrace={backtracer()},interactive=no"
     server = make_server("--loops", loops, "--wait-for-data", 0, environment={"SWIFT_BACKTRACE": backtrace})
     began = time.monotonic()
@@ -30,7 +36,7 @@ def test_a_crash_with_swifts_backtracer_takes_less_than_2_s_and_the_folder_is_fr
     assert server.exit_code(10) == -signal.SIGSEGV
     assert time.monotonic() - began < 2
     assert "the log level was changed" not in server.errors()
-    # How much of it is written in the time depends on the machine.
+    # How much of the backtrace is written in that time depends on the machine.
     assert "Signal 11" in server.errors(), "the backtrace is begun"
     server.start()
 

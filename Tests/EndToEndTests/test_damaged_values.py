@@ -1,6 +1,7 @@
-"""Values in the database that no server has written: it starts, says what it found, and calls go through.
+"""Values in the database that no server has written: the server starts, reports them, and calls go through.
 
-A disk, or somebody with `sqlite3`, may leave any integer in any column. Each is tried in each of them.
+A failing disk, or a person using `sqlite3`, may leave any integer in any column. The tests put the smallest and the
+largest integer into each column.
 """
 
 import shutil
@@ -24,7 +25,7 @@ COLUMNS = {
     "revocation": ["before"],
     "meta": ["crashes", "last_call_number", "forgetting_before"],
 }
-# In these every integer means something, or the wrong one nothing that could be noticed.
+# Columns in which every integer is valid, or in which a wrong one cannot be detected.
 FREE = {
     *("call.has_video", "call.log_kept", "entry.call", "entry.mark", "entry.digest", "event.call", "device.is_named"),
     *("event.position", "event.at"),
@@ -34,7 +35,7 @@ VALUES = [-(2**63), 2**63 - 1]
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A data folder in which every table has rows; two calls are live."""
+    """A data folder with rows in every table, and with two live calls."""
     from ringline_server import Server
 
     folder = tmp_path_factory.mktemp("filled") / "data"
@@ -67,7 +68,7 @@ def damage(folder, table: str, column: str, value: int):
 
 
 def commands(folder, tmp_path, where: str):
-    """What operators ask ends by itself, with an answer or with one line that says why not."""
+    """Runs the commands of operators: each must end with exit code 0 or 1, and `backup` with 0."""
     for number, command in enumerate(
         [["explain", "c-0"], ["explain", "c-1"], ["calls"], ["devices", "--user", "10"], ["backup", tmp_path / "copy"]]
     ):
@@ -101,7 +102,8 @@ def test_whatever_integer_stands_anywhere_calls_go_through(make_server, make_wor
             server = make_server(data=folder)
             world = make_world(server)
             assert httpx.get(server.admin_url + "/readyz", trust_env=False).status_code == 200, where
-            # Nobody that the row is about, somebody, and once more after a restart.
+            # A call between users whom the damaged rows do not concern, a call of a user whom they concern, and below
+            # a call after a restart.
             a_call_goes_through(world, "c-8", "21", "20")
             a_call_goes_through(world, "c-9", "11", "17")
             for user in ("10", "11"):

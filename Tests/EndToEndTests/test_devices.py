@@ -1,4 +1,4 @@
-"""A user's phones and their push tokens (protocol, sections 5.5 and 6.4)."""
+"""A user's devices and their push tokens (protocol, sections 5.5 and 6.4)."""
 
 import pytest
 from rest import code
@@ -136,7 +136,10 @@ def test_devices_survive_a_restart(world):
 
 
 def test_a_firebase_token_that_comes_alone_leaves_the_rest_as_it_was(world):
-    """Found by writing the OpenAPI document: it made an iPhone with Firebase an Android without a bundle id."""
+    """Such a registration once turned an iPhone with Firebase into an Android device without a bundle id.
+
+    This was found when the OpenAPI document was written.
+    """
     rest = world.rest("10", device="d-1")
     rest.put("/api/me/devices", body(voipDeviceToken=VOIP))
     assert rest.post("/api/me/devices", {"fcm_token": "dGVzdA:APA91b"}).status_code == 200

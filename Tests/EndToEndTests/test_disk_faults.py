@@ -1,7 +1,8 @@
-"""The disk fails at any moment and in any way: what was acked is there afterwards, and the server goes on.
+"""The disk fails at any moment and in any way: acknowledged signals are not lost, and the server goes on.
 
-A small library in front of the C library makes calls on the data folder's files fail: some are refused, the nth from the
-moment it is armed and so many after it. RINGLINE_DISK_FAULTS=110 tries all settings: some minutes.
+A preloaded library makes calls of the C library on the database's files fail. A setting names the call, the error, the
+first call that fails after the library was armed, and how many calls fail from that one on. RINGLINE_DISK_FAULTS=180
+tries all settings, which takes some minutes.
 """
 
 import errno
@@ -100,7 +101,7 @@ def settings() -> list[tuple[str, int, int, int]]:
 
 
 def acked_marks(phone, call_id: str, marks: list[str]) -> set[str]:
-    """Sends a signal for each mark; those that were acked before anything else happened."""
+    """Sends a signal for each mark; returns the marks that were acked before the answers stopped for 1.5 s."""
     for number, mark in enumerate(marks):
         try:
             phone.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
@@ -136,7 +137,7 @@ def test_a_failing_disk_loses_nothing_that_was_acked(make_server, make_world, tm
         assert httpx.get(server.admin_url + "/healthz", trust_env=False).status_code == 200, where
         failed_at_all += "cannot" in server.errors() or len(during) < SIGNALS
 
-        # The disk is whole again: without a restart the server takes signals again, the ones that were refused too.
+        # The disk works again. The server accepts signals again without a restart, also those that it had refused.
         setting.unlink()
         again = [f"again-{index}" for index in range(3)]
         for mark in [*again, *sorted({f"during-{index}" for index in range(SIGNALS)} - during)[:5]]:
@@ -150,12 +151,13 @@ def test_a_failing_disk_loses_nothing_that_was_acked(make_server, make_world, tm
         assert not lost, f"{where}: acked and lost: {sorted(lost)}"
         assert log["state"] == "answered", where
         server.kill()
-    # Three of the five calls are rare, and a busy machine writes in few large batches: the 11th write may never come.
+    # Not every setting causes a fault. Three of the five calls are rare, and a busy machine writes in a few large
+    # batches, so that there may be no 11th write.
     assert failed_at_all > len(settings()) / 8, "hardly any fault was felt: this proved nothing"
 
 
 def ask_until_taken(phone, mark: str, where: str, **signal):
-    """Resends under the same id until it is acked, as a client does whom the server tells to come again."""
+    """Resends a signal under the same `id` until it is acked, as a client does after `store_unavailable`."""
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
         try:
@@ -169,7 +171,7 @@ def ask_until_taken(phone, mark: str, where: str, **signal):
 
 
 def test_an_end_by_request_is_answered_at_once_while_the_disk_is_full(make_server, make_world, tmp_path, library):
-    """It waited for the disk: the app's red button stood still, and the other side talked on."""
+    """The answer once waited for the disk: the app's hang-up button did not react, and the peer's call went on."""
     setting = tmp_path / "setting"
     server = make_server(environment={"LD_PRELOAD": str(library), "DISK_FAULT": str(setting)})
     world = make_world(server)
@@ -181,7 +183,7 @@ def test_an_end_by_request_is_answered_at_once_while_the_disk_is_full(make_serve
     assert time.monotonic() - began < 1, f"it waited {time.monotonic() - began:.2f} s"
     assert answer.status_code == 503 and answer.json()["code"] == "store_unavailable", answer.text
     assert "retry-after" in answer.headers
-    # The other side is told though nothing can be written, and whoever tries again hears that it is over.
+    # The peer receives the end although nothing can be written. A repeated request is answered without delay, too.
     hanako.expect(type="end", callId="c-1")
     began = time.monotonic()
     assert app.delete("/api/calls/signal/c-1").json()["code"] in ("call_ended", "store_unavailable")

@@ -1,4 +1,4 @@
-"""`ringline doctor`: what would not work is said before it does not work, with what helps."""
+"""`ringline doctor` finds problems of a configuration before the server starts, and proposes a fix for each."""
 
 import datetime
 import os
@@ -28,7 +28,7 @@ def jwt(tmp_path):
 
 
 def doctor(tmp_path, *options, code=None, **more) -> dict[str, tuple[str, str]]:
-    """What it says, by subject: (grade, text)."""
+    """Runs `ringline doctor`; returns its findings by subject: (grade, text)."""
     if "--data" not in options:
         options += ("--data", tmp_path / "doctors-data")
     result = run("doctor", *options, **more)
@@ -51,7 +51,8 @@ def test_a_sound_configuration_has_no_error_and_changes_nothing(tmp_path, certif
     found = doctor(tmp_path, "--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *jwt, code=0)
     assert found["settings"][0] == "ok"
     assert found["JWT keys"] == ("ok", "loaded")
-    # On what a machine's folder for such tests lies is its own affair: in a chroot nobody can tell.
+    # The file system of the temporary folder depends on the machine, and cannot be determined in a chroot. So compare
+    # with the grade of a folder that exists there.
     there = doctor(tmp_path, "--data", tmp_path, *jwt, code=0)["data folder"][0]
     assert found["data folder"][0] == there and (there != "ok" or "can be made" in found["data folder"][1])
     assert found["TLS certificate"][0] == "warning" and "it expires 20" in found["TLS certificate"][1]
@@ -218,7 +219,7 @@ def test_a_turn_server_that_is_not_there_is_an_error(secret_file, tmp_path):  # 
 
 @pytest.fixture(scope="module")
 def secure_coturn(tmp_path_factory, certificate):  # noqa: F811
-    """A TURN server that speaks TLS, with a certificate of nobody's: (its port, the certificate)."""
+    """A TURN server that uses TLS with a self-signed certificate: (its port, the certificate)."""
     with turn_server(tmp_path_factory.mktemp("coturn-tls"), certificate) as port:
         yield port, certificate / "c.pem"
 

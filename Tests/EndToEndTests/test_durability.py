@@ -1,4 +1,4 @@
-"""`kill -9` at any moment: what was acked is there afterwards (protocol, section 0; issue 2, part 6)."""
+"""After a `kill -9` at any moment, everything that was acked is still there (protocol, section 0)."""
 
 import itertools
 import os
@@ -10,9 +10,9 @@ import pytest
 import samples
 from websockets.exceptions import ConnectionClosed
 
-# RINGLINE_KILLS=1000 is the long run: some minutes.
+# RINGLINE_KILLS=1000 makes a long run that takes some minutes.
 KILLS = int(os.environ.get("RINGLINE_KILLS", "20"))
-# Before the answer a log holds 64.
+# Before the answer, a log can hold 64 signals.
 SIGNALS = 60
 
 
@@ -25,7 +25,7 @@ def ices(rest, call_id: str) -> list[dict]:
 
 
 def next_answer(phone) -> dict | None:
-    """The next ack or error; None when the connection is gone, or when nothing more comes."""
+    """Returns the next ack or error, or None if the connection has closed or no message comes for 2 s."""
     try:
         return phone.wait(lambda message: message["type"] in ("ack", "error"), 2)
     except AssertionError:
@@ -46,7 +46,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
     world = make_world(server)
     registered = {"bundleId": "com.example.chat", "platform": "ios", "voipDeviceToken": "a" * 64, "deviceId": "d-1"}
     world.rest("10").put("/api/me/devices", registered)
-    taken: dict[tuple[str, int], str] = {}  # (callId, seq) → the one signal that it was given to
+    taken: dict[tuple[str, int], str] = {}  # (callId, seq) → the id of the only signal with that seq
     deadlines: dict[str, int] = {}
     acked: dict[str, list[tuple[int, str]]] = {}
 
@@ -61,7 +61,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
         deadlines[call_id] = hanako.expect(type="offer", callId=call_id)["ringUntil"]
         acked[call_id] = []
         marks = {f"{call_id}-{number}": number for number in range(SIGNALS)}
-        # Killed at any moment of the sending, of the commits and of the acks.
+        # The kill comes at a random moment while signals are sent, committed and acked.
         moment, killer = chance.randrange(1, SIGNALS), threading.Timer(chance.uniform(0, 0.01), server.kill)
 
         def hears_an_ack(taro=taro, call_id=call_id) -> bool:
@@ -77,7 +77,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
                 if number == moment:
                     killer.start()
                 taro.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
-                # Acks come a commit at a time: this spreads the traffic over several.
+                # Each commit releases its acks together. Reading them here spreads the traffic over several commits.
                 while number - len(acked[call_id]) > 20 and hears_an_ack():
                     pass
         except ConnectionClosed:
@@ -85,7 +85,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
         while hears_an_ack():
             pass
         killer.join()
-        # What was relayed without an ack was shown under its number as well.
+        # Signals that were relayed but not acked have been shown under their seq, too.
         read_to_the_end(hanako)
         for message in hanako.heard:
             if message["type"] == "ice" and message.get("callId") == call_id:
@@ -102,7 +102,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
         for seq, mark in kept:
             given(call_id, seq, mark)
 
-        # The sender comes back and repeats everything under the same ids: each is there once, and in order.
+        # The sender reconnects and resends everything under the same ids. The log then has each signal once, in order.
         taro = world.phone(caller, "phone")
         for mark, number in marks.items():
             taro.send(type="ice", callId=call_id, id=mark, candidate=samples.candidate(number))
@@ -120,7 +120,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
     assert [call for call in acked.values() if 0 < len(call) < SIGNALS], (
         "no kill fell into the traffic: this proved nothing"
     )
-    # After all of it, every call of every round is still ringing with its own deadline, and the device is kept.
+    # At the end, the call of every round is still ringing with its own deadline, and the device is still registered.
     for call_id, until in deadlines.items():
         log = world.rest(call_id.replace("call-", "b"), device="checker").log(call_id)
         assert (log["state"], log["ringUntil"]) == ("ringing", until)
@@ -213,7 +213,8 @@ def test_the_history_survives_a_kill(world):
 def test_a_fatal_signal_ends_the_process_at_once(make_server):
     import signal
 
-    # Without Swift's own handler: it writes a backtrace and returns, and a signal from outside does not come twice.
+    # Swift's own handler is off: it writes a backtrace and returns, and a signal that another process sent does not
+    # come again.
     server = make_server(environment={"SWIFT_BACKTRACE": "enable=no"})
     os.kill(server.pid, signal.SIGSEGV)
     assert server.exit_code(2) == -signal.SIGSEGV

@@ -1,11 +1,11 @@
-"""An ended call goes out of memory, and answers as before (Decision 0012)."""
+"""An ended call is removed from memory and read from the store; the answers stay the same (Decision 0012)."""
 
 import time
 
 import samples
 from rest import code
 
-# It rests 15 s after its end, when nobody is connected who has yet to confirm that.
+# An ended call is removed from memory 15 s after its end, unless a connected device has yet to confirm the end.
 RESTED = 16
 
 

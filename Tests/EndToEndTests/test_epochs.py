@@ -1,4 +1,4 @@
-"""A callId used again, an offer for a live call (protocol, sections 1.2 and 3.6)."""
+"""A callId that is used again, and an offer for a live call (protocol, sections 1.2 and 3.6)."""
 
 import samples
 

@@ -1,4 +1,4 @@
-"""`%00` in an address, at which libwebsockets ends the connection or cuts the text."""
+"""`%00` in a URL, where libwebsockets by itself ends the connection or cuts the text."""
 
 import json
 
@@ -22,7 +22,7 @@ from tokens import mint
     ],
 )
 def test_a_nul_in_an_address_is_refused_and_the_field_named(world, field, path):
-    """The library ended the connection without a word, or cut the text there and called it good."""
+    """The library once ended the connection without an answer, or cut the text there and accepted it."""
     answer = talk(world.server.port, request("GET", path, f"Authorization: Bearer {world.token()}"))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 "), answer

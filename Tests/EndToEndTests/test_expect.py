@@ -1,6 +1,6 @@
-"""`Expect: 100-continue`: a client that asks before it sends, and one that is gone before it is answered.
+"""`Expect: 100-continue`: a client that asks before it sends a body, and one that closes before the answer.
 
-A small library in front of the C library makes the write of `100 Continue` fail, as it does for a client that is gone.
+A preloaded library makes the write of `100 Continue` fail, as it does for a client that has closed its connection.
 """
 
 import socket
@@ -50,7 +50,7 @@ def request(world, line: str, body: str = "", more: str = "") -> bytes:
 
 
 def read(plain: socket.socket, answers: int, seconds: float = 4) -> bytes:
-    """What comes until there are so many answers, or the time is over."""
+    """Reads until this number of answers has come or the time is over; returns what came."""
     plain.settimeout(0.1)
     got, deadline = b"", time.monotonic() + seconds
     while got.count(b"HTTP/1.1 ") < answers and time.monotonic() < deadline:
@@ -66,7 +66,7 @@ def test_a_client_that_is_gone_before_it_is_told_to_go_on_harms_no_other(make_se
     world.call("c-1")
     log = world.rest("11", device="phone-11").log("c-1", device="phone-11")
     with connected(world.server.port) as waiting:
-        # Behind a long poll a request with a body waits in the server's own buffer.
+        # A request with a body that follows a long poll waits in the server's own buffer.
         poll = f"GET /api/calls/signal/c-1?device=phone-11&wait=1&since={log['next']}"
         body = '{"userId":"77"}'
         json = "Content-Type: application/json\r\n"

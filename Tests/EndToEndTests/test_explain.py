@@ -1,7 +1,7 @@
-"""`ringline explain`: why a call rang or did not, for each of the ways in which it can go.
+"""`ringline explain` reports why a call rang or did not ring, for each possible course of a call.
 
-With RINGLINE_EXPLAIN_DOC=FILE the outputs are written there: the page in the documentation is copied from such a run.
-Every other run looks whether the page still says what the binary says.
+With RINGLINE_EXPLAIN_DOC=FILE the outputs are written to that file; the page in the documentation is copied from such a
+run. Every other run checks that the page still has the verdicts that the binary prints.
 """
 
 import os
@@ -21,13 +21,13 @@ PAGE = ROOT / "Sources/ringline/ringline.docc/Explaining.md"
 
 
 def verdict(text: str) -> str:
-    """What the explanation says, without its figures."""
+    """Returns the verdict in an explanation, without its times and numbers of tries."""
     said = text[text.index("Verdict:") :].split("\n```")[0].rstrip()
     return re.sub(r"[0-9]+\.[0-9]{2}( s)?|[0-9T:-]{19}\.[0-9]{3}Z| \(try [0-9]+\)", "#", said).replace("##", "#")
 
 
 def explain(world, call_id: str, title: str) -> str:
-    """What the command says; repeated until what is being committed has arrived."""
+    """Runs `explain` and compares its verdict with the one on the page under this title; returns the output."""
     command = [str(binary()), "explain", call_id, "--data", str(world.server.data)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
     assert run.returncode == 0, run.stderr
@@ -45,13 +45,13 @@ def explain(world, call_id: str, title: str) -> str:
 
 
 def until(world, call_id: str, *words: str, title: str, seconds=8) -> str:
-    """The explanation once it holds all these words, as the page shows it."""
+    """Waits until the explanation contains all these words, compares it with the page, and returns it."""
     wait_for(world, call_id, *words, seconds=seconds)
     return explain(world, call_id, title)
 
 
 def wait_for(world, call_id: str, *words: str, seconds=8):
-    """Waits until the explanation holds all these words."""
+    """Waits until the explanation contains all these words."""
     deadline = time.monotonic() + seconds
     command = [str(binary()), "explain", call_id, "--data", str(world.server.data)]
     while True:
@@ -64,7 +64,7 @@ def wait_for(world, call_id: str, *words: str, seconds=8):
 
 @pytest.fixture
 def short(apns, make_server, make_world):
-    """A world in which calls ring for a second."""
+    """A world with pushes in which calls ring for one second: (world, fake)."""
     return make_world(make_server(*push_options(apns), "--ring-timeout", "1", "--probe-timeout", "0.3")), apns
 
 
@@ -196,7 +196,7 @@ def test_a_server_that_was_restarted_while_it_rang(push_world):
     device = register(world, deviceId="iphone-h")
     world.phone("11", "iphone-t").ring("10", "c-1")
     pushed(fake, device)
-    # A crash may also come before it is known what became of the push.
+    # A crash may also come before the result of the push is stored, so wait for the result.
     wait_for(world, "c-1", "200")
     world.server.kill()
     world.server.start()

@@ -1,4 +1,4 @@
-"""What is forgotten cannot be found on the disk any more (issue 12, section F)."""
+"""Data that the server has deleted can no longer be found in its files."""
 
 import sqlite3
 
@@ -19,7 +19,7 @@ def test_the_log_of_a_call_is_overwritten_when_it_is_forgotten(world):
     world.server.terminate()
     assert world.server.exit_code() == 0
     assert found(world.server.data) == ["ringline.sqlite"]
-    # As if ten minutes had gone by.
+    # Move the call's times back, as if more than ten minutes had passed.
     with sqlite3.connect(world.server.data / "ringline.sqlite") as database:
         database.execute("UPDATE call SET ended_at = ended_at - 700000, started_at = started_at - 700000")
     database.close()

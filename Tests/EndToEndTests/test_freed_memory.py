@@ -1,6 +1,7 @@
-"""What libwebsockets 4.1.6 has freed is not read: the server under valgrind, which ends with 99 when it is.
+"""The server does not read memory that libwebsockets 4.1.6 has freed.
 
-Decision 0011 says which of the library's faults are kept away here, and by what.
+It runs under valgrind, which ends with exit code 99 if it does. Decision 0011 lists the faults of the library that the
+server avoids, and how it avoids them.
 """
 
 import shutil
@@ -24,7 +25,7 @@ def everything(connection: socket.socket) -> bytes:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("piecewise", [False, True])
 def test_an_unknown_upgrade_behind_another_request_is_refused_and_reads_no_freed_memory(make_server, piecewise):
-    """CVE-2025-11677: its second request was asked about with a pointer into headers that the library had freed."""
+    """CVE-2025-11677: for the second request, the library called back with a pointer into headers that it had freed."""
     assert shutil.which("valgrind"), "Tests/run installs it"
     server = make_server(start=False)
     server.launcher = VALGRIND

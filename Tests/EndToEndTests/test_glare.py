@@ -1,4 +1,4 @@
-"""Two people who call each other at the same time (protocol, sections 5.2 and 7.2)."""
+"""Glare: two users call each other at the same time (protocol, sections 5.2 and 7.2)."""
 
 import pytest
 import samples

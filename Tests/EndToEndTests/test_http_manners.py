@@ -1,4 +1,4 @@
-"""What any HTTP client may count on: HEAD, 405 with Allow, and what browsers ask before and after (CORS)."""
+"""General rules of HTTP: HEAD, 405 with `Allow`, `Upgrade: h2c`, and the requests and headers of CORS."""
 
 import httpx
 import pytest
@@ -15,7 +15,7 @@ ORIGIN = "https://app.example"
 def test_head_is_get_without_the_body(world, path):
     world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
     rest = world.rest("10")
-    rest.get(path)  # The first one may be noted in the timeline.
+    rest.get(path)  # The first request may add an event to the timeline.
     get, head = rest.get(path), rest.request("HEAD", path)
     assert (head.status_code, head.content) == (200, b"")
     assert abs(int(head.headers["content-length"]) - len(get.content)) < 200
@@ -50,7 +50,7 @@ def test_a_method_that_a_path_does_not_know_is_405_with_those_that_it_knows(worl
 
 
 def test_an_offer_of_http_2_is_ignored(world):
-    """As Java's HttpClient makes it with every request over plain text (RFC 9110, section 7.8)."""
+    """Java's HttpClient makes this offer with every unencrypted request (RFC 9110, section 7.8)."""
     offer = {
         "Connection": "Upgrade, HTTP2-Settings",
         "Upgrade": "h2c",

@@ -1,4 +1,4 @@
-"""Said twice, done once (protocol, sections 0, 3.3 and 9.3)."""
+"""A signal that a client sends again takes effect only once (protocol, sections 0, 3.3 and 9.3)."""
 
 import pytest
 import samples

@@ -1,4 +1,4 @@
-"""The issuer's keys by address: fetched over HTTPS, again when it is time, and nobody is let in by less (issue 12, F)."""
+"""The issuer's keys from a URL: fetched over HTTPS, fetched again when due, and required to accept a token."""
 
 import os
 import signal
@@ -66,7 +66,7 @@ def test_a_key_that_is_no_longer_published_is_refused_from_the_next_fetch_on(iss
     rest = make_world(server).rest(token=old, allow_5xx=True)
     assert rest.get("/api/me/devices").status_code == 200
     os.kill(server.pid, signal.SIGHUP)
-    # It may be a key that is newer still: a last fetch says that it is none.
+    # The server does not know whether the unknown kid is of a newer key, so it fetches once more before it refuses.
     eventually(lambda: rest.get("/api/me/devices").status_code == 401)
     assert code(rest.get("/api/me/devices")) == (401, "unauthenticated")
     assert issuer.fetches == 3
@@ -142,7 +142,7 @@ def test_failures_make_it_ask_less_and_less_often(issuer, make_server):
     issuer.answer = (500, b"{}")
     make_server(*issuer.options)
     time.sleep(9)
-    # At 0, 2, 6 s, each up to a second late.
+    # The fetches come after 0, 2 and 6 s, each up to one second late.
     assert 2 <= issuer.fetches <= 3
 
 

@@ -1,6 +1,6 @@
-"""A data folder that an earlier build has left behind, killed in mid-call: this build opens it, continues it, explains it.
+"""A data folder of an earlier build that was killed during calls: this build opens, continues and explains it.
 
-`kept_folder.py` says how it was written, and by what.
+`kept_folder.py` describes how the folder was written.
 """
 
 import json
@@ -17,7 +17,7 @@ TOLD = json.loads((FOLDER / "answers.json").read_text())
 
 @pytest.fixture
 def kept(make_server, tmp_path, clock_library):
-    """A world with the folder as it was a second after the kill."""
+    """A world with the kept folder and a server that was started one second after the kill, by its wall clock."""
     moment = kept_folder.lay(tmp_path / "kept")
     explanations = kept_folder.explanations(tmp_path / "kept")
     clock = WallClock(clock_library, tmp_path / "clock", ahead=moment + 1 - time.time())

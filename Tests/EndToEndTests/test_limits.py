@@ -1,4 +1,4 @@
-"""Over a limit: a clear error, never a crash (protocol, section 8)."""
+"""A client that exceeds a limit gets a clear error, and the server never crashes (protocol, section 8)."""
 
 import concurrent.futures
 import time
@@ -29,7 +29,7 @@ def test_a_thousand_refused_frames_close_with_4429(world):
     try:
         for number in range(3000):
             taro.send(type="info", callId="c-1", data=number)
-    except Exception:  # noqa: BLE001 - closed while we were still sending: that is what is wanted
+    except Exception:  # noqa: BLE001 - the server closes while the client still sends, as it should
         pass
     assert taro.close_code() == 4429
     assert hanako.fence() is not None
@@ -86,7 +86,7 @@ def test_a_log_holds_512_signals_then_it_is_full_and_the_end_still_fits(world):
                 assert answer["code"] in ("rate_limited", "log_full")
                 full += answer["code"] == "log_full"
                 if answer["code"] == "rate_limited":
-                    time.sleep(0.02)  # what a second allows is what makes this pass, not luck
+                    time.sleep(0.02)  # the rate limit allows 50 signals a second, so this one will pass
     assert full
     assert 500 <= acked <= 512, acked
     for phone in (taro, hanako):
@@ -122,7 +122,8 @@ def test_the_17th_session_of_a_user_is_closed_with_4429(world):
 
 
 def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_closed(make_server, make_world):
-    # It answers no ping either: on a slow machine its silence would be the reason, and the code 1001.
+    # The reader does not answer pings either. With the default probe timeout, the server might close it for that
+    # reason on a slow machine, with code 1001.
     world = make_world(make_server("--probe-timeout", 60))
     stuck = RawSocket(world.server.port, world.token("10"), path="/ws?device=stuck", receive_buffer=4096)
     assert stuck.status == 101
@@ -135,7 +136,7 @@ def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_close
             assert accepted < 100
         assert answer["code"] == "rate_limited"
         assert accepted <= 40, "256 KiB, from whomever they come"
-        # A call still gets through, and so does its end.
+        # A call and its end still get through.
         sender.ask(type="offer", callId=f"c{user}", to="10", sdp=samples.OFFER)
         sender.ask(type="end", callId=f"c{user}")
     stuck.socket.settimeout(5)
@@ -176,7 +177,7 @@ def test_a_user_who_connects_too_often_is_answered_429_with_retry_after(make_ser
 
 
 def test_a_socketio_client_that_gives_its_token_in_connect_connects_no_more_often(make_server, make_world):
-    """The handshake has no token then, and nobody counted: an account could connect as often as it liked."""
+    """Such a handshake has no token and was once not counted, so that an account could connect without a limit."""
     world = make_world(make_server("--connects-per-minute", 3))
     token = world.token(None, uid=11)
     answers = []
@@ -209,7 +210,8 @@ def test_a_flood_of_pings_or_pongs_closes_with_4429(world, kind):
         deadline = time.monotonic() + 60
         while not closed and time.monotonic() < deadline:
             try:
-                # Empty pongs are swallowed by the library; a ping's payload goes where the close code stands.
+                # The library drops empty pongs, so pongs have a payload. Pings have none: the library would put it
+                # where the close code belongs.
                 flood.frame(kind, b"" if kind == raw_socket.PING else b"x")
             except OSError:
                 break

@@ -1,4 +1,4 @@
-"""The log goes out on a thread of its own: whoever reads it slowly, or not at all, stops no call (issue 12, E2)."""
+"""A thread of its own writes the server's log, so that a slow or stalled reader of the log does not stop calls."""
 
 import fcntl
 import os
@@ -11,12 +11,12 @@ from ringline_server import Server
 from test_admin import eventually, get
 from test_monitoring import sample
 
-# Some 400 bytes a call, in two lines.
+# With this callId the log of a call takes about 400 bytes, in two lines.
 NAME = "c" * 110
 
 
 class StalledLog:
-    """A pipe of one page that nobody reads until a test says so."""
+    """A pipe with a buffer of one page, which nothing reads until `read_on`."""
 
     def __init__(self):
         self.reading, self.writing = os.pipe()
@@ -24,7 +24,7 @@ class StalledLog:
         self.text = ""
 
     def read_on(self):
-        """Reads all that comes from now on."""
+        """Starts to read everything that the server has written and will write."""
         self.close_writing()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -34,7 +34,7 @@ class StalledLog:
                 self.text += more.decode(errors="replace")
 
     def close_writing(self):
-        """Only the server has it now."""
+        """Closes the writing end in this process, so that only the server has it open."""
         if self.writing >= 0:
             os.close(self.writing)
         self.writing = -1
@@ -53,7 +53,7 @@ def world_without_reader(make_server, make_world, stalled):
 
 
 def make_calls(world, count: int):
-    """Calls of as many users as their limits ask for, each begun and ended."""
+    """Begins and ends this number of calls, from enough callers to stay below their rate limits."""
     for number in range(count):
         if number % 25 == 0:
             caller = world.phone(f"u{number}")
@@ -79,7 +79,7 @@ def test_lines_that_had_to_be_dropped_are_counted_and_said_once_the_reader_goes_
     eventually(lambda: "log lines were dropped" in stalled.text)
     (line,) = [line for line in stalled.text.splitlines() if "log lines were dropped" in line]
     assert f'"log.dropped":"{int(dropped)}"' in line and '"level":"warning"' in line
-    # From then on nothing is missing.
+    # No later line is missing.
     make_calls(world, 1)
     eventually(lambda: stalled.text.count(f"{NAME}-0") >= 2)
     assert sample(world.server, "ringline_log_lines_dropped_total") == dropped
@@ -106,7 +106,7 @@ def test_the_last_lines_before_the_end_are_written(make_server, make_world):
 
 @pytest.mark.release_build
 def test_the_lines_before_a_crash_are_written(tmp_path, make_world):
-    # The report of Swift's runtime takes its time, and is not what this is about.
+    # The backtrace of Swift's runtime takes time, and this test is not about it.
     server = Server(tmp_path / "data", environment={"SWIFT_BACKTRACE": "enable=no"}).start()
     try:
         world = make_world(server)

@@ -1,4 +1,4 @@
-"""`GET …?wait=S` (protocol, section 5)."""
+"""Long polls: `GET …?wait=S` (protocol, section 5)."""
 
 import threading
 import time
@@ -94,7 +94,7 @@ def test_many_wait_at_once(world):
     for caller in callers:
         caller.ring("10", caller.user)
         cursor = world.rest("10").log(caller.user)["next"]
-        # As many of one call as there may be.
+        # Four long polls of one call are the limit.
         polls += [Polling(world.rest("10"), caller.user, since=cursor, wait=20) for _ in range(4)]
     for caller in callers:
         caller.ask(type="ice", callId=caller.user, candidate=samples.CANDIDATES[0])

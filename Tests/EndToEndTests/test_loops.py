@@ -1,4 +1,4 @@
-"""Several loops (`--loops 2`): connections are spread over them, calls have one owner, and nobody can tell."""
+"""Several event loops (`--loops 2`): connections are spread over them, one owns all calls, clients see no difference."""
 
 import pathlib
 import socket
@@ -26,7 +26,7 @@ def world(make_server, make_world):
 
 
 def worked(server) -> dict[str, int]:
-    """How often each loop's thread was put on a processor."""
+    """Returns how often the kernel has scheduled the thread of each event loop."""
     found = {}
     for task in pathlib.Path(f"/proc/{server.pid}/task").iterdir():
         name = (task / "comm").read_text().strip()
@@ -40,12 +40,13 @@ def sessions(server) -> int:
 
 
 def open_phones(world, pairs: int) -> list[tuple[Phone, Phone]]:
-    # The kernel spreads them by a hash of their ports: of 2 × 20 all on one of two loops is a matter of 10⁻¹².
+    # The kernel spreads connections by a hash of their ports. The probability that 2 × 20 of them are all on one of two
+    # event loops is about 10⁻¹².
     return [(world.phone(f"a{pair}", "p"), world.phone(f"b{pair}", "p")) for pair in range(pairs)]
 
 
 def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
-    # A thread names itself, when it runs for the first time.
+    # A thread sets its name when it first runs.
     eventually(lambda: sorted(worked(world.server)) == ["loop 1", "owner"])
     before = worked(world.server)
     pairs, each = open_phones(world, 100), 20
@@ -54,7 +55,7 @@ def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
     for number, (_, callee) in enumerate(pairs):
         callee.expect(type="offer", callId=f"c-{number}")
         callee.send(type="answer", callId=f"c-{number}", sdp=samples.ANSWER)
-    # All at once: the loops are to have many of each other's messages on the way.
+    # All send at the same time, so that many messages are on their way between the event loops.
     for candidate in range(each):
         for number, pair in enumerate(pairs):
             for phone in pair:
@@ -82,7 +83,7 @@ def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
 def test_requests_and_sessions_meet_whatever_loop_they_are_on(world):
     pairs = open_phones(world, 10)
     for number, (caller, callee) in enumerate(pairs):
-        # A connection for each request: the first is on one loop, the next on the other.
+        # Each request has a connection of its own, which may be on either event loop.
         posted = Rest(world.server.url, world.token(caller.user))
         assert posted.signal("offer", f"c-{number}", sdp=samples.OFFER, to=callee.user).status_code == 200
         posted.close()
@@ -134,7 +135,7 @@ def test_a_reader_that_stops_reading_holds_up_its_sender_and_is_closed_wherever_
         accepted += 1
         assert accepted < 100
     assert answer["code"] == "rate_limited"
-    # They answer no ping either.
+    # The stuck connections do not answer pings either, so the server closes them.
     eventually(lambda: sessions(world.server) == 1, 10)
     for each in stuck:
         each.socket.close()
@@ -147,7 +148,7 @@ def test_one_socketio_session_may_use_any_loop(world):
         assert raw.status == 101
         raw.frame(0x1, b"2probe")
         assert raw.read_until(0x1) == b"3probe"
-        # The owner knows of it now: a second one is refused, on its own loop or on the other.
+        # The owner loop knows of this transport now, so it refuses a second one on either event loop.
         for _ in range(6):
             assert RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&sid={sid}").status == 400
         raw.frame(0x1, b"5")
@@ -231,7 +232,7 @@ def test_what_was_acked_is_there_after_kill_9(world):
             for candidate in range(40):
                 caller.send(type="ice", callId=call_id, candidate=samples.candidate(candidate))
         for number, (caller, _) in enumerate(phones):
-            # Some are acked by now, others are on their way.
+            # At the kill, some signals are acked and others are on their way.
             for _ in range(4 * number):
                 caller.wait(lambda message: message["type"] == "ack")
         world.server.kill()
@@ -269,7 +270,7 @@ def test_its_limit_of_connections_holds_for_all_loops(make_server, make_world):
         try:
             sockets.append(RawSocket(world.server.port, world.token("w")))
         except (AssertionError, OSError):
-            # The one that went may not have been noticed yet.
+            # The server may not have noticed the closed connection yet.
             return False
         return True
 
@@ -293,7 +294,7 @@ def test_a_tls_session_is_taken_up_on_every_loop(make_server, certificate, versi
     def connect(session=None) -> ssl.SSLSocket:
         plain = socket.create_connection(("127.0.0.1", server.port), 8)
         secure = context.wrap_socket(plain, session=session)
-        # In version 1.3 the tickets come after the handshake, at the latest with the first answer.
+        # In TLS 1.3 the session tickets come after the handshake, at the latest with the first answer.
         secure.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert secure.recv(4096).startswith(b"HTTP/1.1 404")
         return secure

@@ -1,4 +1,4 @@
-"""A call between ends that come in by different ways: Socket.IO, `/ws`, or REST polling alone."""
+"""Calls between clients that use different transports: Socket.IO, `/ws`, or REST polling alone."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from sio_phone import App
 
 
 class SocketIO:
-    """The app."""
+    """The app in production, by its socket alone."""
 
     def __init__(self, world, user):
         self.app = App(world, user)
@@ -76,7 +76,7 @@ class WebSocket:
 
 
 class Polling:
-    """Requests alone: what the app does when it has no socket."""
+    """The app without a socket, which only makes requests."""
 
     def __init__(self, world, user):
         self.rest = world.rest(None, uid=user)
@@ -130,7 +130,7 @@ WAYS = [SocketIO, WebSocket, Polling]
 def test_every_pairing_sets_up_a_call_with_late_candidates_and_hangs_up(world, caller, callee):
     taro, hanako = caller(world, 11), callee(world, 10)
     if callee is Polling:
-        # A push has told it which call.
+        # A push would have given it the callId.
         hanako.call = "11-10"
     taro.offer(10, samples.OFFER)
     assert hanako.hears_offer() == samples.OFFER
@@ -141,7 +141,7 @@ def test_every_pairing_sets_up_a_call_with_late_candidates_and_hangs_up(world, c
     for number in range(2, 6):
         hanako.ice(11, samples.candidate(number))
         taro.ice(10, samples.candidate(100 + number))
-    # The library hands each event to a thread of its own: which comes first there is chance.
+    # The client library handles each event on a thread of its own, so the order of events is random.
     heard = [(taro.hears_candidate(), hanako.hears_candidate()) for _ in range(4)]
     for index, first in ((0, 2), (1, 102)):
         wanted = [samples.candidate(number) for number in range(first, first + 4)]
@@ -201,7 +201,8 @@ async def one_call(world, number, everybody):
 
 
 def test_two_hundred_calls_at_once_lose_nothing(make_server, make_world):
-    # One Python thread answers the pings of 400 clients: on a busy machine some take longer than a phone may.
+    # One Python thread answers the pings of 400 clients. On a busy machine some answers take longer than the default
+    # probe timeout.
     world = make_world(make_server("--probe-timeout", 20))
 
     async def run():

@@ -1,6 +1,7 @@
-"""What an operator watches: the metrics, the Grafana dashboard, the alert rules, the log (issue 6, part 5).
+"""Monitoring: the metrics, the Grafana dashboard, the alert rules and the log.
 
-`promtool` (Debian's package prometheus; Tests/run unpacks it and starts nothing) judges metrics and rules.
+`promtool` checks the metrics and the rules. It is in Debian's package prometheus, which Tests/run unpacks without
+starting anything.
 """
 
 import json
@@ -62,7 +63,7 @@ def names_in(expression: str) -> set[str]:
 
 @pytest.fixture
 def page(world) -> str:
-    """The metrics of a server that has seen all sorts of things."""
+    """The metrics page of a server with calls, a refused signal, a push without keys, and a replaced connection."""
     taro, hanako = world.call("c-1")
     taro.refused(type="dtmf", callId="c-1", digits="x")
     world.rest("12").put("/api/me/devices", {"voipDeviceToken": "ab" * 32, "bundleId": "a.b", "platform": "ios"})
@@ -93,7 +94,7 @@ def test_every_alert_is_shown_to_fire_and_to_be_silent_and_is_explained():
 
 
 def test_dashboard_and_rules_ask_for_what_is_served(page, make_server, certificate):  # noqa: F811
-    # Some of it is there with TLS only, or with an issuer's keys.
+    # Some metrics are served only with TLS, or with the keys of an issuer.
     more = ["--jwks-url", "https://127.0.0.1:1/"]
     secure = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *more).metrics_text()
     families = [*text_string_to_metric_families(page), *text_string_to_metric_families(secure)]
@@ -102,10 +103,10 @@ def test_dashboard_and_rules_ask_for_what_is_served(page, make_server, certifica
     in_rules = {name for rule in ALERTS.values() for name in names_in(rule["expr"])}
     assert len(asked) > 15 and len(in_rules) > 8
     assert asked - served == set() and in_rules - served == set()
-    # And the other way round: what is counted is shown.
+    # In the other direction: the dashboard shows every metric that is served.
     shown = {name.removesuffix("_bucket").removesuffix("_total") for name in asked}
     assert {family.name.removesuffix("_total") for family in families} - shown == set()
-    # Labels, too.
+    # The labels that the expressions group by exist, too.
     labels = {label for family in families for sample in family.samples for label in sample.labels}
     for expression in dashboard_expressions() + [rule["expr"] for rule in ALERTS.values()]:
         for group in re.findall(r"by \(([^)]*)\)", expression):
@@ -126,7 +127,7 @@ def test_the_dashboard_is_one_that_grafana_can_draw(promtool, tmp_path):
     for panel in panels():
         assert panel["description"] and panel["fieldConfig"]["defaults"]["unit"]
         assert len({target["refId"] for target in panel["targets"]}) == len(panel["targets"])
-    # PromQL, once Grafana has put in its variables.
+    # With Grafana's variables replaced, the expressions are valid PromQL.
     expressions = [each.replace("$__rate_interval", "1m") for each in dashboard_expressions()]
     assert all('job=~"$job",instance=~"$instance"' in each for each in expressions)
     rules = [{"record": f"a:b:c{number}", "expr": each} for number, each in enumerate(expressions)]
@@ -167,7 +168,7 @@ def test_a_session_that_reads_too_slowly_is_a_queue_drop(make_server, make_world
     number = 0
     while not sample(world.server, "ringline_queue_drops_total"):
         assert time.monotonic() < deadline
-        # Floods are refused to their senders. A renegotiation always passes.
+        # The server refuses other floods to their senders, but it always passes on a renegotiation.
         caller = world.phone(f"c{number}")
         caller.ring("10", f"c{number}")
         stuck.frame(raw_socket.TEXT, json.dumps({"type": "answer", "callId": f"c{number}", "sdp": samples.ANSWER}).encode())
@@ -207,7 +208,7 @@ def test_text_lines_carry_the_calls_id(world):
 
 
 def test_the_guide_explains_every_line_of_the_log():
-    """Each constant sentence that is logged stands in the guide's table."""
+    """The guide's table has every constant message that the sources log."""
     sentences = set()
     for path in sorted((ROOT / "Sources").rglob("*.swift")):
         text = path.read_text()

@@ -1,4 +1,4 @@
-"""The OpenAPI documents (in CallWire.docc) say what the server does, no more and no less."""
+"""The OpenAPI documents (in CallWire.docc) describe exactly what the server does."""
 
 import json
 import os
@@ -19,7 +19,7 @@ METHODS = {"get", "put", "post", "delete", "patch", "head", "options", "trace"}
 
 
 class Strict(yaml.SafeLoader):
-    """YAML in which nothing stands twice: the second one would silently win."""
+    """A YAML loader that refuses duplicate keys, of which the last one would silently win."""
 
     def construct_mapping(self, node, deep=False):
         names = [self.construct_object(name, deep=True) for name, _ in node.value]
@@ -57,13 +57,13 @@ def check(api: dict, schema: dict, value, what: str):
 
 
 def responses(api: dict):
-    """Every described response: (method, path, status, response)."""
+    """Yields every described response: (method, path, status, response)."""
     for method, path, operation in operations(api):
         for status, response in operation["responses"].items():
             yield method, path, status, resolved(api, response)
 
 
-# The documents by themselves
+# The documents alone
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -94,7 +94,8 @@ def test_every_example_is_as_its_schema_says(name):
 def test_everything_that_is_described_is_used(name):
     api = document(name)
     text = json.dumps(api)
-    # What any path may answer before it is looked at: said in prose, for OpenAPI has no place for it.
+    # Responses that any path may give before its request is read. OpenAPI has no place for them, so the document
+    # describes them in prose.
     anywhere = {"MethodNotAllowed", "VersionNotSupported", "Problem500"}
     for kind in ("schemas", "responses", "parameters", "headers"):
         for part in api["components"].get(kind, {}):
@@ -105,7 +106,7 @@ def test_everything_that_is_described_is_used(name):
 
 
 def routes_in_sources() -> set[tuple[str, str]]:
-    """What Route.swift knows, `{}` for a part that is anything."""
+    """Returns the methods and paths in Route.swift, with `{}` for each variable part of a path."""
     text = (ROOT / "Sources/Gateway/Route.swift").read_text()
     table = text[text.index("private static func routes") : text.index("default: []")]
     found = set()
@@ -133,7 +134,7 @@ def test_the_admin_document_has_every_page_of_the_admin_listener():
 
 
 def codes_in_sources() -> dict[str, int]:
-    """Every code with its status: those of the protocol, and those that the HTTP layer writes."""
+    """Returns every error code with its status: those of the protocol, and those of the HTTP layer."""
     text = (ROOT / "Sources/CallWire/WireCode.swift").read_text()
     listed = text[: text.index("public var status")]
     raw = {case: value or case for case, value in re.findall(r'^ +case (\w+)(?: = "(\w+)")?$', listed, re.MULTILINE)}
@@ -212,7 +213,11 @@ def test_schemathesis_finds_no_failure_over_the_whole_document(make_server, tmp_
 
 
 def test_the_examples_have_the_members_that_the_server_sends(make_server, make_world, tmp_path):
-    """The examples were taken from a run: what the server sends otherwise since then is missing, or too much, there."""
+    """Compares the members of each response with its example.
+
+    The examples were taken from a run, so they can lack members that the server sends now, or have members that it no
+    longer sends.
+    """
     world = make_world(make_server(*relay_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"))
     api = document()
     taro, hanako = world.rest("11", name="Taro"), world.rest("10", device="iphone-h")
@@ -262,7 +267,7 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
 
 
 def test_every_request_body_that_is_an_example_is_taken(world):
-    """As a whole call, in the order of the document."""
+    """Sends the examples in the order of the document, in which they make whole calls."""
     api = document()
     examples = {
         path: api["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
@@ -281,7 +286,7 @@ def test_every_request_body_that_is_an_example_is_taken(world):
 
 
 def test_what_a_push_hands_out_is_good_for_what_the_document_says(push_world):
-    """The capability (`Ring`) stands in the security of exactly those operations that take it."""
+    """Exactly the operations that accept a push's capability list it (`ring`) in their security."""
     world, apns = push_world
     token = "ab" * 32
     world.rest("10").put(
@@ -310,5 +315,5 @@ def test_what_a_push_hands_out_is_good_for_what_the_document_says(push_world):
         body = {"json": bodies[path]} if method in ("POST", "PUT") else {}
         answer = world.rest(token="none").request(method, address, headers=ring, **body)
         assert answer.status_code == (200 if {"ring": []} in operation.get("security", []) else 403), (method, path)
-        # Only so many may ring one callee at once.
+        # The number of callers that ring one callee at a time is limited.
         world.rest(f"caller-{number}").signal("end", call)

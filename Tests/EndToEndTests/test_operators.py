@@ -1,4 +1,4 @@
-"""What an operator asks of a data folder while its server runs: calls, devices, a test push, a back-up."""
+"""The commands of an operator on a data folder while its server runs: calls, devices, test pushes, backup, restore."""
 
 import os
 import re
@@ -15,13 +15,13 @@ from test_push import pushed, register, token
 
 
 def rows(result) -> list[list[str]]:
-    """The table's cells, without its head."""
+    """Returns the cells of a command's table, without the header line."""
     assert result.returncode == 0, result.stderr
     return [re.split(r" {2,}", line) for line in result.stdout.splitlines()[1:]]
 
 
 def wait_for(world, *arguments, holds, seconds=8):
-    """The command's result, once its output holds this: commits take their time."""
+    """Runs a command until its output contains this text, because commits take time; returns the result."""
     deadline = time.monotonic() + seconds
     while True:
         result = run(*arguments, "--data", world.server.data)
@@ -115,7 +115,7 @@ def test_a_test_push_is_a_real_voip_push(push_world):
     payload = push["payload"]
     assert payload["type"] == "call.incoming" and payload["fromDisplayName"] == "Ringline test"
     assert payload["callUUID"] == payload["callId"] and payload["ringUntil"] > payload["sentAt"]
-    # The woken app asks for a call that there is not, with what the push brought.
+    # The woken app fetches a call that does not exist, with the push's `act`.
     rest = world.rest("10")
     answer = rest.http.get(
         f"/api/calls/signal/{payload['callId']}", headers={"Authorization": f"Ring {payload['act']}"}
@@ -216,7 +216,7 @@ def test_copies_under_load_are_each_sound(world, tmp_path):
 
 @pytest.mark.parametrize("how", ["kill", "terminate"])
 def test_a_back_up_is_restored_in_the_place_of_the_database_and_that_one_is_kept(world, tmp_path, how):
-    """After a kill there is a -wal, which belongs to the database that is replaced and to no other."""
+    """After a kill there is a -wal file, which belongs to the replaced database only."""
     server = world.server
     world.call("c-1")
     wait_for(world, "calls", holds="answered")
@@ -249,7 +249,7 @@ def test_nothing_is_restored_under_a_running_server_and_nothing_that_is_no_back_
     assert world.server.exit_code(10) == 0
 
     def kept():
-        """All but the number of the process that has held the folder last."""
+        """Returns the contents of all files except `ringline.lock`, which has the id of the last process."""
         return {each.name: each.read_bytes() for each in data.iterdir() if each.name != "ringline.lock"}
 
     before = kept()

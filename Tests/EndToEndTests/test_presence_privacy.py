@@ -1,4 +1,4 @@
-"""Who may know that somebody is there (protocol, section 3.9; issue 12, B4)."""
+"""Which users may see that a user is online (protocol, section 3.9)."""
 
 import pytest
 from sio_phone import WAYS, App
@@ -8,7 +8,7 @@ ROOMS = ["room:tea", "room:sake"]
 
 
 def presence(phone, user="10") -> bool:
-    """What the answer says; frame and ack agree."""
+    """Asks for a user's presence, checks that frame and ack agree, and returns whether the user is online."""
     online = phone.ask(type="presence", userId=user)["online"]
     assert phone.expect(type="presence", userId=user)["online"] is online
     return online
@@ -84,7 +84,7 @@ def test_contacts_have_their_dots_without_asking(world, way):
 
 
 def test_somebody_who_asks_for_many_is_answered_each(world):
-    """The store is asked once; what is asked meanwhile waits for it."""
+    """The store is queried once; questions that come meanwhile wait for the result."""
     taro, _ = world.call(answer=False)
     world.server.kill()
     world.server.start()

@@ -1,5 +1,8 @@
-"""A callee without a session is woken (protocol, section 6). The fake verifies the provider token's signature and
-refuses what Apple would refuse: a push that it has accepted was well-formed."""
+"""A callee without a connection is woken by a push (protocol, section 6).
+
+The fake verifies the signature of the provider token and refuses what Apple would refuse, so a push that it has accepted
+was well-formed.
+"""
 
 import time
 import uuid
@@ -15,7 +18,7 @@ def token(number: int) -> str:
 
 
 def register(world, user="10", number=1, bundle="com.example.chat", **fields) -> str:
-    """Registers a phone for VoIP pushes; its token."""
+    """Registers a device for VoIP pushes; returns its token."""
     body = {"voipDeviceToken": token(number), "bundleId": bundle, "platform": "ios"} | fields
     answer = world.rest(user).put("/api/me/devices", body)
     assert answer.status_code == 200, answer.text
@@ -23,12 +26,12 @@ def register(world, user="10", number=1, bundle="com.example.chat", **fields) ->
 
 
 def pushed(fake, device: str, seconds=8) -> dict:
-    """The first push to this device that has been answered 200."""
+    """Waits until the first push to this device has been answered 200, and returns it."""
     deadline = time.monotonic() + seconds
     push = fake.wait_for_push(device, after=0, timeout=seconds)
     assert push is not None, "no push"
     while not push["accepted"] and time.monotonic() < deadline:
-        # It was received; its answer is on the way.
+        # The fake has received the push and not answered it yet.
         push = fake.pushes(device)[0]
     assert push["accepted"], push["answer"]
     return push

@@ -1,7 +1,7 @@
-"""Bytes that are almost HTTP, WebSocket and Engine.IO, straight into the socket; without a token, and with one.
+"""Mutated HTTP, WebSocket and Engine.IO bytes that are written to the socket, without a token and with one.
 
-Tests/sanitize runs it under valgrind. RINGLINE_RAW_CONNECTIONS=20000 is a long run; a failure names its seed, and
-RINGLINE_SEED runs it again.
+Tests/sanitize runs this under valgrind. RINGLINE_RAW_CONNECTIONS=20000 makes a long run. A failure prints its seed, and
+RINGLINE_SEED repeats it.
 """
 
 import base64
@@ -33,7 +33,7 @@ def frame(opcode: int, payload: bytes) -> bytes:
 
 
 def pieces(token: str) -> list[bytes]:
-    """What a connection says is some of these, one behind the other."""
+    """Returns the texts from which each connection sends a random sequence."""
     bearer = f"Authorization: Bearer {token}"
     upgrade = [f"Sec-WebSocket-Key: {KEY}", "Sec-WebSocket-Version: 13", "Connection: Upgrade", "Upgrade: websocket"]
     return [
@@ -103,12 +103,12 @@ def test_whatever_bytes_come_the_server_serves_on(make_server, make_world):
                 while connection.recv(65536):
                     answered += 1
             except OSError:
-                pass  # The server may end or ignore it at any byte.
+                pass  # The server may end or ignore the connection at any byte.
         assert server.alive(), f"RINGLINE_SEED={SEED} connection {number}: {text!r}\n{server.errors()[-3000:]}"
     assert answered > CONNECTIONS / 4, "hardly any connection was answered: this proved nothing"
     assert httpx.get(server.admin_url + "/readyz", trust_env=False, timeout=30).status_code == 200
     world.call("c-9", caller="taro", callee="hanako")
     assert len(server.errors()) < 200_000, f"RINGLINE_SEED={SEED}: strangers' bytes flood the log"
-    # Under valgrind an error of memory is this code.
+    # Under valgrind, a memory error changes the exit code.
     server.terminate()
     assert server.exit_code(60) == 0, server.errors()[-3000:]

@@ -1,4 +1,4 @@
-"""HTTP as nobody should speak it: refused, never confused, never fatal (libwebsockets.md lists what bites)."""
+"""Malformed HTTP is refused, is never misinterpreted, and never ends the server."""
 
 import json
 import socket
@@ -9,12 +9,12 @@ from tokens import mint
 
 
 def talk(port: int, data: bytes, seconds: float = 5) -> bytes:
-    """Sends bytes as they are; everything that comes back until the server closes or falls silent."""
+    """Sends bytes unchanged; returns the first answer, or what came until the server closed or the time was over."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as plain:
         try:
             plain.sendall(data)
         except OSError:
-            pass  # Refused while we were still sending.
+            pass  # The server closed while the test was still sending.
         answer = b""
         try:
             while more := plain.recv(65536):
@@ -116,7 +116,7 @@ def test_hundreds_of_half_open_handshakes_do_not_keep_anybody_out(world):
 
 
 def test_requests_with_bodies_in_one_packet_are_answered_and_nobody_else_waits(world):
-    """In an optimized build the library once did not find our function, and its loop span for ever."""
+    """In an optimized build the library once did not find the server's function, and its loop never ended."""
     import socket
 
     request = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
@@ -132,7 +132,10 @@ def test_requests_with_bodies_in_one_packet_are_answered_and_nobody_else_waits(w
 
 @pytest.mark.parametrize("escape", ["%0d", "%0a", "%0D%0A"])
 def test_a_line_break_in_the_address_is_the_clients_fault(world, escape):
-    """The library ends the request line there; it was answered 505, as if the fault were ours (schemathesis found it)."""
+    """The library ends the request line at the break, and the answer was once 505, as if the server were at fault.
+
+    schemathesis found this.
+    """
     answer = talk(world.server.port, f"GET /api/calls?limit=1{escape}X HTTP/1.1\r\nHost: x\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 400 ") and b'"bad_request"' in answer
     alive(world)

@@ -1,4 +1,4 @@
-"""What one side says reaches the other: as it was said, in order, with what the server adds (protocol, section 3)."""
+"""Signals reach the peer unchanged and in order, with the members that the server adds (protocol, section 3)."""
 
 import json
 import time
@@ -84,7 +84,7 @@ def test_user_ids_may_contain_a_dash(world, caller, callee):
 
 
 def test_a_room_that_could_be_split_in_two_ways_is_forbidden(world):
-    # `a` calling `b-a`, or `a-b` being called by … `a`: the authenticated user `a` stands at both ends.
+    # `a` calls `b-a`, or `a-b` and `a` are the two: the authenticated user `a` is at both ends of the name.
     assert (
         world.phone("a").refused(type="offer", callId="c-1", room="p2p:a-b-a", sdp=samples.OFFER)["code"] == "forbidden"
     )
@@ -166,7 +166,7 @@ def test_what_the_server_adds_cannot_be_forged(world, field):
     taro, hanako = world.call("c-1")
     forged = {"from": "12", "fromDevice": "stolen", "seq": 999999, "ts": 1}[field]
     taro.send(type="info", callId="c-1", data=1, **{field: forged})
-    # Refused or put right; never relayed as it was.
+    # The server refuses the signal or corrects the member; it never relays the forged value.
     hanako.fence()
     for message in [each for each in hanako.heard if each["type"] == "info"]:
         assert message["from"] == "11" and message["fromDevice"] == "phone-11"
@@ -206,7 +206,7 @@ def test_hundreds_of_signals_both_ways_arrive_once_and_in_order(world):
     for number in range(count):
         taro.send(type="ice", callId="c-1", candidate=samples.candidate(number))
         hanako.send(type="ice", callId="c-1", candidate=samples.candidate(1000 + number))
-    # First all of both has been taken in, then all of it has come out.
+    # The first two fences wait until the server has received all signals, the others until each client has, too.
     for phone in (taro, hanako, taro, hanako):
         phone.fence()
     for phone, first in ((hanako, 0), (taro, 1000)):

@@ -1,4 +1,4 @@
-"""While the server runs: its certificate is renewed, on SIGHUP and by itself, and its log says more or less."""
+"""Changes while the server runs: a renewed certificate, loaded on SIGHUP or when its files change, and the log level."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def issued(tmp_path_factory):
-    """Certificates of both kinds for several names: issued(name, kind) is a folder with c.pem and k.pem."""
+    """Returns a function that issues certificates: issued(name, kind) is a folder with c.pem and k.pem."""
     folder = tmp_path_factory.mktemp("issued")
 
     def issue(name: str, kind: str = "ec"):
@@ -49,14 +49,14 @@ def issued(tmp_path_factory):
 
 @pytest.fixture
 def place(tmp_path, issued):
-    """Where the server's certificate is: begins as `first`."""
+    """The folder with the server's certificate, which is `first` at the start."""
     folder = tmp_path / "tls"
     shutil.copytree(issued("first"), folder)
     return folder
 
 
 def renew(place, source):
-    """As certbot does: each file is written aside and put into its place."""
+    """Replaces the certificate as certbot does: writes each file beside the old one and renames it."""
     for name in ("c.pem", "k.pem"):
         shutil.copy(source / name, place / f"{name}.new")
         os.replace(place / f"{name}.new", place / name)
@@ -71,7 +71,7 @@ def client(*, tls12=False) -> ssl.SSLContext:
 
 
 def served(server, context=None) -> bytes:
-    """The certificate that a new connection gets."""
+    """Returns the certificate that a new connection receives."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=5) as plain:
         with (context or client()).wrap_socket(plain) as secure:
             return secure.getpeercert(binary_form=True)
@@ -92,11 +92,11 @@ def test_a_renewed_certificate_is_served_on_sighup_and_sessions_go_on(make_serve
     taro.ring(hanako, "c-1")
     hanako.expect(type="offer")
     for name, kind in (("second", "ec"), ("third", "rsa"), ("fourth", "ec")):
-        # Key and certificate may be of another kind than before: nothing of the old one may be left.
+        # Key and certificate may be of another kind than before. Nothing of the old pair may remain.
         renew(place, issued(name, kind))
         os.kill(world.server.pid, signal.SIGHUP)
         wanted = der(issued(name, kind))
-        # Each loop takes the new certificate in its turn, and the system deals the connections out.
+        # Each event loop takes over the new certificate on its own, and the kernel spreads the connections over them.
         eventually(lambda wanted=wanted: all(served(world.server) == wanted for _ in range(16)))
         for _ in range(16):
             assert served(world.server) == wanted, "on every loop"
@@ -108,11 +108,11 @@ def test_a_renewed_certificate_is_served_on_sighup_and_sessions_go_on(make_serve
 
 
 def test_a_phone_over_tls_reads_and_writes_its_ssl_object_from_one_thread(make_server, make_world, place):
-    """With two, tests went red now and then by the client's own doing: one_thread.py says why."""
+    """With two threads, tests sometimes failed because of the client itself; one_thread.py explains why."""
     world = make_world(start(make_server, place))
     taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
     taro.ring(hanako, "c-1")
-    # Before the answer a log holds 64 signals.
+    # The call is answered, because before the answer a log can hold only 64 signals.
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     assert [thread.name for thread in threading.enumerate() if "recv_events" in thread.name] == []
     marks = [phone.send(type="info", callId="c-1", data=number) for number in range(80) for phone in (taro, hanako)]
@@ -127,10 +127,10 @@ def test_a_ticket_is_good_until_the_second_renewal_and_not_longer(make_server, p
     context = client(tls12=tls12)
 
     def connect(session=None) -> tuple[ssl.SSLSession, bool]:
-        """A connection that takes a session up, if it may: what it can be taken up by next, and whether it was."""
+        """Connects and tries to resume a TLS session; returns the new session, and whether the old one was resumed."""
         with socket.create_connection(("127.0.0.1", server.port), timeout=5) as plain:
             with context.wrap_socket(plain, session=session) as secure:
-                # In TLS 1.3 tickets come behind the handshake.
+                # In TLS 1.3, tickets come after the handshake.
                 secure.sendall(b"GET /api/calls HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 while secure.recv(4096):
                     pass
@@ -220,7 +220,7 @@ def test_the_log_says_more_and_less_by_signals(make_server, make_world):
 
 
 def test_a_folder_as_kubernetes_swaps_it_is_noticed(make_server, tmp_path, issued):
-    """Files are links to ..data/NAME, and ..data is a link that is put elsewhere."""
+    """The files are links to ..data/NAME, and ..data is a link that Kubernetes replaces."""
     mount = tmp_path / "mount"
     mount.mkdir()
     shutil.copytree(issued("first"), mount / "..1")
@@ -250,7 +250,7 @@ def test_many_sighups_while_calls_go_on_harm_nobody(make_server, make_world, pla
     world = make_world(start(make_server, place, "--loops", 2))
     taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
     taro.ring(hanako, "c-1")
-    # Before the answer a log holds 64 signals.
+    # The call is answered, because before the answer a log can hold only 64 signals.
     hanako.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     for number in range(200):
         if number % 20 == 0:

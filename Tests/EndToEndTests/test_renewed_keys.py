@@ -1,4 +1,4 @@
-"""Keys change while the server runs: on SIGHUP those of tokens, TURN and APNs, every day the one of `act` (issue 12, F)."""
+"""Keys change while the server runs: those of tokens, TURN and APNs on SIGHUP, and the key of `act` every day."""
 
 import json
 import os
@@ -22,7 +22,7 @@ STAYS = "keys cannot be used; those before stay in force"
 
 
 def hang_up(server, keys: str, *, is_refused=False):
-    """SIGHUP, and waits for what it says of these keys."""
+    """Sends SIGHUP and waits for the server's log line about these keys; returns the line."""
     words = f"{STAYS} error=" if is_refused else "keys were read anew"
 
     def said() -> int:
@@ -105,7 +105,10 @@ def test_the_settings_file_is_read_anew_for_keys(make_server, make_world, tmp_pa
 
 
 def test_settings_that_name_no_key_any_more_leave_the_key_before_in_force(make_server, make_world, tmp_path):
-    """An editor has just emptied the file: everybody was logged out, for a development key was made and taken."""
+    """An editor may have emptied the file for a moment.
+
+    The server once generated a development key then and used it, which logged all users out.
+    """
     (tmp_path / "a").write_text("a" * 40)
     settings = tmp_path / "ringline.conf"
     settings.write_text(f"jwt-secret-file = {tmp_path}/a\n")
@@ -137,7 +140,7 @@ def test_another_turn_secret_holds_from_sighup_on_and_a_broken_file_changes_noth
 def test_another_apns_key_holds_from_sighup_on_and_a_broken_file_changes_nothing(
     apns, make_server, make_world, tmp_path
 ):
-    """A new key of Apple's has another id: both come from the file of settings."""
+    """A new key from Apple has another id, so both come from the settings file."""
     other = tmp_path / "AuthKey_OTHER12345.p8"
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     other.write_bytes(ec.generate_private_key(ec.SECP256R1()).private_bytes(*form))
@@ -208,7 +211,7 @@ def test_the_key_of_act_is_replaced_when_it_is_a_day_old_and_acts_of_before_stay
     eventually(lambda: "the key of pushes' capabilities was replaced" in server.errors())
     assert woken(world, act).get("/api/calls/signal/c-1").status_code == 200
     assert oct(path.stat().st_mode & 0o777) == "0o600"
-    # And over another restart: it is in the file.
+    # The former key is in the file, so its acts stay valid over another restart.
     server.kill()
     server.start()
     assert woken(world, act).get("/api/calls/signal/c-1").status_code == 200

@@ -1,5 +1,7 @@
-"""An app renews its token while its socket stays open under the old one, or comes back in a call under the new one: without
-a device id of its own it is one phone all the same."""
+"""An app without a device id renews its token, and the server still treats it as the same device.
+
+Its connection stays open under the old token, or it reconnects during a call under the new one.
+"""
 
 import time
 
@@ -14,7 +16,7 @@ WAY = pytest.mark.parametrize("way", WAYS)
 
 
 def renew(app: App) -> str:
-    """From now on the app's requests come with a fresh token; its socket goes on with the old one."""
+    """Gives the app's requests a new token and returns it; its connection stays open under the old one."""
     fresh = app.world.token(None, uid=app.user, u=f"User {app.user}", exp=int(time.time()) + 7200)
     app.rest.http.headers["Authorization"] = f"Bearer {fresh}"
     return fresh
@@ -26,7 +28,7 @@ def test_requests_under_a_renewed_token_are_the_phones_whose_socket_is_open(worl
     renew(taro), renew(hanako)
     taro.call(10)
     hanako.expect("offer")
-    # Both ways of the answer, the request's first.
+    # The answer comes by both ways, first by the request.
     hanako.answer_by_rest("11-10", 11)
     assert hanako.ask("answer", {"to": 11, "sdp": samples.ANSWER})["ok"]
     assert taro.expect("answer")["sdp"] == samples.ANSWER
@@ -78,7 +80,7 @@ def test_a_phone_that_changes_networks_in_a_call_under_a_renewed_token_goes_on_w
     put(one, voipDeviceToken=token(1))
     talk(taro, hanako)
     one.fence()
-    one.suspend()  # Its old connection is half open: the server does not know yet.
+    one.suspend()  # Its old connection is half open, which the server does not know yet.
     back = App(world, one.user, token=renew(one))
     other.ice(back.user, samples.CANDIDATES[0])
     assert back.expect("ice")["candidate"] == samples.CANDIDATES[0]

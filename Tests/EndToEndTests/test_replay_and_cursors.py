@@ -1,4 +1,4 @@
-"""A reconnect, a cold start and a second device are all a cursor over the log (protocol, sections 0, 3 and 5)."""
+"""A reconnect, a cold start and a second device all read the log from a cursor (protocol, sections 0, 3 and 5)."""
 
 import samples
 from phone import signals

@@ -1,4 +1,4 @@
-"""The same log over HTTP (protocol, section 5)."""
+"""Calls and their logs over the REST API (protocol, section 5)."""
 
 import json
 import time

@@ -1,5 +1,7 @@
-"""The app in production, over REST alone: bodies as it sends them, integers as it reads them. Its
-token has `uid` (an integer) and `u`, no device id, and no `jti`."""
+"""The REST requests of the app in production, by its contract: bodies as it sends them, integers as it reads them.
+
+The app's token has `uid` (an integer) and `u`, but no device id and no `jti`.
+"""
 
 import re
 import time
@@ -15,7 +17,7 @@ TARO, HANAKO = 11, 10
 
 
 def app_token(world, user: int, name="山田太郎", **claims) -> str:
-    """A token as the app's backend makes it."""
+    """Returns a token as the app's backend issues it."""
     body = {"uid": user, "u": name, "exp": int(time.time()) + 3600} | claims
     return jwt.encode(body, world.server.secret, algorithm="HS256")
 
@@ -25,7 +27,7 @@ def app(world, user: int, **claims) -> Rest:
 
 
 def offer(rest: Rest, sdp=samples.OFFER, call_id="11-10") -> dict:
-    """The offer as the app posts it; the answer, which must be 200."""
+    """Posts an offer as the app does; returns the body of the answer, which must be 200."""
     body = {"callId": call_id, "action": "offer", "data": {"sdp": sdp, "type": "offer"}}
     answer = rest.post("/api/calls/signal", body)
     assert answer.status_code == 200, answer.text
@@ -33,12 +35,12 @@ def offer(rest: Rest, sdp=samples.OFFER, call_id="11-10") -> dict:
 
 
 def answer(rest: Rest, sdp=samples.ANSWER, call_id="11-10", caller=TARO, callee=HANAKO):
-    """The answer as the app posts it."""
+    """Posts an answer as the app does; returns the response."""
     body = {"action": "answer", "data": {"sdp": sdp, "from": callee, "to": caller}}
     return rest.post(f"/api/calls/signal/{call_id}", body)
 
 
-# The offer that comes twice
+# An offer that comes twice, by REST and by the socket
 
 
 @pytest.mark.parametrize("first", ["rest", "socket"])
@@ -49,7 +51,7 @@ def test_the_offer_by_rest_and_by_socket_is_one_call_one_ring_and_one_push(push_
     rest, socket, hanako = world.rest(token=token), world.phone(token=token), world.phone("10", "tablet")
 
     def by_socket():
-        # Its second copy has more to say than the first.
+        # The copy that comes by the socket has more members than the one by REST.
         return socket.ask(
             type="offer", callId="11-10", to="10", sdp=samples.OFFER, displayName="山田太郎", hasVideo=False
         )
@@ -128,7 +130,7 @@ def test_the_answer_of_an_earlier_call_is_never_shown_to_a_caller_who_polls(worl
 
 @pytest.mark.parametrize("token", ["the same token", "another token"])
 def test_the_next_offer_over_an_answered_call_that_was_never_hung_up_begins_a_new_one(world, token):
-    """The app was killed in the call: it says nothing of its end, and calls again."""
+    """The app was killed during the call, so it did not end the call, and it calls again."""
     taro, hanako = app(world, TARO), app(world, HANAKO)
     offer(taro)
     answer(hanako)
@@ -158,7 +160,7 @@ def test_both_forms_of_get_write_users_as_the_asking_token_does(world):
         for rest, written in [(asks, user), (text, str(user))]:
             listed = rest.get("/api/calls/signal/11-10", format="array").json()
             assert [entry["from"] for entry in listed] == [written]
-        # What was relayed on sockets is shown as it was relayed.
+        # `signals` has the frames as they were relayed on sockets.
         relayed = [signal["from"] for signal in asks.log("11-10")["signals"] if signal["type"] == kind]
         assert relayed == [str(user)]
 
@@ -215,7 +217,7 @@ def test_posting_a_call_that_is_over_already_answers_its_record(world):
 def test_posting_a_call_prefers_the_live_one_to_a_later_one_that_is_over(world):
     taro = app(world, TARO)
     offer(taro)
-    # A second call that rings would replace the first one.
+    # Answer the first call, because a second ringing call would replace it.
     answer(app(world, HANAKO))
     taro.post("/api/calls/signal", {"callId": "x", "action": "offer", "to": 10, "data": {"sdp": samples.OFFER}})
     taro.delete("/api/calls/signal/x")
@@ -385,7 +387,7 @@ def test_what_ios_registers_says_nothing_of_later(world):
     ids=lambda value: str(value)[:30],
 )
 def test_every_error_has_a_message_to_show(world, method, path, body, status):
-    # What holds for all of them is checked by `Rest`.
+    # `Rest` checks what holds for all errors.
     refused = app(world, TARO).request(method, path, json=body)
     assert refused.status_code == status and refused.json()["message"]
 

@@ -1,4 +1,4 @@
-"""Logging out everywhere: by the user, by a service, by the operator (issue 12, section F)."""
+"""Logging a user out everywhere: by the user, by a service, or by the operator."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ def log_out(rest, **body):
 
 
 def fresh(world, user="10", *, after: int) -> str:
-    """A token that was issued in a later second than a log-out; waits for that second."""
+    """Waits for the second after a logout; returns a token that is issued in that second."""
     while time.time() < after // 1000 + 1:
         time.sleep(0.02)
     return world.token(user)

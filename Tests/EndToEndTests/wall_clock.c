@@ -1,5 +1,5 @@
-/* A wall clock that a test sets, put before the system's by LD_PRELOAD: CLOCK_REALTIME plus the nanoseconds that stand in the
- * file RINGLINE_TEST_CLOCK, eight bytes, mapped. Every other clock is the system's. */
+/* A wall clock that a test can set; LD_PRELOAD makes it replace the system's. It returns CLOCK_REALTIME plus the number
+ * of nanoseconds in the mapped file RINGLINE_TEST_CLOCK (eight bytes). All other clocks remain the system's. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

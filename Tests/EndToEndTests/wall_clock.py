@@ -1,4 +1,4 @@
-"""A wall clock for a server that a test sets (`wall_clock.c`)."""
+"""A wall clock for the server that the test can set (`wall_clock.c`)."""
 
 import mmap
 import pathlib
@@ -10,7 +10,7 @@ SOURCE = pathlib.Path(__file__).with_name("wall_clock.c")
 
 
 def build(folder: pathlib.Path) -> pathlib.Path:
-    """The library that puts the test's clock before the system's."""
+    """Compiles the library that replaces the system's clock functions; returns its path."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     assert compiler, "a C compiler comes with the toolchain"
     library = folder / "wall_clock.so"
@@ -19,7 +19,7 @@ def build(folder: pathlib.Path) -> pathlib.Path:
 
 
 class WallClock:
-    """The server's wall clock: so many seconds ahead of this process's."""
+    """The server's wall clock, which is `ahead` seconds ahead of this process's clock."""
 
     def __init__(self, library: pathlib.Path, path: pathlib.Path, ahead: float = 0):
         path.write_bytes(struct.pack("=q", int(ahead * 1e9)))

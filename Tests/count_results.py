@@ -1,9 +1,9 @@
-"""Reads a JUnit file and prints how many of its tests passed and how many failed, then what failed, a line each:
+"""Reads a JUnit file; prints the numbers of passed and failed tests, then one line for each failed test:
 
     PASSED FAILED
     NAME: MESSAGE
 
-A file that is missing or broken counts as one failure: whoever should have written it did not come to an end.
+A file that is missing or broken counts as one failure, because the program that should have written it did not finish.
 """
 
 import sys
@@ -11,7 +11,7 @@ import xml.etree.ElementTree
 
 
 def fault(case):
-    """What a test failed by, or None where it did not."""
+    """Returns the `failure` or `error` element of a test, or None if the test did not fail."""
     for kind in ("failure", "error"):
         if (element := case.find(kind)) is not None:
             return element

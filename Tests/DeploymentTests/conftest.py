@@ -1,4 +1,4 @@
-"""The files below Deploy, tried as an operator would use them. `Deploy/test` runs these; see there."""
+"""Tests of the files in Deploy, used as an operator would use them. `Deploy/test` runs these tests."""
 
 import pathlib
 import re
@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "Tests/EndToEndTests"))
 
 
 def swift_packages() -> dict[str, str]:
-    """Name (`apple/swift-log`) → version of the packages that an image is built from, as Package.swift says."""
+    """Returns name (`apple/swift-log`) → version of the packages of an image, as Package.swift has them."""
     found = dict(re.findall(r'^ +dependency\("(.*)", "(.*)"\),$', (ROOT / "Package.swift").read_text(), re.M))
     assert len(found) == 3, "written in another way now"
     return found
@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 def replaced(text: str, *pairs: tuple[str, str]) -> str:
-    """The text with other places and ports in it; each of the old ones must be there."""
+    """Returns the text with paths, hosts and ports replaced; the text must contain each old one."""
     for old, new in pairs:
         assert old in text, f"{old!r} is not in the file any more"
         text = text.replace(old, new)
@@ -36,7 +36,7 @@ def replaced(text: str, *pairs: tuple[str, str]) -> str:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory) -> tuple[pathlib.Path, pathlib.Path, ssl.SSLContext]:
-    """A certificate for localhost, its key, and a client's context that trusts it."""
+    """A certificate for localhost, its key, and a client's TLS context that trusts it."""
     import datetime
 
     from cryptography import x509

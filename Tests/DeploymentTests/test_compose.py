@@ -1,4 +1,4 @@
-"""`Deploy/up` with a real docker engine: both services become healthy, and coturn takes what Ringline hands out."""
+"""`Deploy/up` with a real Docker engine: both services become healthy, and coturn accepts Ringline's credentials."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from conftest import DEPLOY
 from tokens import mint
 
 ALLOCATED = re.compile(r"allocate response received:\s*(?:\d+: : )?success")
-# As Deploy/up chooses.
+# The same choice as in Deploy/up.
 HAS_PLUGIN = subprocess.run(["docker", "compose", "version"], capture_output=True).returncode == 0
 COMPOSE = ["docker", "compose"] if HAS_PLUGIN else ["docker-compose"]
 OPTIONS = os.environ.get("RINGLINE_UP", "").split()
@@ -27,7 +27,7 @@ def run(*command, **environment) -> str:
 
 @pytest.fixture(scope="module")
 def up():
-    """What `Deploy/up` printed."""
+    """Runs `Deploy/up` and yields its output."""
     yield run("./up", *OPTIONS, TURN_HOST="127.0.0.1", NOFILE="20000")
     down = [*COMPOSE, "-p", "ringline", "-f", "compose.yaml", "down", "-v"]
     subprocess.run(down, cwd=DEPLOY, timeout=60, capture_output=True)
@@ -55,7 +55,7 @@ def test_coturn_takes_the_credential_that_ringline_hands_out(up):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         said = done.stdout + done.stderr
         assert bool(ALLOCATED.search(said)) is wanted, said[-1500:]
-        # What is allocated leads nowhere inside.
+        # The allocation reaches no host of the internal network.
         assert not wanted or "403" in said or "error" in said.lower(), said[-1500:]
 
 

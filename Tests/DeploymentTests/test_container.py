@@ -1,4 +1,4 @@
-"""The image as it is run: locked down, stopped in mid-call, started anew on the same volume.
+"""The image in use: run with few rights, stopped during a call, and started again on the same volume.
 
 `Deploy/test image` sets RINGLINE_ENGINE (docker, or podman with its options) and RINGLINE_IMAGES.
 """
@@ -31,7 +31,7 @@ def engine(*arguments, check=True) -> str:
 
 
 class Container:
-    """One run of the image, with a volume that outlives it."""
+    """One container of the image, with a volume that is not removed with it."""
 
     def __init__(self, image: str, volume: str, port: int, admin: int):
         self.image, self.volume, self.name = image, volume, f"ringline-test-{uuid.uuid4().hex[:8]}"
@@ -64,7 +64,7 @@ class Container:
 
     @property
     def pid(self) -> int:
-        """The server's own process, a child of tini."""
+        """The id of the server's process, a child of tini."""
         tini = self.inspect()["State"]["Pid"]
         with open(f"/proc/{tini}/task/{tini}/children") as children:
             (server,) = children.read().split()
@@ -81,7 +81,7 @@ class Container:
         return Phone(self.ws_url, token, device=f"phone-{user}")
 
     def stop(self) -> tuple[int, float]:
-        """SIGTERM; the exit code, and how many seconds it took."""
+        """Stops the container by SIGTERM; returns the exit code and the seconds that it took."""
         began = time.monotonic()
         engine("stop", "-t", "10", self.name)
         return self.inspect()["State"]["ExitCode"], time.monotonic() - began
@@ -169,7 +169,7 @@ def test_it_says_by_itself_whether_it_is_healthy(make_container):
     container = make_container()
     config = container.inspect()["Config"]
     assert config["Healthcheck"]["Test"] == ["CMD", "ringline", "health"]
-    # The very command of the check, in the container, with its environment.
+    # Run the health check's own command in the container, with the container's environment.
     assert '"ok"' in engine("exec", container.name, *config["Healthcheck"]["Test"][1:])
     assert '"ok"' in engine("exec", container.name, "ringline", "health", "--ready")
 
@@ -194,7 +194,7 @@ def test_it_lists_its_parts(make_container, tmp_path):
     assert packages.items() <= named.items()
     needed = {"libwebsockets17", "libwebsockets-evlib-uv", "libssl3", "libsqlite3-0", "libcurl4", "libc6", "swift"}
     assert needed <= set(named), sorted(named)
-    # A scanner that finds a shell in the list of an image that has none is of no use.
+    # The list must not name a shell that the image does not have, or scanners would report it.
     assert ("dash" in named) == ("minimal" not in container.image)
 
 

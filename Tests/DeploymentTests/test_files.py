@@ -1,4 +1,4 @@
-"""What must agree among the files below Deploy, and with the server that they run."""
+"""Consistency of the files in Deploy with each other, and with the server that they run."""
 
 import json
 import os
@@ -51,8 +51,8 @@ def test_every_variable_is_one_that_the_server_reads():
     files = [path for path in DEPLOY.rglob("*") if path.suffix in kinds or path.name == "Dockerfile"]
     named = {name for path in files for name in re.findall(r"\bRINGLINE_[A-Z_]+\b", path.read_text())}
     assert "RINGLINE_TURN_SECRET_FILE" in named
-    # Package.swift reads that one, when the image is built.
-    assert not named - known - {"RINGLINE_PINNED"}, "misspelt, or not in the table of Settings.md"
+    # Package.swift reads RINGLINE_PINNED when the image is built.
+    assert not named - known - {"RINGLINE_PINNED"}, "misspelt, or not in README.md's table"
 
 
 def test_the_image_says_the_servers_version():
@@ -77,7 +77,7 @@ def test_the_sources_that_the_image_copies_are_a_package_without_the_tests(tmp_p
 
 
 def test_the_library_is_the_one_that_was_looked_at():
-    """Another one has other faults: decision 0011 says what is to be done before its new version is written there."""
+    """Another version has other faults; decision 0011 lists what to do before it names the new version."""
     decision = (ROOT / "Sources/ringline/ringline.docc/Decisions/0011-libwebsockets-4-1-6.md").read_text()
     (known,) = re.findall(r"Debian 12 ships libwebsockets (\S+)\.", decision)
     ask = ["dpkg-query", "-W", "-f", "${Version}", "libwebsockets17"]
@@ -140,7 +140,10 @@ def test_compose_gives_both_the_same_turn_secret_as_a_file():
 
 
 def test_coturn_is_told_both_of_its_addresses_or_none():
-    """With the public one alone, two phones that both need the relay do not hear each other: its own range is denied."""
+    """With the public address alone, two devices that both need TURN cannot reach each other.
+
+    coturn denies its own address range as a peer.
+    """
     done = subprocess.run(
         [DEPLOY / "coturn/start"],
         env={"PATH": os.environ["PATH"], "TURN_EXTERNAL_IP": "203.0.113.9"},
@@ -202,13 +205,13 @@ def test_prometheus_finds_the_admin_port():
     found = [one for one in of("Service") if holds(one["metadata"]["labels"], monitor["selector"]["matchLabels"])]
     assert [[port["name"] for port in one["spec"]["ports"]] for one in found] == [["admin"]]
     assert [(one["port"], one["path"]) for one in monitor["endpoints"]] == [("admin", "/metrics")]
-    # The alerts and the dashboard go by the job's name, which is the Service's unless a label of it is named.
+    # The alerts and the dashboard use the job's name, which is the Service's name unless `jobLabel` names a label.
     named = found[0]["metadata"]["labels"].get(monitor.get("jobLabel")) or found[0]["metadata"]["name"]
     assert set(re.findall(r'job="([^"]*)"', (DEPLOY / "alerts.yaml").read_text())) == {named}
 
 
 def test_no_proxy_ends_a_websocket_that_the_server_keeps():
-    """The server pings every 25 s and drops who is silent for 60 s."""
+    """The server pings every 25 s and closes connections that are silent for 60 s."""
     annotations = only("Ingress")["metadata"]["annotations"]
     nginx = (DEPLOY / "nginx.conf").read_text()
     for side in ("read", "send"):

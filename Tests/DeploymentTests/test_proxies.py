@@ -1,4 +1,4 @@
-"""Calls through the real nginx and Caddy, with the very files below Deploy; only places and ports are changed."""
+"""Calls through the real nginx and Caddy with the files in Deploy; only paths, hosts and ports are changed."""
 
 import http.client
 import json
@@ -47,7 +47,7 @@ class Proxy:
         text = replaced(
             (DEPLOY / "nginx.conf").read_text(),
             ("listen 443 ssl", f"listen 127.0.0.1:{self.port} ssl"),
-            # Not everywhere that this is tested there is IPv6.
+            # Not every machine that runs this test has IPv6.
             ("listen [::]:443 ssl", "# "),
             ("server 127.0.0.1:8080", f"server 127.0.0.1:{self.server.port}"),
             ("server_name signal.example.com", "server_name localhost"),
@@ -96,7 +96,7 @@ class Proxy:
         return rest
 
     def stop(self) -> str:
-        """Ends it; all that it wrote anywhere."""
+        """Ends the proxy; returns everything that it wrote to its output and its files."""
         self.process.terminate()
         self.process.wait(10)
         files = [each for each in self.folder.iterdir() if each.is_file()]
@@ -166,7 +166,7 @@ def test_a_close_code_comes_through_it(proxy):
 
 
 def get_devices(connection, token, name):
-    """One request, with a header of this name right before the token's; the status."""
+    """Makes a request with a header of this name directly before the token's header; returns the status."""
     connection.putrequest("GET", "/api/me/devices")
     connection.putheader(name, "1")
     connection.putheader("Authorization", f"Bearer {token}")
@@ -176,12 +176,16 @@ def get_devices(connection, token, name):
     return answer.status
 
 
-# Beginnings of names that libwebsockets knows. Alphabetically too, "Au" stands right before the token's line.
+# Beginnings of header names that libwebsockets knows. "Au" is directly before the token's line even if a proxy sorts
+# the headers.
 STUMBLING = ["X", "X-Real", "X-Forwarded", "If", "Accept-", "Content", "Au", "Sec-WebSocket"]
 
 
 def test_without_a_proxy_the_library_loses_a_line(server):
-    """Why the proxies drop such headers. When this fails, libwebsockets was mended: say so in Protocol.md."""
+    """The reason why the proxies drop such headers.
+
+    If this test fails, libwebsockets has been fixed, and Protocol.md needs an update.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
     assert get_devices(connection, mint(server.secret, "11"), "X-Real") == 401
 

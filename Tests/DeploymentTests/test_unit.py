@@ -1,4 +1,4 @@
-"""The systemd unit on a booted Debian: started, called through, started again, stopped."""
+"""The systemd unit on a booted Debian: start, calls, reload, restart and stop."""
 
 import os
 import re
@@ -16,7 +16,7 @@ IMAGE = os.environ.get("RINGLINE_UNIT_IMAGE", "localhost/ringline:unit")
 
 @pytest.fixture(scope="module")
 def machine():
-    """Runs a command in there; its output."""
+    """A container with a booted Debian: a function that runs a command in it and returns the output."""
     name = f"ringline-test-{uuid.uuid4().hex[:8]}"
     boot = ["run", "-d", "--name", name, "--systemd=always", "--privileged", "--network=none"]
     subprocess.run([*ENGINE, *boot, "--health-interval=disable", IMAGE], check=True, capture_output=True, timeout=60)
@@ -45,7 +45,7 @@ def shown(machine, name: str) -> str:
 
 
 def a_call(machine, *key: str) -> str:
-    """A call between two clients in there; what the caller saw."""
+    """Makes a call between two clients in the container; returns their output."""
     tokens = [machine("ringline", "token", *key, "--user", user) for user in ("10", "11")]
     script = 'ringline answer --once --token "$1" & sleep 0.5; ringline call --token "$2" --to 10 --talk 0; wait'
     return machine("sh", "-c", script, "sh", *tokens)
@@ -65,7 +65,7 @@ def test_the_booted_unit_is_as_hardened_as_it_says(machine):
 
 
 def test_a_reload_reaches_the_server(machine):
-    """The Debian in there is a small one, without procps' /bin/kill."""
+    """The container's Debian is a small one, without /bin/kill of procps."""
     machine("systemctl", "reload", "ringline")
     wait_for(lambda: "SIGHUP" in machine("journalctl", "-u", "ringline", "--no-pager"))
     assert shown(machine, "ActiveState") == "active"
@@ -83,7 +83,7 @@ def test_a_back_up_is_restored_as_root_and_served(machine):
 
 
 def test_it_is_started_again_until_what_stops_it_is_gone(machine):
-    """As long as it takes: systemd's own limit would give up after some seconds, and nobody would start it again."""
+    """systemd starts the unit again without a limit; its default limit would give up after some seconds."""
     machine("systemctl", "stop", "ringline")
     machine("chown", "root", "/var/lib/ringline/ringline.sqlite")
     machine("systemctl", "start", "ringline")
@@ -114,7 +114,10 @@ def test_it_serves_tls_on_443_as_the_readme_says(machine, certificate):
 
 
 def test_what_it_keeps_survives_a_restart(machine):
-    """Secrets as credentials are not tried: systemd 252 in a container mounts an empty folder where they should be."""
+    """Secrets as systemd credentials are not tested.
+
+    systemd 252 in a container mounts an empty folder in their place.
+    """
     token = machine("ringline", "token", "--data", "/var/lib/ringline", "--user", "11")
     kept = machine("ls", "/var/lib/ringline/")
     machine("systemctl", "restart", "ringline")

@@ -1,4 +1,4 @@
-# The systemd unit on a booted Debian, for test_unit.py.
+# An image that boots Debian with the systemd unit, for test_unit.py.
 ARG IMAGE=localhost/ringline:test
 FROM ${IMAGE}
 # hadolint ignore=DL3002

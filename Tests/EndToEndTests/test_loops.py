@@ -1,4 +1,4 @@
-"""Several event loops (`--loops 2`): connections are spread over them, one owns all calls, clients see no difference."""
+"""Several event loops (`--loops 2`): they share the connections, one owns all calls, clients see no difference."""
 
 import pathlib
 import socket

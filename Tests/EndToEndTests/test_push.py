@@ -1,7 +1,7 @@
 """A callee without a connection is woken by a push (protocol, section 6).
 
-The fake verifies the signature of the provider token and refuses what Apple would refuse, so a push that it has accepted
-was well-formed.
+The fake verifies the signature of the provider token and refuses what Apple would refuse, so a push that it has
+accepted was well-formed.
 """
 
 import time

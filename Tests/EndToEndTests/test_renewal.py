@@ -1,4 +1,4 @@
-"""Changes while the server runs: a renewed certificate, loaded on SIGHUP or when its files change, and the log level."""
+"""Changes while the server runs: a renewed certificate, loaded on SIGHUP or when its files change; the log level."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Deliver or push, never neither, and one answering device, against the real binary (protocol, sections 6 and 7)."""
+"""Each call is delivered or pushed (protocol, section 6), and one device answers (section 7), with the real binary."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ def wait_until(condition, seconds=8):
 
 @pytest.fixture
 def short(apns, make_server, make_world):
-    """A world in which calls ring for a second."""
+    """A world with pushes in which calls ring for one second: (world, fake)."""
     return make_world(make_server(*push_options(apns), "--ring-timeout", "1", "--probe-timeout", "0.3")), apns
 
 

@@ -1,4 +1,4 @@
-"""Ringing stops by itself, and so does a call whose people have gone (protocol, sections 4 and 6)."""
+"""Ringing times out, and so does a call with a side that has lost its connection (protocol, sections 4 and 6)."""
 
 import time
 

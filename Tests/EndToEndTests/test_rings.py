@@ -1,4 +1,4 @@
-"""How often, and by how many, a phone may be made to ring before an answer (protocol, sections 7.4 and 8.4)."""
+"""Limits on how often, and by how many callers, a device is made to ring (Protocol.md, limits)."""
 
 import subprocess
 import time
@@ -43,7 +43,7 @@ def test_thirty_rings_and_thirty_pushes_to_one_phone_are_bounded(apns, make_serv
 def test_a_callee_is_rung_so_often_a_minute_whoever_rings(make_server, make_world):
     world = make_world(make_server("--rings-per-callee", 3))
     rests = [world.rest(f"c{number}") for number in range(5)]
-    # Each by a call of their own name: a name that is in use rings nobody.
+    # Each caller uses a callId of its own, because an offer under a callId in use rings no device.
     answers = [rest.signal("offer", f"x{number}", sdp=samples.OFFER, to="10") for number, rest in enumerate(rests)]
     assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 2
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 20

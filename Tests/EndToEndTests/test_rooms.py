@@ -1,4 +1,4 @@
-"""Membership of a room without a call (protocol, sections 1.4 and 3.7)."""
+"""Joining and leaving rooms without a call (protocol, sections 1.4 and 3.7)."""
 
 import pytest
 import samples

@@ -1,10 +1,10 @@
-"""One person, several phones (protocol, section 7)."""
+"""One user with several devices (protocol, section 7)."""
 
 import samples
 
 
 def three(world, call_id="c-1"):
-    """A caller and two phones of the callee, both ringing."""
+    """Rings the two devices of a callee; returns (caller, device, device)."""
     taro, phone, tablet = world.phone("11"), world.phone("10", "phone"), world.phone("10", "tablet")
     taro.ring("10", call_id)
     phone.expect(type="offer")

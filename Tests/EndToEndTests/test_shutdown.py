@@ -1,4 +1,4 @@
-"""SIGTERM: no new work, sockets closed with 1001, everything on disk, exit 0 within 10 s (issue 2, part 9)."""
+"""SIGTERM: no new work, connections closed with 1001, everything on disk, exit code 0 within 10 s."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def test_every_session_is_told_when_to_come_back_by_frame_and_by_close_reason(wo
         assert frame["type"] == "draining", "the last frame"
         assert phone.socket.close_reason == f"the server is shutting down; reconnectAfterMs={frame['reconnectAfterMs']}"
         pauses.append(frame["reconnectAfterMs"])
-    # Forty in a second: one in each 25 ms, and those who talk first.
+    # The 40 connections are spread over one second, one in each 25 ms, and the two in the call come first.
     assert sorted((pause - 500) // 25 for pause in pauses) == list(range(40))
     assert sorted(pauses)[:2] == sorted(pauses[38:])
     assert world.server.exit_code(10) == 0
@@ -67,8 +67,8 @@ def test_a_waiting_long_poll_does_not_hold_it_up(world):
 
     waiting = threading.Thread(target=poll)
     waiting.start()
-    # The server reads in order: once this is answered, on a connection that was opened later, the poll has most likely
-    # arrived; if it has not, the test proves less and fails for nobody.
+    # The server reads in order. Once it has answered these requests on a later connection, the poll has most likely
+    # arrived. If it has not, the test proves less, but it does not fail.
     for _ in range(5):
         world.rest("12").get("/api/me/devices")
     world.server.terminate()

@@ -1,4 +1,4 @@
-"""Socket.IO itself: who is let in, what is refused, heartbeats, texts, presence; and Engine.IO to the letter."""
+"""Socket.IO: authentication, refusals, heartbeats, texts and presence; and the details of Engine.IO."""
 
 import json
 import time
@@ -31,7 +31,7 @@ def opened(world, **params) -> str:
 
 
 def joined(world, user=11, **params) -> str:
-    """A session that polls, let in."""
+    """Opens a Socket.IO session that polls and has joined; returns its `sid`."""
     sid = opened(world, token=world.token(None, uid=user), **params)
     assert post(world, sid, "40").text == "ok"
     assert get(world, sid=sid).text.startswith('40{"sid":"')
@@ -39,7 +39,7 @@ def joined(world, user=11, **params) -> str:
 
 
 class Raw(RawSocket):
-    """A session on a WebSocket, by hand."""
+    """A Socket.IO session on a raw WebSocket."""
 
     def __init__(self, world, query="", version=4, user=11):
         token = world.token(None, uid=user)
@@ -49,13 +49,13 @@ class Raw(RawSocket):
         self.frame(TEXT, text.encode())
 
     def hear(self) -> str:
-        """The next packet; version 4's pings, which may come at any time, are answered."""
+        """Returns the next packet. Answers pings of Engine.IO 4, which may come at any time."""
         while (text := self.read_until(TEXT).decode()) == "2":
             self.say("3")
         return text
 
 
-# Who is let in
+# Authentication
 
 
 @WAY
@@ -234,7 +234,7 @@ def test_a_text_is_relayed_to_whoever_is_online(world, way):
 @pytest.mark.parametrize("name", ["Taro", " "])
 def test_a_text_to_somebody_offline_is_a_notice_by_push(push_world, name):
     world, fake = push_world
-    # A name of blanks is none: then the token's is shown.
+    # A `displayName` of blanks counts as missing, so the push shows the token's name.
     taro, hanako = App(world, 11, token=world.token(None, uid=11, u="Taro")), App(world, 10, online=False)
     put(hanako, voipDeviceToken=token(1), apnsDeviceToken=ALERT)
     taro.emit("message", {"to": 10, "body": "Hallo", "displayName": name})
@@ -266,9 +266,10 @@ def test_many_texts_at_once_reach_a_client_that_polls(world, way):
     hanako, taro = App(world, 10, way), RawSocket(world.server.port, world.token("11"))
     texts = [str(number) for number in range(40)]
     frames = [json.dumps({"type": "message", "to": "10", "body": text}) for text in texts]
-    # In one packet: python-socketio by polling takes 16 of anything at once, pings among them.
+    # All texts go out in one packet, because python-socketio accepts only 16 Engine.IO packets, pings included, from
+    # one poll.
     taro.frames([(TEXT, frame.encode()) for frame in frames])
-    # Its threads may say them in another order.
+    # The client library's threads may report the texts in another order.
     assert sorted(hanako.expect("message")["body"] for _ in texts) == sorted(texts)
     assert not any("disconnected" in said for said in hanako.heard)
 
@@ -316,7 +317,8 @@ def test_texts_of_somebody_blocked_go_nowhere(push_world):
     assert taro.ask("is-online", {"userId": 10}) == {"ok": True, "online": False}
 
 
-# Not by polling alone: that client may go without a word, and is missed after Engine.IO's 45 s only.
+# Without the polling clients: such a client may leave without closing its session, which then ends only after
+# Engine.IO's 45 s.
 @pytest.mark.parametrize("way", WAYS)
 def test_presence_is_told_to_who_asked_and_to_who_is_in_a_call_and_to_nobody_else(world, way):
     curious, taro, stranger = App(world, 12, way), App(world, 11, way), App(world, 13, way)
@@ -450,7 +452,7 @@ def test_a_poll_waits_until_there_is_something_to_say(world):
     thread.join(10)
     text = heard["answer"].text
     while text == "2":
-        # The session's first ping comes at a random moment.
+        # The first ping of a session comes at a random moment.
         post(world, sid, "3")
         text = get(world, sid=sid).text
     assert '42["message",{"from":11' in text
@@ -479,7 +481,7 @@ def test_an_upgrade_frees_the_poll_and_goes_on_by_the_websocket(world):
 
     def poll():
         heard["answer"] = get(world, sid=sid)
-        # A ping may come first: the server asks after what it has sent.
+        # A ping may come first, because the server probes after what it has sent.
         while heard["answer"].text == "2":
             heard["answer"] = get(world, sid=sid)
 
@@ -492,7 +494,7 @@ def test_an_upgrade_frees_the_poll_and_goes_on_by_the_websocket(world):
     assert heard["answer"].text == "6"
     App(world, 11).ask("message", {"to": 10, "body": "meanwhile"})
     raw.frame(TEXT, b"5")
-    # Before it comes that the sender is online, and maybe a ping.
+    # The event that the sender is online comes before the text, and maybe a ping.
     while b"meanwhile" not in (text := raw.read_until(TEXT)):
         if text == b"2":
             raw.frame(TEXT, b"3")

@@ -1,4 +1,4 @@
-"""Socket.IO clients that die, hurry, flood or lie: limits by both transports, and what becomes of calls meanwhile."""
+"""Socket.IO clients that die, flood or send nonsense: the limits of both transports, and the effects on calls."""
 
 import json
 import socket
@@ -26,18 +26,22 @@ def entered(world, version=4) -> Raw:
 
 
 def answer(raw: Raw, number: int) -> str:
-    """What comes until the answer of this number, and that."""
+    """Reads until the answer with this number; returns all packets read, joined."""
     said = ""
     while not (heard := raw.hear()).startswith(f"43{number}["):
         said += heard
     return said + heard
 
 
-# Who goes without a word
+# Clients that disappear without closing
 
 
 def test_a_client_that_came_back_in_a_call_does_not_take_the_end_of_another_one_for_its_own(world):
-    """It had forgotten its live call with the socket: the app hung up when another device of its peer gave up a call."""
+    """The server once forgot the client's live call when its connection ended.
+
+    It then reported the end of a call that another device of the peer had cancelled as the end of the live call, and
+    the app hung up.
+    """
     taro, hanako = entered(world), world.phone("10", "iphone-h")
     taro.say(f'421["offer",{{"to":10,"sdp":{json.dumps(samples.OFFER)}}}]')
     hanako.expect(type="offer", callId="11-10")
@@ -45,7 +49,7 @@ def test_a_client_that_came_back_in_a_call_does_not_take_the_end_of_another_one_
     heard = ""
     while not ('"answer"' in heard and "431[" in heard):
         heard += taro.hear()
-    # The answers to the pings show that all of it has arrived.
+    # The client's answers to pings confirm that everything has arrived.
     for number in (2, 3, 4):
         taro.say(f'42{number}{ASK}')
         answer(taro, number)
@@ -72,13 +76,13 @@ def test_a_client_that_is_killed_is_missed_at_once(world, way):
 
 
 def test_a_client_whose_waiting_poll_is_cut_is_missed_at_once(world):
-    """One that dies between two polls leaves nothing to be cut: it is missed after Engine.IO's 45 s."""
+    """A client that dies between two polls has no connection that could break; its session ends after 45 s."""
     curious, sid = App(world, 12), joined(world, 10)
     assert post(world, sid, '42["message",{"to":12,"body":"hello"}]').text == "ok"
     curious.expect("message")
     curious.ask("is-online", {"userId": 10})
     curious.expect("user-online")
-    # That the other one is online, too, is fetched first: the next poll waits.
+    # First fetch the event that the other user is online, so that the next poll waits.
     while "user-online" not in get(world, sid=sid).text:
         pass
     with socket.create_connection(("127.0.0.1", world.server.port)) as poll:
@@ -156,7 +160,7 @@ def test_a_post_that_is_too_large_is_refused_and_the_session_goes_on(world):
 
 def test_the_seventeenth_session_of_a_user_is_sent_away(world):
     raws = []
-    # One after the other: no more than sixteen may wait for their CONNECT.
+    # One session after the other joins, because at most 16 may wait for their CONNECT.
     for number in range(17):
         raws.append(Raw(world, query=f"&device=phone-{number}"))
         raws[-1].hear(), raws[-1].say("40"), raws[-1].hear()
@@ -208,7 +212,7 @@ def test_what_makes_no_sense_is_refused_and_the_session_goes_on(world, version):
         ]
     ):
         raw.say(packet)
-        # Numbers of acks beyond 32 bits come back as they are.
+        # Ack numbers beyond 32 bits come back unchanged.
         raw.say(f"42{7_777_777_777 + number}{ASK}")
         said = answer(raw, 7_777_777_777 + number)
         assert f'"code":"{code}"' in said, packet[:60]
@@ -245,7 +249,7 @@ def test_calling_and_hanging_up_many_times_in_a_row_ends_in_the_last_call(world)
     hanako.emit("answer", {"to": 11, "sdp": samples.ANSWER})
     assert taro.expect("answer")["epoch"] == 21
     assert taro.events("call-ended") == [] and taro.events("signal-error") == []
-    # Its threads may say them in another order.
+    # The client library's threads may report the events in another order.
     assert sorted(ended["epoch"] for ended in hanako.events("call-ended")) == list(range(1, 21))
 
 
@@ -262,7 +266,7 @@ def test_a_block_in_a_call_lets_the_call_go_on_and_keeps_the_next_away(world):
 
 
 def test_a_session_whose_token_runs_out_is_told_so_and_ends(world):
-    # The server bears with clocks that differ by 60 s.
+    # The server allows for clocks that differ by 60 s, so this token is valid for 5 s.
     token = world.token(None, uid=11, ttl=-55)
     app = App(world, 11, token=token, reconnection=False)
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Socket.IO clients that have not joined, or that send what nobody wants: little is kept for them, and all is counted."""
+"""Socket.IO clients that have not joined, or send refused packets: they cost little memory, and all are counted."""
 
 import contextlib
 import socket
@@ -20,7 +20,7 @@ def resident(server) -> float:
 @pytest.mark.release_build
 @pytest.mark.timeout(120)
 def test_strangers_of_socketio_cost_little_memory(world):
-    """The name of a namespace was sent back, into a queue of 1 MiB: 200 strangers cost 198 MB."""
+    """The server once sent the name of a namespace back through a queue of 1 MiB; 200 such clients took 198 MB."""
     before = resident(world.server)
     strangers = []
     for _ in range(200):
@@ -31,7 +31,7 @@ def test_strangers_of_socketio_cost_little_memory(world):
         strangers.append(one)
     text = RawSocket._framed(TEXT, b"40/" + b"n" * 12_000 + b",")
     for one in strangers:
-        # Each is ended at some point.
+        # The server closes each connection at some point.
         with contextlib.suppress(OSError):
             for _ in range(40):
                 one.sendall(text)

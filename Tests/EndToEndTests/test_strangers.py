@@ -1,6 +1,6 @@
-"""Those of whom nobody knows who they are: what they may take, and that nobody else is kept out by it.
+"""Unauthenticated clients: the limits on them, and that they do not keep other clients out.
 
-Strangers come from several loopback addresses; whoever is honest from another one, or from the same.
+They connect from several loopback addresses. The other clients connect from one of these addresses, or from another.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ HALF = b"GET /ws HTTP/1.1\r\nHost: x\r\nUpg"
 
 @contextlib.contextmanager
 def crowd(port: int, count: int, addresses: list[str], text: bytes = HALF):
-    """Connections that have said this and go on no further."""
+    """Opens this number of connections that send the text and nothing more; yields their sockets."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     sockets = []
@@ -33,7 +33,7 @@ def crowd(port: int, count: int, addresses: list[str], text: bytes = HALF):
             one.settimeout(20)
             one.bind((addresses[number % len(addresses)], 0))
             one.connect(("127.0.0.1", port))
-            # The server may have ended it already.
+            # The server may have closed the connection already.
             with contextlib.suppress(OSError):
                 one.sendall(text)
         yield sockets
@@ -43,7 +43,7 @@ def crowd(port: int, count: int, addresses: list[str], text: bytes = HALF):
 
 
 def honest(port: int, address: str) -> float:
-    """How long a request takes that says all at once."""
+    """Makes a complete request without a token; returns the seconds until its answer."""
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0)) as one:
         one.sendall(request("GET", "/api/calls"))
@@ -55,13 +55,13 @@ def dropped(server, reason: str) -> float:
     return sample(server, "ringline_strangers_dropped_total", reason=reason)
 
 
-# Half requests, and sockets
+# Incomplete requests, and the number of connections
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2"], [f"127.0.0.{last}" for last in range(2, 12)]])
 def test_twelve_thousand_half_requests_keep_nobody_out(world, addresses):
-    """One who came after them waited 8 to 11 s for a place."""
+    """A client that came after such connections once waited 8 to 11 s for a place."""
     phone = world.phone("11")
     with crowd(world.server.port, 12_000, addresses):
         for address in ("127.0.0.1", "127.0.0.2", "127.0.0.99"):
@@ -100,11 +100,11 @@ def test_sockets_that_nobody_knows_are_given_to_those_who_come(make_server, make
         assert dropped(world.server, "connections") > 80
 
 
-# Socket.IO sessions that have not said who they are
+# Unidentified Socket.IO sessions
 
 
 def handshakes(port: int, count: int, address: str):
-    """Pipelined on one connection, each answered."""
+    """Makes this number of handshakes, pipelined on one connection, and waits for all answers."""
     with socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(address, 0)) as one:
         text = request("GET", "/socket.io/?EIO=4&transport=polling")
         heard = 0
@@ -117,7 +117,7 @@ def handshakes(port: int, count: int, address: str):
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("address", ["127.0.0.2", "127.0.0.1"])
 def test_a_client_of_version_4_is_let_in_beside_thousands_of_handshakes_of_one_connection(world, address):
-    """4,096 handshakes without a token locked out everybody whose token comes in CONNECT, for 45 s."""
+    """4,096 handshakes without a token once kept out all clients that send their token in CONNECT, for 45 s."""
     early = opened(world)
     handshakes(world.server.port, 6_000, address)
     began = time.monotonic()
@@ -151,7 +151,7 @@ def test_behind_a_trusted_proxy_strangers_count_by_the_address_that_it_names(mak
 
 
 def test_no_more_than_sixteen_sessions_of_a_user_wait_for_their_connect(make_server, make_world):
-    """Of 30,000 handshakes with one token all got 200."""
+    """Before there was this limit, all of 30,000 handshakes with one token were answered 200."""
     world = make_world(make_server("--connects-per-minute", 1_000))
     token = world.token(None, uid=11)
     sids = [opened(world, token=token) for _ in range(16)]

@@ -1,6 +1,6 @@
-"""Frames of the right shape with wrong contents, from users who know each other's callIds, by the ten thousand.
+"""Tens of thousands of frames of valid shape with random contents, from users who know each other's callIds.
 
-RINGLINE_FRAMES=1000000 is the long run: some minutes. A failure names its seed; RINGLINE_SEED runs it again.
+RINGLINE_FRAMES=1000000 makes a long run that takes some minutes. A failure prints its seed; RINGLINE_SEED repeats it.
 """
 
 import asyncio
@@ -17,10 +17,11 @@ from websockets.exceptions import ConnectionClosed
 
 FRAMES = int(os.environ.get("RINGLINE_FRAMES", "20000"))
 SEED = int(os.environ.get("RINGLINE_SEED") or random.SystemRandom().randrange(1 << 32))
-# One connection may send 200 at once.
+# One connection may send a burst of 200 signals.
 FRAMES_A_CONNECTION = 180
 ROUNDS_AT_A_TIME = 8
-# Bad frames, a token that is none, too slow, replaced, too fast; not UTF-8 and too large are the library's own.
+# The WebSocket layer closes with 1003 (binary), 1007 (not UTF-8) and 1009 (too large). The 44xx codes mean: bad frames,
+# a bad token, forbidden, too slow, replaced by the same device, too fast.
 KNOWN_CLOSES = {1003, 1007, 1009, 4400, 4401, 4403, 4408, 4409, 4429}
 ODD_VALUES = [
     None, True, 0, -1, 1.5, 2**63, 1e308, "", " ", "\0", "é" * 200, "x" * 5000, [], {}, [[[]]], {"a": {"b": []}}, "11", "p2p:",
@@ -29,7 +30,7 @@ ODD_VALUES = [
 
 
 class Frames:
-    """Makes the frames of one round's users: a caller, a callee, and a stranger who guesses the callIds."""
+    """Makes the frames of one round's users: a caller, a callee, and a third user who guesses the callIds."""
 
     def __init__(self, chance: random.Random, round_number: int):
         self.chance = chance
@@ -39,7 +40,7 @@ class Frames:
         self.number = 0
 
     def make(self, user: str) -> tuple[str | bytes, str | None]:
-        """A frame, and the id under which it must be answered; None if it may be no frame at all."""
+        """Returns a frame and the `id` with which it must be answered, or None if it may be unreadable."""
         chance = self.chance
         self.number += 1
         mark = f"m{self.number}" if chance.random() < 0.95 else f"m{chance.randrange(max(1, self.number))}"
@@ -98,7 +99,10 @@ class Frames:
         return {}
 
     def damaged(self, text: str) -> str | bytes:
-        """Bytes changed, taken out or doubled; still UTF-8, or the library ends the connection."""
+        """Returns the text with characters changed, removed or inserted.
+
+        The result is still UTF-8; otherwise the library would end the connection.
+        """
         letters = list(text)
         for _ in range(self.chance.randint(1, 3)):
             place = self.chance.randrange(len(letters))
@@ -116,7 +120,7 @@ class Frames:
 
 
 class Tally:
-    """What all connections together sent and heard."""
+    """The numbers of frames that all connections together sent and received."""
 
     def __init__(self):
         self.sent = self.answered = self.relayed = 0
@@ -125,7 +129,7 @@ class Tally:
 
 
 async def talk(url: str, token: str, user: str, device: str, frames: Frames, tally: Tally, where: str):
-    """One connection: sends its share, and checks all that it hears."""
+    """Opens one connection, sends its share of the frames, and checks every frame that it receives."""
     expected, answers = collections.Counter(), collections.Counter()
     last_seq: dict[tuple, int] = {}
     asked_again = False
@@ -142,7 +146,7 @@ async def talk(url: str, token: str, user: str, device: str, frames: Frames, tal
                 answers[message["id"]] += 1
         elif "seq" in message:
             tally.relayed += 1
-            # Whatever the stranger knows, it is told of calls alone in which it takes part.
+            # A user receives frames only of calls that it takes part in, whichever callIds it knows.
             assert user in message["room"].removeprefix("p2p:").split("-"), f"{where}: {user} was told of {message}"
             place = (message["callId"], message["room"], message["epoch"])
             if not asked_again:
@@ -206,5 +210,5 @@ def test_frames_with_any_contents_are_answered_and_told_to_nobody_else(make_serv
     taro.ask(type="end", callId="after-all-that")
     assert hanako.expect(type="call", state="ended")["reason"] == "hangup"
     assert tally.relayed > tally.sent / 20, "the frames are too wild to test anything"
-    # A call that begins or ends has its line; a refused frame has none.
+    # The server logs a line when a call begins or ends, but none for a refused frame.
     assert len(server.errors()) < 10 * max(FRAMES, 20_000), "strangers' frames flood the log"

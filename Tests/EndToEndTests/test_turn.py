@@ -1,4 +1,4 @@
-"""Credentials for the TURN server (protocol, section 5): Debian's own coturn takes them, in a real allocation."""
+"""Credentials for the TURN server (protocol, section 5): Debian's coturn accepts them for a real allocation."""
 
 import base64
 import contextlib
@@ -23,7 +23,7 @@ ALLOCATED = re.compile(r"allocate response received:\s*(?:\d+: : )?success")
 
 
 def free_port() -> int:
-    """A port that is free for UDP and TCP alike."""
+    """Returns a port that is free for both UDP and TCP."""
     while True:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp, socket.socket() as tcp:
             udp.bind(("127.0.0.1", 0))
@@ -35,7 +35,7 @@ def free_port() -> int:
 
 
 def answers_stun(port: int) -> bool:
-    """Whether a STUN Binding request (RFC 8489) is answered there."""
+    """Returns whether a STUN Binding request (RFC 8489) to this port is answered."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.settimeout(0.2)
         udp.connect(("127.0.0.1", port))
@@ -48,8 +48,10 @@ def answers_stun(port: int) -> bool:
 
 @contextlib.contextmanager
 def turn_server(folder, certificate=None):
-    """A TURN server on the loopback with our secret, on a port of its own: the port. With a certificate's folder it
-    speaks TLS there, too."""
+    """Runs a TURN server with the secret on a free loopback port, and yields the port.
+
+    With the folder of a certificate it accepts TLS, too.
+    """
     port = free_port()
     tls = [f"cert={certificate}/c.pem", f"pkey={certificate}/k.pem", f"tls-listening-port={free_port()}"]
     configuration = folder / "turnserver.conf"
@@ -99,7 +101,7 @@ def turn_server(folder, certificate=None):
 
 @pytest.fixture(scope="module")
 def coturn(tmp_path_factory):
-    """A TURN server on the loopback with our secret: its port."""
+    """The port of a TURN server with the secret on the loopback."""
     with turn_server(tmp_path_factory.mktemp("coturn")) as port:
         yield port
 
@@ -113,13 +115,13 @@ def secret_file(tmp_path):
 
 @pytest.fixture
 def turn_world(coturn, secret_file, make_server, make_world):
-    """A world whose clients are sent to the coturn: (world, its port)."""
+    """A world with a server that gives out credentials for the coturn: (world, coturn's port)."""
     url = f"turn:127.0.0.1:{coturn}?transport=udp"
     return make_world(make_server("--turn-secret-file", secret_file, "--turn-url", url)), coturn
 
 
 def relayed(port: int, username: str, credential: str) -> tuple[bool, str]:
-    """Whether two clients with this credential get an allocation each and packets through them, and what was said."""
+    """Tries to pass packets through allocations of two clients with this credential; returns (success, output)."""
     command = ["turnutils_uclient", "-v", "-y", "-c", "-m", "1", "-n", "3", "-p", str(port)]
     try:
         result = subprocess.run(

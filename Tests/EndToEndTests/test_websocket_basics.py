@@ -1,4 +1,4 @@
-"""The socket itself: welcome, frames, pings, closes (protocol, section 3)."""
+"""The WebSocket: welcome, frames, pings and closes (protocol, section 3)."""
 
 import json
 import socket
@@ -107,7 +107,7 @@ def test_a_frame_that_announces_2_to_the_62_bytes_is_refused_without_waiting_for
     try:
         raw.frame(raw_socket.TEXT, b"x" * 70000, length=1 << 62)
     except OSError:
-        pass  # Closed while we were still sending: as good.
+        pass  # The server closed while the test was still sending, which is correct, too.
     assert raw.close_code() in (1009, None)
 
 
@@ -125,7 +125,7 @@ def test_a_ping_between_fragments_is_answered_and_does_not_disturb_them(world):
     raw.frame(raw_socket.PING, b"are you there")
     raw.frame(raw_socket.CONTINUATION, b'"calls":{},', fin=False)
     raw.frame(raw_socket.CONTINUATION, b'"id":"f"}')
-    # The pong may follow the answer to what came in the same packet.
+    # The pong may follow the answer to a message that came in the same packet.
     frames = dict(raw.read() for _ in range(2))
     assert frames[raw_socket.PONG] == b"are you there"
     assert json.loads(frames[raw_socket.TEXT])["id"] == "f"

@@ -1,4 +1,4 @@
-"""A callId in the hands of several: whose answer, whose end, whose push (issue 12, B1 to B3)."""
+"""A callId that several users use: to which call an answer, an end or a push's `act` belongs."""
 
 import subprocess
 
@@ -80,7 +80,7 @@ def test_a_pushes_word_is_good_for_no_other_call_of_that_name(push_world):
     taro = world.phone("11", "iphone-t")
     taro.ring("10", "c-1")
     act = pushed(fake, device)["payload"]["act"]
-    # She calls Jiro under the same name: her own doing.
+    # Hanako (10) herself calls Jiro under the same callId.
     hanako, jiro = world.phone("10", "ipad-h"), world.phone("12", "pixel-j")
     hanako.expect(type="offer", callId="c-1")
     hanako.ring("12", "c-1", sdp=samples.VIDEO_OFFER)

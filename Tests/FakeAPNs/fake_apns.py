@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A fake of Apple's push service: real HTTP/2 over real TLS, Apple's checks, Apple's answers, and a control port.
+"""A fake of Apple's push service, with real HTTP/2 over real TLS, Apple's checks and answers, and a control port.
 
-Run it (`fake_apns.py --help`), or use `FakeAPNs` from a Python test, which runs it as a child process:
+Run it (`fake_apns.py --help`), or use `FakeAPNs` in a Python test, which runs it as a child process:
 
     with FakeAPNs(team_id="TEAM123456", key_id="KEY1234567", directory=tmp_path) as apns:
         apns.script(token, [{"status": 410, "reason": "Unregistered", "timestamp": 1700000000000}])
         push = apns.wait_for_push(token=token)
 
-It binds to 127.0.0.1 only. README.md beside this file lists answers, checks and control calls.
+It listens on 127.0.0.1 only. README.md in this folder lists the answers, checks and control calls.
 """
 
 import argparse
@@ -45,7 +45,7 @@ try:
     from cryptography.x509.oid import NameOID
     from hyperframe.frame import GoAwayFrame, SettingsFrame
 except ImportError as missing:
-    # The parent reads the first line of output either way.
+    # The parent process reads the first line of output in any case.
     print(json.dumps({"error": f"{missing}; pip install -r {os.path.dirname(__file__) or '.'}/requirements.txt"}))
     sys.exit(3)
 
@@ -75,7 +75,7 @@ def public_pem(key):
 
 
 def make_certificates(directory):
-    """A CA and a certificate of it for localhost; returns the files' paths (ca, cert, key)."""
+    """Makes a CA and a certificate for localhost that it signs; returns the files' paths (ca, cert, key)."""
 
     def name(text):
         return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
@@ -126,11 +126,11 @@ def from_base64url(text):
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-# --- What Apple checks -------------------------------------------------------------------------------------------
+# --- Apple's checks ----------------------------------------------------------------------------------------------
 
 
 class Refusal(Exception):
-    """An error answer of Apple's."""
+    """An error answer as Apple gives it."""
 
     def __init__(self, status, reason, timestamp=None):
         super().__init__(reason)
@@ -140,7 +140,7 @@ class Refusal(Exception):
 
 
 class Apple:
-    """All that the fake knows, whatever connection asks: keys, devices, scripts, and what it has received."""
+    """The state that all connections share: keys, devices, scripts, and the pushes received."""
 
     def __init__(self, team_id, key_id, public_key):
         self.team_id, self.key_id, self.public_key = team_id, key_id, public_key
@@ -174,7 +174,7 @@ class Apple:
             raise Refusal(403, "InvalidProviderToken")
 
     def verify(self, token):
-        """The token's time of issue."""
+        """Returns the time at which the token was issued; raises the refusal if the token is invalid."""
         try:
             head, claims, signature = token.split(".")
             header, payload, raw = json.loads(from_base64url(head)), json.loads(from_base64url(claims)), from_base64url(signature)
@@ -188,7 +188,7 @@ class Apple:
             raise Refusal(403, "InvalidProviderToken") from None
 
     def check(self, environment, headers, body):
-        """Raises the refusal that Apple would give."""
+        """Raises the refusal that Apple would give for this request, if any."""
         if headers.get(":method") != "POST":
             raise Refusal(405, "MethodNotAllowed")
         path = headers.get(":path", "")
@@ -236,11 +236,11 @@ class Apple:
         except ValueError:
             fits = False
         if not fits:
-            # Apple has no reason of its own for it; this one says what is wrong.
+            # Apple documents no reason for this, so the fake uses a descriptive one of its own.
             raise Refusal(400, "PayloadNotJSON")
 
     async def receive(self, environment, connection, stream, header_list, body):
-        """Keeps a push and returns its record and the answer to give; the answer's fields are README.md's."""
+        """Records a push; returns its record and the answer to give. README.md describes the answer's fields."""
         headers = dict(header_list)
         path = headers.get(":path", "")
         token = path.rpartition("/")[2].lower()
@@ -254,7 +254,7 @@ class Apple:
         if script:
             step = script[0] if script[0].get("always") else script.popleft()
             if any(key in step for key in ("status", "goaway", "drop", "reset", "hang", "raw")):
-                # What Apple would refuse stays refused: a script must not hide a fault of the sender's.
+                # A push that Apple would refuse stays refused, so that a script cannot hide a fault of the sender.
                 answer = dict(step) if not refused else answer
             else:
                 answer |= {"delay": step.get("delay", 0)}
@@ -282,7 +282,7 @@ class Stream:
 
 
 class Connection(asyncio.Protocol):
-    """One TLS connection of a sender."""
+    """A TLS connection of a sender."""
 
     def __init__(self, apple, environment, options):
         self.apple, self.environment, self.options = apple, environment, options
@@ -297,8 +297,8 @@ class Connection(asyncio.Protocol):
         self.number = self.apple.stats["connections"]
         config = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         self.h2 = h2.connection.H2Connection(config)
-        # h2 ends the connection of a sender that opens more streams than it has been told; Apple refuses the streams.
-        # So h2 is left to believe in no limit, and the true one is announced past it.
+        # h2 ends the connection of a sender that opens more streams than announced, while Apple refuses the streams. So
+        # h2 is given a very high limit, and the real one is announced without h2.
         self.h2.local_settings.update({h2.settings.SettingCodes.MAX_CONCURRENT_STREAMS: 1 << 20})
         self.h2.initiate_connection()
         self.limit_streams(self.options.initial_streams or self.options.streams)
@@ -396,14 +396,14 @@ class Connection(asyncio.Protocol):
         self.h2.send_headers(stream_id, headers, end_stream=not body)
         if body:
             self.h2.send_data(stream_id, body, end_stream=True)
-        # First out, then forgotten: with the last stream of a connection that goes away, the connection ends.
+        # Flush before forgetting the stream: after GOAWAY the connection closes with its last stream.
         self.flush()
         self.forget(stream_id)
 
     def go_away(self, last_stream):
-        """Takes no more streams on this connection, answers those up to `last_stream`, then closes it.
+        """Accepts no more streams on this connection, answers those up to `last_stream`, then closes it.
 
-        h2 would end the connection with the frame; Apple does not, so the frame is written past it.
+        h2 would end the connection with the GOAWAY frame. Apple does not, so the frame is written without h2.
         """
         self.flush()
         self.last_stream = max(0, last_stream)
@@ -429,7 +429,7 @@ class Connection(asyncio.Protocol):
 
 
 class OldConnection(asyncio.Protocol):
-    """A server that knows only HTTP/1.1: answers everything with 200 (`--no-h2`)."""
+    """A connection of a server that only supports HTTP/1.1 and answers everything with 200 (`--no-h2`)."""
 
     def __init__(self, apple):
         self.apple = apple
@@ -455,7 +455,7 @@ class OldConnection(asyncio.Protocol):
 
 
 class Control:
-    """Plain HTTP/1.1 on loopback, one request a connection."""
+    """The control port: plain HTTP/1.1 on the loopback, with one request per connection."""
 
     def __init__(self, apple):
         self.apple = apple
@@ -473,7 +473,7 @@ class Control:
             writer.close()
             await writer.wait_closed()
         except ConnectionError:
-            pass  # The test did not wait for the answer.
+            pass  # The test has not waited for the answer.
 
     async def answer(self, reader):
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -577,7 +577,7 @@ async def run(options):
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     if options.until_stdin_closes:
-        # A test that dies takes its fake with it.
+        # The fake ends with the test process, even if that dies.
         reader = asyncio.StreamReader()
         await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
         asyncio.ensure_future(reader.read()).add_done_callback(lambda _: stop.set())
@@ -616,7 +616,10 @@ def main():
 
 
 class FakeAPNs:
-    """Runs this file as a child process. A context manager; `ports`, `ca`, `key`, `control` tell where everything is."""
+    """Runs this file as a child process; a context manager.
+
+    `ports` and `control` are its ports, `ca` and `key` the paths of its CA and of the provider's key.
+    """
 
     def __init__(self, team_id="TEAM123456", key_id="KEY1234567", directory=None, arguments=()):
         directory = str(directory or tempfile.mkdtemp(prefix="fake-apns-"))
@@ -658,11 +661,11 @@ class FakeAPNs:
             return json.load(response)
 
     def script(self, token, answers, replace=False):
-        """Queues answers for this token's next pushes; token "*" is for those without a script of their own."""
+        """Queues answers for the next pushes to this token; "*" is for tokens without a script of their own."""
         self.call("POST", "/script", {"token": token, "answers": answers, "replace": replace})
 
     def device(self, token, **facts):
-        """Tells what is known of a token: topics, environment, unregisteredAt."""
+        """Sets the facts about a token: topics, environment, unregisteredAt."""
         self.call("POST", "/devices", {"token": token, **facts})
 
     def config(self, **settings):
@@ -679,7 +682,7 @@ class FakeAPNs:
         return self.call("GET", "/pushes?" + urllib.parse.urlencode({"token": token, "after": after}))["pushes"]
 
     def wait_for_push(self, token="", after=0, timeout=5):
-        """The first push after the `after`-th in all, or None when none comes in time."""
+        """Returns the first push after the `after`-th of all tokens, or None if there is none in time."""
         query = {"wait": 1, "timeout": timeout, "token": token, "after": after}
         found = self.call("GET", "/pushes?" + urllib.parse.urlencode(query), timeout=timeout + 5)["pushes"]
         return found[0] if found else None

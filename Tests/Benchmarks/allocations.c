@@ -1,5 +1,5 @@
-// allocations -- a library to be preloaded into a server: counts its calls of malloc and its kin, thread by thread, in the
-// file that COUNT_ALLOCATIONS_IN names. Nothing else is changed: each call goes on to glibc's own allocator.
+// allocations -- a library to preload into a server. It counts the calls of malloc and related functions by thread, in
+// the file COUNT_ALLOCATIONS_IN. It changes nothing else: each call goes on to glibc's allocator.
 #define _GNU_SOURCE
 #include "allocations.h"
 
@@ -11,14 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// glibc's own names for its functions, so that nothing has to be looked up at run time: looking up allocates.
+// glibc's internal names of its functions. Looking the functions up at run time would allocate.
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
 static CountedAllocations *counted;
-// In the thread's static block: the other models may allocate at first use.
+// In the thread's static block, because the other TLS models may allocate at the first use.
 static __thread CountedThread *own __attribute__((tls_model("initial-exec")));
 
 __attribute__((constructor)) static void start(void) {

@@ -1,4 +1,4 @@
-"""What valgrind writes, read: callgrind's profiles and DHAT's allocations. For `instructions`."""
+"""Readers for the output of valgrind, for `instructions`: profiles of callgrind, and allocations of DHAT."""
 
 import collections
 import json
@@ -6,7 +6,7 @@ import re
 import subprocess
 
 ALLOCATORS = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign", "valloc", "reallocarray"}
-# What stands between an allocation and the code that wants it.
+# Functions of the runtime between an allocation and the code that causes it.
 RUNTIME = re.compile(
     r"malloc|calloc|realloc|posix_memalign|aligned_alloc|_?swift_(slowAlloc|allocObject)|swift::"
     r"|specialized (_Contiguous|Contiguous)?Array(Buffer)?[.<]|specialized _ContiguousArrayBuffer|specialized _copy"
@@ -22,7 +22,7 @@ def demangled(names):
 
 
 class Profile:
-    """One dump of callgrind's (its manual, "Callgrind Format Specification"), as far as functions go."""
+    """The costs by function in a dump of callgrind (its manual, "Callgrind Format Specification")."""
 
     def __init__(self, path):
         self.own, self.inclusive = collections.Counter(), collections.Counter()
@@ -47,7 +47,7 @@ class Profile:
             self.inclusive[name] += cost
 
     def _name(self, text):
-        # Each is written out once, `(7) malloc`, and then `(7)`.
+        # A name is written out once, as `(7) malloc`, and then abbreviated as `(7)`.
         number, _, name = text.partition(" ")
         return self.names.setdefault(number, name)
 
@@ -55,7 +55,7 @@ class Profile:
         if calls is None:
             self.own[function] += cost
             return
-        # A recursion's cost is in its first call; what realloc asks of malloc is one allocation.
+        # The cost of a recursion is in its first call. A call of malloc by realloc is not another allocation.
         if called != function:
             self.inclusive[function] += cost
         if called in ALLOCATORS and function not in ALLOCATORS:
@@ -73,7 +73,7 @@ class Profile:
 
 
 def allocation_lines(path, times, least=0.01):
-    """The places that allocate, from a file of DHAT's: how often each time, how much, and by which callers."""
+    """Returns the places that allocate, from a file of DHAT: the number per repetition, the size and the callers."""
     with open(path) as file:
         data = json.load(file)
     frames = [re.search(r": (.*?) \((?:in )?([^()]*)\)$", frame) for frame in data["ftbl"]]
@@ -84,13 +84,13 @@ def allocation_lines(path, times, least=0.01):
         chain = [frames[index] for index in point["fs"]]
         main = next((index for index, (name, _) in enumerate(chain) if name == "pure_benchmarks_main"), 0)
         del chain[main:]
-        # What prepares an operation is not it: it is the closure that the preparing one has returned.
+        # Leave out the preparation. The operation itself is the closure that the preparing closure has returned.
         last = chain[-1][0] if chain else ""
         if "closure #" not in last or re.match(r"(partial apply for )?closure #\d+ in variable initialization", last):
             continue
         while chain and RUNTIME.match(chain[0][0]):
             del chain[0]
-        # Inlined functions have lost their names, but not their places.
+        # Inlined functions have lost their names, but not their files and lines.
         ours = [f"{name[:90]} ({place})" for name, place in chain if re.search(r"\.swift:[1-9]", place)]
         where = " < ".join(ours[:4] or [name[:90] for name, _ in chain[:4]])
         counts[where] += point["tbk"]

@@ -1,4 +1,4 @@
-"""Tables and targets from the results of `run`. By itself: report.py RESULTS.json prints them again."""
+"""Tables and targets from the results of `run`. `report.py RESULTS.json` prints those of a file again."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class Medians:
         self.scenarios = list(dict.fromkeys(r["scenario"] for r in self.results))
 
     def get(self, scenario, server, *path):
-        """The median over the rounds, None if there is none."""
+        """Returns the median over the rounds, or None if there are no values."""
         values = []
         for result in self.results:
             if result["scenario"] != scenario or result["server"] != server:
@@ -143,7 +143,7 @@ def loops_table(medians):
                ("… of the generator", "loops-throughput", "generator_cpu_us_per_message", 1)]
     rows = [[NAMES[s][0], *(number(medians.get(c, s, key), digits) for _, c, key, digits in columns)] for s in medians.servers
             if any(medians.get(c, s, key) is not None for _, c, key, _ in columns)]
-    # The generator needs a core for itself; what a thread has to do tells what more cores would bring.
+    # The generator needs a core for itself. The CPU time of the busiest thread shows what more cores would bring.
     return table(["one loop, and two", *(title for title, *_ in columns)], rows) if rows else []
 
 
@@ -180,14 +180,14 @@ def live_table(medians):
         for s in medians.servers:
             values = [medians.get(f"live-{size}", s, key) for size in sizes]
             if any(v is not None for v in values):
-                # What one call alone adds to the heap says nothing.
+                # The growth of the heap by a single call is not meaningful.
                 values = [None if key == "rss_bytes_per_call" and size < 1000 else v for size, v in zip(sizes, values, strict=True)]
                 rows.append([NAMES[s][0], title, *(number(v) for v in values)])
     return table(["live calls", "", *(f"{size:,}" for size in sizes)], rows)
 
 
 def targets(medians):
-    """Issue 5's point 2, each as (what, figure, limit, unit)."""
+    """Returns the performance targets, each as (name, measured value, limit, unit)."""
     memory, sqlite = "ringline-memory", "ringline-sqlite"
     message, found = "cpu_us_per_message", []
 
@@ -209,7 +209,7 @@ def targets(medians):
         p99 = medians.get("rate-10000", name, "one_way_us", "p99")
         add(f"one-way p99 at 10,000 msg/s ({name})", p99 / 1000 if p99 is not None else None, 1.0, "ms")
         secure = medians.get("tls-idle", name, "rss_bytes_per_session")
-        # The relayed frame's buffer and its ack's; the call's log grows now and then.
+        # The buffers of the relayed frame and of its ack; the call's log also grows now and then.
         heap = medians.get("allocations", name, "loop_allocations_per_message")
         add(f"allocations per message on the loop ({name})", heap, 2.1, "")
         add(f"an idle TLS session ({name})", secure / 1024 if secure is not None else None, 30, "KiB")
@@ -220,11 +220,11 @@ def targets(medians):
         for name in (memory, sqlite):
             for what, prefix, key in [("CPU per message", "growth-", message),
                                       ("bytes per session", "growth-idle-", "rss_bytes_per_session")]:
-                # A session's bytes among a hundred drown in what the server's heap does anyway.
+                # With only 100 connections, other changes of the server's heap hide the bytes of a connection.
                 first = sizes[1] if "idle" in prefix else sizes[0]
                 small, large = medians.get(f"{prefix}{first}", name, key), medians.get(f"{prefix}{sizes[-1]}", name, key)
                 add(f"{what} at {sizes[-1]:,} sessions, to {first:,} ({name})", large / small if small and large else None, 1.2, "×")
-                # What the kernel and the caches do to anybody who serves so many sockets.
+                # The effect of the kernel and the caches on any server with so many sockets.
                 few, many = medians.get(f"{prefix}{first}", "epoll", key), medians.get(f"{prefix}{sizes[-1]}", "epoll", key)
                 if key == message and small and large and few and many:
                     add(f"… beside the limit's own growth ({name})", large / small / (many / few), 1.2, "×")
@@ -249,7 +249,7 @@ def fault_lines(medians):
 def markdown(record):
     medians = Medians(record)
     load = record["load_at_start"]
-    # As the generator saw it before each scenario; the load that the measuring makes itself is in it.
+    # The load that the generator read before each scenario; it includes the load of the measurement itself.
     seen = [r["load"] for r in record["results"] if "load" in r] or [load]
     rounds = max((r["round"] for r in record["results"]), default=0)
     lines = [

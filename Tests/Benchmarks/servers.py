@@ -1,4 +1,4 @@
-"""The servers that are measured: how each is built, started and ended."""
+"""The measured servers: how each is built, started and ended."""
 
 import os
 import re
@@ -15,10 +15,10 @@ HERE = ROOT / "Tests" / "Benchmarks"
 BUILT = ROOT / ".build" / "benchmarks"
 COMPILE = ["gcc", "-std=c17", "-O2", "-Wall", "-Wextra"]
 PACKAGES = ["gcc", "libc6-dev", "libssl-dev", "openssl", "libwebsockets-dev", "libwebsockets-evlib-uv", "libuv1-dev"]
-# Debian's packages lie where a Node from elsewhere does not look.
+# The folder of Debian's packages, in which a Node from another source does not look.
 NODE_MODULES = "/usr/share/nodejs"
 
-# name in the table, dialect
+# Server → (its name in the tables, its dialect).
 NAMES = {
     "epoll": ("minimal C epoll relay (the limit)", "plain"),
     "lws-uv": ("bare libwebsockets + libuv, C", "plain"),
@@ -27,14 +27,14 @@ NAMES = {
     "node-ws": ("a plain Node `ws` relay", "plain"),
     "ringline-memory": ("Ringline, `--data :memory:`", "ringline"),
     "ringline-sqlite": ("Ringline, SQLite", "ringline"),
-    # In the scenarios `loops-…` only, and where --servers asks for them.
+    # These take part only in the scenarios `loops-…`, or if --servers names them.
     "ringline-memory-2": ("Ringline, `--data :memory:`, 2 loops", "ringline"),
     "ringline-sqlite-2": ("Ringline, SQLite, 2 loops", "ringline"),
 }
 
 
 def install(packages):
-    """Installs those of Debian's packages that are missing, as Deploy/run does."""
+    """Installs the Debian packages that are missing, as Deploy/run does; returns whether that worked."""
     script = '. Deploy/packages.bash && install_missing "$@"'
     return subprocess.run(["bash", "-c", script, "install", *packages], cwd=ROOT, stdout=2).returncode == 0
 
@@ -52,7 +52,7 @@ def build_tools():
 
 
 def build_ringline():
-    """The release binary: the one that is given, else the one that is built here."""
+    """Returns the release binary: the one in RINGLINE_BINARY, else one that is built here."""
     given = os.environ.get("RINGLINE_BINARY")
     if given:
         return Path(given).resolve()
@@ -61,7 +61,7 @@ def build_ringline():
 
 
 def certificate():
-    """A key and a certificate of its own for whoever is to serve TLS: P-256, as Let's Encrypt makes them."""
+    """Makes a self-signed P-256 certificate, the kind that Let's Encrypt issues; returns the server's TLS options."""
     key, chain = BUILT / "tls-key.pem", BUILT / "tls-cert.pem"
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     command += ["-subj", "/CN=localhost", "-days", "30", "-keyout", key, "-out", chain]
@@ -80,7 +80,7 @@ def node_is_there():
 
 
 class Server:
-    """One server on a free port of 127.0.0.1, for as long as the `with` lasts."""
+    """A server on a free port of 127.0.0.1; a context manager that ends it."""
 
     def __init__(self, name, ringline, *extra, counts_allocations=False):
         self.name, self.ringline, self.extra = name, ringline, extra
@@ -104,12 +104,12 @@ class Server:
             command = [BUILT / "relay-lws", "--port", "0", "--loop", loop]
             command += ["--direct"] if name == "lws-uv-direct" else []
         else:
-            # The environment of whoever runs this is not to configure the server that is measured.
+            # The user's environment must not configure the measured server.
             environment = {key: value for key, value in environment.items() if not key.startswith("RINGLINE_")}
             data = ":memory:" if name.startswith("ringline-memory") else self.folder / "data"
             command = [self.ringline, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]
             command += ["--data", data, "--jwt-secret-file", self.secret, *self.extra]
-            # Each pair calls as often as it can.
+            # Each pair calls as often as it can, so there must be no limit on rings.
             command += ["--rings-per-pair", "0", "--rings-per-callee", "0"]
             command += ["--loops", "2"] if name.endswith("-2") else []
         if self.allocations:
@@ -139,7 +139,10 @@ class Server:
         raise RuntimeError(f"{self.process.args[0]} did not start; see {self.log.name}")
 
     def again(self):
-        """Kills it and starts it on what it left: the seconds until it listens, and the CPU seconds and calls by then."""
+        """Kills the server and starts it with the same data.
+
+        Returns the seconds until it listens, and the CPU seconds and the number of calls at that time.
+        """
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()

@@ -1,7 +1,8 @@
 /* Load for the relay: cc -O2 -o load load.c && ./load PORT CONNECTIONS ACTIVE SECONDS BYTES SERVER_PID
  *
- * Opens CONNECTIONS sessions, lets the last ACTIVE send one message of BYTES each and another for each one received,
- * and prints the server's CPU time for each message (from /proc/PID/stat) and its resident memory before and after. */
+ * Opens CONNECTIONS connections. The last ACTIVE of them send one message of BYTES bytes each, and another one for each
+ * message received. Prints the CPU time of the server's main thread for each message (from /proc/PID/schedstat), and
+ * the server's resident memory before and after. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

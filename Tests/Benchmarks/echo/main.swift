@@ -1,7 +1,9 @@
 import Glibc
 import LibWebSockets
 
-/// Relays every message to the partner of its sender (connections pair up in order of arrival), and nothing else.
+/// A server that only relays each message to the partner of its sender.
+///
+/// Connections are paired in the order of arrival.
 final class Relay: ServerDelegate {
     var server: Server?
     private var partners: [ConnectionID: ConnectionID] = [:]

@@ -1,4 +1,4 @@
-// Sockets and the loop: one epoll, level-triggered, one receive buffer for all.
+// Sockets and the event loop: one level-triggered epoll, and one receive buffer for all connections.
 #define _GNU_SOURCE
 #include "load.h"
 
@@ -19,8 +19,8 @@ Behaviour behaviour;
 int opening, closing;
 static int poller;
 static char input[INPUT_BYTES + 1];
-static uint64_t arrivedAt; // when the bytes in hand were read
-static int shown;          // complaints printed so far
+static uint64_t arrivedAt; // the time at which the current bytes were read
+static int shown;          // the number of complaints printed so far
 
 void startLoop(void) {
     poller = epoll_create1(EPOLL_CLOEXEC);
@@ -39,7 +39,7 @@ void openConnection(Connection *c, Side side, uint32_t number, uint32_t batch) {
     int one = 1;
     setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
-    // Many sources, so that neither the ports of one address nor a limit by address is in the way.
+    // Use many source addresses, so that neither the ports of one address nor a limit by address is exhausted.
     static uint32_t source;
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000001u + source++ % SOURCES)};
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port),
@@ -70,7 +70,7 @@ static void lose(Connection *c, const char *why) {
 }
 
 static void transmit(Connection *c, const void *data, size_t length) {
-    // What is sent here is small and little of it is on the way: a full kernel buffer means that the server has stopped.
+    // Messages are small and few of them are on the way, so a full kernel buffer means that the server has stopped.
     if (c->phase == GONE) return;
     ssize_t sent = c->tls ? tlsSend(c, data, length) : send(c->fd, data, length, MSG_NOSIGNAL);
     if (sent != (ssize_t)length) lose(c, strerror(errno));
@@ -103,7 +103,7 @@ static void take(Connection *c, unsigned opcode, char *payload, size_t length) {
     if (opcode == 9) {
         sendFrame(c, 10, payload, length);
     } else if (opcode == 8) {
-        if (c->phase == CLOSING) return; // the answer to ours; the end of the stream follows
+        if (c->phase == CLOSING) return; // the answer to our close frame; the end of the stream follows
         char why[32];
         snprintf(why, sizeof why, "close %d", length >= 2 ? (unsigned char)payload[0] << 8 | (unsigned char)payload[1] : 1005);
         lose(c, why);
@@ -142,7 +142,7 @@ static void upgrade(Connection *c) {
     transmit(c, request, length);
 }
 
-// Returns how much of it the response's head took: 0 while it is not whole.
+// Returns the length of the response's head, or 0 while it is incomplete.
 static size_t upgraded(Connection *c, char *data, size_t length) {
     char *end = memmem(data, length, "\r\n\r\n", 4);
     if (!end) return 0;

@@ -1,5 +1,6 @@
-// What the two dialects say, and what their texts mean. A pair says the same in both: an offer, an answer, candidates
-// and an end. Ringline makes a call of it, a plain relay passes it on; they differ in how a connection says who it is.
+// The texts of the two dialects and their meaning. A pair sends the same texts in both: an offer, an answer, candidates
+// and an end. Ringline makes a call of them; a plain relay passes them on. The dialects differ in how a connection
+// identifies itself.
 #define _GNU_SOURCE
 #include "load.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// As long as a browser's for audio alone, in JSON's escapes.
+// A session description as long as a browser's for an audio call, with JSON escapes.
 static const char description[] =
     "v=0\\r\\no=- 4611731400430051336 2 IN IP4 127.0.0.1\\r\\ns=-\\r\\nt=0 0\\r\\na=group:BUNDLE 0\\r\\na=msid-semantic: WMS\\r\\n"
     "m=audio 9 UDP/TLS/RTP/SAVPF 111 63 9 0 8 13 110 126\\r\\nc=IN IP4 0.0.0.0\\r\\na=rtcp:9 IN IP4 0.0.0.0\\r\\n"
@@ -27,7 +28,7 @@ static void userName(const Connection *c, Side side, char *out, size_t size) {
     snprintf(out, size, "%c%05u-%u-%05u", "ceL"[side], runName, c->batch, c->number);
 }
 
-// Pairs have fixed widths, so that every candidate is as long as the others.
+// The numbers have a fixed width, so that all candidates have the same length.
 static void callName(const Connection *c, char *out, size_t size) {
     snprintf(out, size, "b%05u-%u-%05u", runName, c->batch, c->number);
 }
@@ -40,7 +41,7 @@ size_t upgradeRequest(const Connection *c, char *out, size_t size) {
         userName(c, c->side, user, sizeof user);
         makeToken(user, token, sizeof token);
         snprintf(credentials, sizeof credentials, "Authorization: Bearer %s\r\n", token);
-        snprintf(named, sizeof named, "/ws?device=d-%s", user); // the storm comes back as the same device
+        snprintf(named, sizeof named, "/ws?device=d-%s", user); // in the storm the same devices reconnect
         path = named;
     }
     return checked(snprintf(out, size,
@@ -50,7 +51,7 @@ size_t upgradeRequest(const Connection *c, char *out, size_t size) {
         size);
 }
 
-// Each batch has numbers of its own, and those of lone sessions lie above them all.
+// Each batch has pair numbers of its own. The numbers of single connections are above all of them.
 size_t joinText(const Connection *c, char *out, size_t size) {
     uint32_t number = c->side == LONE ? 500000 + c->number : c->batch % 20 * 20000 + c->number;
     return checked(snprintf(out, size, "{\"join\":\"pair%u\"}", number), size);
@@ -65,7 +66,7 @@ size_t offerText(const Connection *c, char *out, size_t size) {
         size);
 }
 
-// One of several calls of the same two; Ringline only, where the second one is told as waiting.
+// One of several calls between the same two users. Ringline only; it marks further calls as waiting.
 size_t anotherOfferText(const Connection *c, uint32_t which, char *out, size_t size) {
     char call[64], callee[64];
     callName(c, call, sizeof call);
@@ -103,7 +104,7 @@ size_t candidateText(const Connection *c, uint32_t number, uint64_t due, char *o
     return CANDIDATE_BYTES;
 }
 
-// ---- what has come
+// ---- received texts
 
 static const char *find(const char *text, size_t length, const char *what, size_t whatLength) {
     const char *at = memmem(text, length, what, whatLength);
@@ -116,8 +117,8 @@ static bool begins(const char *at, const char *end, const char *word) {
     return (size_t)(end - at) >= length && !memcmp(at, word, length);
 }
 
-// Texts are written by the servers here, not by strangers: no blanks around the colon, and no description or candidate
-// of ours holds such a member.
+// The texts come only from the measured servers. They have no blanks around the colon, and the generator's descriptions
+// and candidates contain no such member.
 Kind kindOf(const char *text, size_t length) {
     const char *end = text + length, *type = FIND(text, length, "\"type\":\"");
     if (!type) return FIND(text, length, "\"joined\"") ? KIND_GREETING : KIND_OTHER;
@@ -148,7 +149,7 @@ bool readCandidate(const char *text, size_t length, uint32_t *number, uint32_t *
     return true;
 }
 
-// Whether it is a candidate's ack, and of which.
+// Returns whether the text is the ack of a candidate, and sets the candidate's number.
 bool readAck(const char *text, size_t length, uint32_t *number) {
     const char *at = FIND(text, length, "\"id\":\"i");
     return at && digits(at, text + length, number);

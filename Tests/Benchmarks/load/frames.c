@@ -1,9 +1,9 @@
-// RFC 6455 frames from a client's side.
+// WebSocket frames (RFC 6455) of a client.
 #include "load.h"
 
 #include <string.h>
 
-// The mask is real: a mask of noughts would spare the server nothing, but some servers skip it.
+// The mask is not zero. A server must unmask in any case, but some servers skip that for a mask of zeros.
 size_t maskedFrame(unsigned opcode, const char *payload, size_t length, unsigned char *out) {
     static uint32_t state = 0x9e3779b9;
     size_t at = 2;
@@ -26,8 +26,8 @@ size_t maskedFrame(unsigned opcode, const char *payload, size_t length, unsigned
     return at + length;
 }
 
-// Hands each whole frame on and returns how many bytes they took. A server sends unmasked and, as all servers here do,
-// unfragmented frames; anything else ends the run.
+// Calls the handler for each complete frame and returns the number of bytes that these frames took. The servers here
+// send unmasked, unfragmented frames; any other frame ends the run.
 size_t eachFrame(Connection *c, char *data, size_t length, FrameHandler *handle) {
     size_t at = 0;
     while (length - at >= 2) {

@@ -1,4 +1,4 @@
-// load -- generates the load of one scenario, and prints what it cost the server as one JSON object. See ../README.md.
+// load -- generates the load of one scenario, and prints its cost for the server as one JSON object. See ../README.md.
 #define _GNU_SOURCE
 #include "load.h"
 
@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
     setrlimit(RLIMIT_NOFILE, &limit);
     if ((rlim_t)(options.idle + 2 * options.pairs + 32) > limit.rlim_max)
         die("so many sessions need more descriptors than the %llu allowed", (unsigned long long)limit.rlim_max);
-    // A sleep of less than the usual slack of 50 µs: the open loop keeps its times.
+    // Reduce the timer slack from its default of 50 µs, so that the open loop sends on time.
     prctl(PR_SET_TIMERSLACK, 1UL);
     runName = (uint32_t)(nowNs() / 1000000 % 100000);
     startLoop();

@@ -1,4 +1,4 @@
-// Latencies: every one is kept, so that a quantile is one of them and no estimate.
+// Latencies. All samples are kept, so that a quantile is an exact value and not an estimate.
 #include "load.h"
 
 #include <stdlib.h>

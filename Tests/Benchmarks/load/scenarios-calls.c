@@ -1,4 +1,4 @@
-// What a whole call costs: two connects, offer, answer, ten candidates of each side, the end.
+// The cost of a whole call: two connects, offer, answer, ten candidates of each side, and the end.
 #include "load.h"
 
 #include <stdio.h>

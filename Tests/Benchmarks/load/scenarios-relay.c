@@ -1,4 +1,4 @@
-// What a relayed message costs: as fast as a window allows, and at a given rate.
+// The cost of a relayed message: as fast as a window allows, at a given rate, and beside live calls.
 #define _GNU_SOURCE
 #include "load.h"
 
@@ -11,13 +11,13 @@ typedef struct Sum {
     Allocations allocations;
 } Sum;
 
-// One batch: new users in new calls, so that neither a limit on a session nor one on a call's log is in the way. Only
-// the candidates are measured.
+// Runs one batch with new users in new calls, so that no limit on a connection or on a call's log is reached. Only the
+// candidates are measured.
 static void runBatch(uint32_t batch, void (*send)(Batch *), Sum *sum) {
     Batch b;
     openBatch(&b, (uint32_t)options.pairs, batch);
     startCalls(&b);
-    // What opening left to be done is done first.
+    // Let the server finish the work that opening has left.
     turnFor(0.3);
     resetTalk();
     oneWay.count = sum->messages ? oneWay.count : 0;
@@ -85,8 +85,8 @@ void throughputScenario(void) {
 
 // ---- open loop
 
-// Each candidate has its time, whether the earlier ones have arrived or not, and its latency counts from that time: a
-// server that stalls is charged with all that should have been sent meanwhile.
+// Sends each candidate at its own time, whether the earlier ones have arrived or not. Its latency counts from that
+// time, so that a server that stalls is charged for everything that should have been sent meanwhile.
 static void sendOnTime(Batch *b) {
     uint32_t senders = b->pairs * 2;
     uint64_t total = (uint64_t)perSide * senders, began = nowNs() + 1000000;
@@ -97,7 +97,7 @@ static void sendOnTime(Batch *b) {
             continue;
         }
         addSample(&lateness, now - due);
-        // Neighbours in time are neither of one pair nor of one side only.
+        // Successive candidates belong to different pairs: first those of all callers, then those of all callees.
         uint32_t at = (uint32_t)(i % senders);
         at = at < b->pairs ? 2 * at : 2 * (at - b->pairs) + 1;
         Connection *c = &b->connections[at];
@@ -130,8 +130,8 @@ static void liveText(Connection *c, Kind kind, const char *text, size_t length, 
     offersAcked += kind == KIND_ACK && c->side == CALLER;
 }
 
-// So many calls ring and are never answered (the server has to be started with a long --ring-timeout), and beside them
-// a hundred pairs talk.
+// Begins this number of calls that ring and are never answered (the server must be started with a long --ring-timeout),
+// and beside them measures the throughput of the usual pairs.
 void liveScenario(void) {
     enum { UNACKNOWLEDGED = 500, BATCH = 19 };
     if (!options.ringline) die("a plain relay knows no calls");

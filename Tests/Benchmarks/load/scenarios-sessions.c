@@ -1,4 +1,4 @@
-// What sessions cost: those that only stay, those that come and go, and those that all come back at once.
+// The cost of connections: those that only stay open, those that come and go, and those that all reconnect together.
 #include "load.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ Connection *openIdle(uint32_t count) {
     return idle;
 }
 
-// A session that was lost has been counted when it was.
+// A connection that was lost has already been counted then.
 void countIdle(Connection *idle, uint32_t count) {
     uint32_t open = 0;
     for (uint32_t i = 0; i < count; i++) open += idle[i].phase == OPEN;
@@ -28,7 +28,7 @@ void idleScenario(void) {
     uint32_t count = (uint32_t)options.idle;
     Connection *idle = calloc(FIRST + (size_t)count, sizeof *idle);
     if (!idle) die("out of memory");
-    // A few sessions first: what a server makes once is not charged to the sessions.
+    // Open a few connections first, so that what a server allocates once is not charged to the connections.
     openAll(idle, FIRST, LONE, 0, 0);
     turnFor(1);
     uint64_t rss, pss, grownRss, grownPss;
@@ -50,7 +50,7 @@ void idleScenario(void) {
 
 // ---- churn
 
-// Connect, be welcomed, close in order; at most --at-once at a time.
+// Connects, waits for the greeting and closes orderly; at most --at-once connections at a time.
 static void churn(uint32_t count, uint32_t batch) {
     Connection *connections = calloc(count, sizeof *connections);
     if (!connections) die("out of memory");
@@ -77,7 +77,7 @@ void churnScenario(void) {
     churn((uint32_t)options.connects, 2);
     double took = (double)(nowNs() - began) * 1e-9;
     own = ownCpuNs() - own;
-    turnFor(0.1); // what the last closes left to be done
+    turnFor(0.1); // let the server finish the last closes
     cpu = serverCpuNs() - cpu;
     printf(",\"connects\":%d,\"seconds\":%.3f,\"connects_per_second\":%.0f,\"cpu_us_per_connect\":%.2f"
            ",\"busiest_thread_us_per_connect\":%.2f,\"generator_cpu_us_per_connect\":%.2f",
@@ -95,8 +95,8 @@ static void stormText(Connection *c, Kind kind, const char *text, size_t length,
     if (kind == KIND_OFFER || kind == KIND_ANSWER) replayed += c->replayed++ == 0;
 }
 
-// All in answered calls, all dropped without a word, all back at once as the same devices. On Ringline each has to be
-// told of its call again, without asking; afterwards the calls go on.
+// Drops all connections of answered calls without a close frame, and lets the same devices reconnect immediately.
+// Ringline must replay its call to each device without a request; afterwards the calls go on.
 void stormScenario(void) {
     if (options.idle < 2) die("--idle says how many sessions take part");
     Batch b;

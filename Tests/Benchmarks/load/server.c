@@ -1,4 +1,4 @@
-// The server's cost, as the kernel counts it.
+// The server's CPU time and memory as the kernel counts them.
 #define _GNU_SOURCE
 #include "load.h"
 
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// The process's CPU clock: user and system time of all its threads, also of those that have ended, in nanoseconds.
-// It is the sum of what /proc/PID/task/*/schedstat shows; utime + stime of /proc/PID/stat has 10 ms at best.
+// Returns the process's CPU clock: user and system time of all its threads, including ended ones, in nanoseconds.
+// It is the sum of the values in /proc/PID/task/*/schedstat. utime + stime in /proc/PID/stat has a resolution of 10 ms.
 uint64_t serverCpuNs(void) {
     clockid_t clock;
     struct timespec t;
@@ -66,7 +66,8 @@ static uint64_t lookAtThreads(int isBeginning) {
     return busiest;
 }
 
-// What the server's busiest thread has worked since `watchThreads`: with a core for each it is what takes the longest.
+// busiestThreadNs returns the CPU time of the server's busiest thread since `watchThreads`. If each thread has a core
+// of its own, this thread is the bottleneck.
 void watchThreads(void) { lookAtThreads(1); }
 uint64_t busiestThreadNs(void) { return lookAtThreads(0); }
 

@@ -1,4 +1,4 @@
-// Pairs within calls: who has sent what, and whether all of it came - once, in order, and to whom it was meant for.
+// Pairs in calls: records what each side has sent, and checks that all of it arrives once, in order, and at its peer.
 #include "load.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ void openBatch(Batch *b, uint32_t pairs, uint32_t batch) {
         while (opening >= options.atOnce) turn(100000000);
         openConnection(&b->connections[i], i & 1 ? CALLEE : CALLER, i / 2, batch);
     }
-    openAll(NULL, 0, LONE, 0, 0); // waits for the last ones
+    openAll(NULL, 0, LONE, 0, 0); // waits for the last handshakes
 }
 
 void closeBatch(Batch *b) {
@@ -40,7 +40,7 @@ static void awaitCount(const uint32_t *counter, uint32_t expected, const char *w
     }
 }
 
-// Offers go out together, and each is answered when it comes. A plain relay acknowledges nothing.
+// Sends all offers; the callees answer each when it arrives. A plain relay sends no acks.
 void startCalls(Batch *b) {
     char text[LARGEST_MESSAGE];
     for (uint32_t i = 0; i < b->pairs; i++) {
@@ -131,7 +131,7 @@ void talkText(Connection *c, Kind kind, const char *text, size_t length, uint64_
     }
 }
 
-// Waits until all that was sent has come, and is acknowledged, or until nothing more has come for so long.
+// Waits until everything that was sent has arrived and is acknowledged, or nothing has come for `patience` seconds.
 void awaitCandidates(Batch *b, double patience) {
     uint64_t before = ~0ull, changed = nowNs();
     for (;;) {
@@ -142,7 +142,7 @@ void awaitCandidates(Batch *b, double patience) {
             confirmed += b->talks[i].acked;
         }
         if (got == sent && (!options.ringline || confirmed == sent)) return;
-        // The sum is worth a walk over all only now and then.
+        // Computing the sums walks over all connections, so do it only every now and then.
         uint64_t target = (options.ringline ? 2 : 1) * (sent - got > 0 ? sent - got : 1), start = delivered + acked;
         for (uint64_t until = nowNs() + 20000000; nowNs() < until && delivered + acked < start + target;) turn(5000000);
         if (got + confirmed != before) changed = nowNs();

@@ -1,5 +1,5 @@
-// TLS beneath a connection, by OpenSSL on the same non-blocking socket. The certificate is not checked: the server is
-// the one that was just started.
+// TLS for a connection, by OpenSSL on the same non-blocking socket. The certificate is not verified, because the server
+// is the one that was just started.
 #include "load.h"
 
 #include <errno.h>
@@ -8,12 +8,12 @@
 
 static SSL_CTX *context;
 
-// Returns false when the handshake has to go on with the next event.
+// Returns false if the handshake must continue at the next event.
 bool tlsHandshake(Connection *c, bool *wantsWrite) {
     if (!context) {
         context = SSL_CTX_new(TLS_client_method());
         if (!context) die("no TLS");
-        // Ten thousand clients here: their buffers go back while nothing is on the way.
+        // With ten thousand clients, idle connections should not keep their buffers.
         SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE);
         SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
         SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -31,10 +31,11 @@ bool tlsHandshake(Connection *c, bool *wantsWrite) {
     return false;
 }
 
-// As recv and send: -1 with errno EAGAIN when nothing goes just now, 0 at the end of the stream.
+// Like recv: returns -1 with errno EAGAIN if there is nothing to read now, and 0 at the end of the stream.
 ssize_t tlsReceive(Connection *c, void *data, size_t size) {
     size_t got = 0;
-    // A record at a time; the caller wants all there is, for no event tells of what is already in OpenSSL's buffer.
+    // SSL_read returns one record at a time. Read all of them, because epoll reports no event for data that is already
+    // in OpenSSL's buffer.
     while (got < size) {
         ERR_clear_error();
         int result = SSL_read(c->tls, (char *)data + got, (int)(size - got));

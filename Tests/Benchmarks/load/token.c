@@ -1,4 +1,4 @@
-// Tokens of users that exist only here: HS256 over the server's secret (RFC 7515, 7519).
+// Tokens of the generator's users, signed with HS256 and the server's secret (RFC 7515, RFC 7519).
 #define _GNU_SOURCE
 #include "load.h"
 

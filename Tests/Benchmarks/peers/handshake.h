@@ -1,4 +1,4 @@
-// What a plain relay written here shares with the others: the names of pairs, and the answer to a client's key.
+// Functions that the plain relays share: the names of pairs, and the answer to a client's key.
 #ifndef HANDSHAKE_H
 #define HANDSHAKE_H
 
@@ -8,7 +8,7 @@
 
 enum { MOST_PAIRS = 1000000 };
 
-// The number of {"join":"pairN"}, -1 if it is no such text.
+// Returns the number N in {"join":"pairN"}, or -1 if the text is not of this form.
 static inline int joinedPair(const char *text, size_t length) {
     char copy[64];
     int number = -1, end = 0;
@@ -19,7 +19,7 @@ static inline int joinedPair(const char *text, size_t length) {
     return number >= 0 && number < MOST_PAIRS ? number : -1;
 }
 
-// RFC 6455, section 4.2.2: what proves that the key was read.
+// Computes the value of Sec-WebSocket-Accept, which proves that the key was read (RFC 6455, section 4.2.2).
 static inline void acceptKey(const char *key, size_t length, char out[32]) {
     unsigned char joined[128], digest[EVP_MAX_MD_SIZE];
     static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

@@ -1,5 +1,5 @@
-// relay-epoll -- the limit: a relay that does nothing but relay. One thread, one epoll, one recv and one send for each
-// message, everything in place. See ../README.md for the dialect.
+// relay-epoll -- the limit: a relay that does nothing else. It has one thread and one epoll, makes one recv and one
+// send for each message, and unmasks in place. See ../README.md for the dialect.
 //
 //   gcc -O2 -o relay-epoll relay-epoll.c -lcrypto && ./relay-epoll --port 0
 #define _GNU_SOURCE
@@ -18,21 +18,21 @@
 
 enum { INPUT = 1 << 17, HEADROOM = 16, EVENTS = 256 };
 
-// As small as it can be: with many sessions it is their memory.
+// As small as possible: with many connections, this is their memory.
 typedef struct Client {
     struct Client *peer;
-    char *rest; // of a frame that has not come whole, or NULL
-    char *left; // what the socket did not take, or NULL
+    char *rest; // the beginning of an incomplete frame, or NULL
+    char *left; // bytes that the socket has not accepted, or NULL
     uint32_t restLength, leftLength;
     int fd;
     int pair; // -1 until it has joined
     bool upgraded, closed;
 } Client;
 
-static Client *waiting[MOST_PAIRS]; // the member that came first, until the other has come
-static Client *graves[EVENTS];      // freed after the turn: an event of the same turn may still name them
+static Client *waiting[MOST_PAIRS]; // the first member of a pair, until the second one joins
+static Client *graves[EVENTS];      // freed after the turn, because an event of the same turn may still refer to them
 static int graveCount, poller;
-static char buffer[HEADROOM + INPUT]; // what is relayed gets its new header in front of it
+static char buffer[HEADROOM + INPUT]; // a relayed message gets its new header in front of it
 
 static _Noreturn void fail(const char *what) {
     perror(what);
@@ -43,7 +43,7 @@ static void bury(Client *c) {
     if (c->closed) return;
     c->closed = true;
     if (c->peer) {
-        // The other waits for somebody new.
+        // The peer waits for a new partner.
         c->peer->peer = NULL;
         waiting[c->pair] = c->peer;
     } else if (c->pair >= 0 && waiting[c->pair] == c) {
@@ -63,7 +63,7 @@ static void watch(Client *c, uint32_t events) {
 static void keep(Client *c, const char *data, size_t length) {
     char *grown = realloc(c->left, c->leftLength + length);
     if (!grown || c->leftLength + length > 1 << 20) {
-        // Too slow. It ends at its next event: whoever calls may still have it in hand.
+        // The client is too slow. It is closed at its next event, because the caller may still use it.
         if (grown) c->left = grown;
         shutdown(c->fd, SHUT_RDWR);
         return;
@@ -78,7 +78,7 @@ static void transmit(Client *c, const char *data, size_t length) {
     if (!c->left) {
         sent = send(c->fd, data, length, MSG_NOSIGNAL);
         if (sent == (ssize_t)length) return;
-        if (sent < 0 && errno != EAGAIN) return; // its own event tells
+        if (sent < 0 && errno != EAGAIN) return; // an event of its own will report the error
         if (sent < 0) sent = 0;
         watch(c, EPOLLIN | EPOLLOUT);
     }
@@ -98,7 +98,7 @@ static void flush(Client *c) {
     watch(c, EPOLLIN);
 }
 
-// The payload has at least 4 writable bytes of its own old header in front.
+// In front of the payload there must be at least 4 writable bytes, those of its old header.
 static void sendFrame(Client *c, unsigned opcode, char *payload, size_t length) {
     unsigned char *head = (unsigned char *)payload - (length < 126 ? 2 : 4);
     head[0] = (unsigned char)(0x80 | opcode);
@@ -161,7 +161,7 @@ static size_t frames(Client *c, char *data, size_t length) {
         unsigned char *head = (unsigned char *)data + at;
         size_t size = head[1] & 127, header = 6;
         if (!(head[0] & 0x80) || !(head[1] & 0x80) || size == 127) {
-            bury(c); // unfragmented, masked, below 64 KiB: what the generator sends
+            bury(c); // the generator sends only unfragmented, masked frames below 64 KiB
             return length;
         }
         if (size == 126) {

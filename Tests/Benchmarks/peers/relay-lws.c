@@ -1,9 +1,9 @@
-// relay-lws -- bare libwebsockets: what the layer that Ringline stands on costs by itself. See ../README.md.
+// relay-lws -- a relay on bare libwebsockets: the cost of the library that Ringline uses. See ../README.md.
 //
 //   gcc -O2 -o relay-lws relay-lws.c -lwebsockets -luv -lcrypto && ./relay-lws --port 0 --loop uv
 //
-// --loop uv: libuv's loop (epoll); poll: the library's own. --direct: write at once when the addressee has nothing
-// queued, where the library's documentation asks to wait for a writable callback.
+// --loop uv: libuv's event loop (epoll); poll: the library's own. --direct: write immediately if the receiver has
+// nothing queued, although the library's documentation asks to wait for a writable callback.
 #define _GNU_SOURCE
 #include "handshake.h"
 
@@ -17,17 +17,17 @@
 typedef struct Message {
     struct Message *next;
     size_t length;
-    unsigned char bytes[]; // LWS_PRE first
+    unsigned char bytes[]; // begins with LWS_PRE bytes for the library
 } Message;
 
 typedef struct Client {
     struct lws *wsi;
     struct Client *peer;
-    Message *first, *last; // queued for it
+    Message *first, *last; // the queue of messages to it
     int pair;              // -1 until it has joined
 } Client;
 
-static Client *waiting[MOST_PAIRS]; // the member that came first, until the other has come
+static Client *waiting[MOST_PAIRS]; // the first member of a pair, until the second one joins
 static bool direct;
 
 static Message *makeMessage(const void *data, size_t length) {
@@ -41,11 +41,11 @@ static Message *makeMessage(const void *data, size_t length) {
 
 static void deliver(Client *c, const void *data, size_t length) {
     if (direct && !c->first && !lws_partial_buffered(c->wsi)) {
-        // One thread and one message at a time: its buffer is used again.
+        // There is one thread and one message at a time, so the buffer can be reused.
         static unsigned char copy[LWS_PRE + 65536];
         if (length <= 65536) {
             memcpy(copy + LWS_PRE, data, length);
-            // A failure closes the connection at its next turn.
+            // After a failure the library closes the connection at its next turn.
             lws_write(c->wsi, copy + LWS_PRE, length, LWS_WRITE_TEXT);
             return;
         }
@@ -84,7 +84,7 @@ static void leave(Client *c) {
     c->first = c->last = NULL;
 }
 
-// As the library's examples do: one message in a callback, then ask for the next one.
+// Writes one message per callback, then asks for the next callback, as the library's examples do.
 static int writable(Client *c) {
     Message *m = c->first;
     if (!m) return 0;
@@ -105,7 +105,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
         *c = (Client){.wsi = wsi, .pair = -1};
         return 0;
     case LWS_CALLBACK_RECEIVE:
-        // Messages here fit the receive buffer: they come in one piece.
+        // Messages here fit into the receive buffer, so they come in one piece.
         if (!lws_is_first_fragment(wsi) || !lws_is_final_fragment(wsi)) return -1;
         if (c->pair < 0) return join(c, in, length);
         if (c->peer) deliver(c->peer, in, length);
@@ -143,7 +143,7 @@ int main(int argc, char **argv) {
     info.port = port;
     info.iface = "127.0.0.1";
     info.protocols = protocols;
-    // Neither the library's timers (a sorted list, walked at each insertion) nor extensions.
+    // Use neither the library's timers (a sorted list, walked at each insertion) nor extensions.
     static const lws_retry_bo_t never = {.secs_since_valid_ping = 0, .secs_since_valid_hangup = 0};
     info.retry_and_idle_policy = &never;
     bool uv = !strcmp(loop, "uv");

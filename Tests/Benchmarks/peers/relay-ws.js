@@ -5,7 +5,7 @@
 const { WebSocketServer } = require('ws')
 
 const port = Number(process.argv[process.argv.indexOf('--port') + 1])
-const waiting = new Map() // the member that came first, until the other has come
+const waiting = new Map() // the first member of a pair, until the second one joins
 
 function join(socket, text) {
     const name = JSON.parse(text).join

@@ -1,7 +1,7 @@
 import CallCore
 import Switchboard
 
-/// A switchboard, and around it what the gateway does: inputs in, outputs performed, one commit a turn.
+/// A switchboard with the gateway's work around it: it passes inputs in, performs outputs, and commits once a turn.
 final class Board {
     let switchboard: Switchboard
     private(set) var now = Inputs.start
@@ -19,7 +19,7 @@ final class Board {
         )
     }
 
-    /// Hands an input in and performs what comes out.
+    /// Passes an input to the switchboard and performs the outputs.
     func give(_ input: Switchboard.Input) {
         switchboard.handle(input, at: now, into: &outputs)
         perform()
@@ -27,7 +27,7 @@ final class Board {
 
     func send(_ frame: [UInt8], by session: SessionID) { give(.received(session, frame)) }
 
-    /// The end of a turn: the commit, and the report that it is durable.
+    /// Ends a turn: commits, and reports that the commit is durable.
     func turn() {
         switchboard.flush(at: now, into: &outputs)
         perform()
@@ -38,7 +38,7 @@ final class Board {
 
     func wait(_ span: Moment.Span) { now = now + span }
 
-    /// Opens the session of a user's device; the callees' sessions have odd numbers.
+    /// Opens the connection of a user's device; the callees' connections have odd numbers.
     func open(_ side: Side, _ number: Int, device: DeviceID? = nil) throws -> SessionID {
         let id = SessionID(rawValue: UInt64(2 * number + (side == .caller ? 0 : 1)))
         give(.opened(id, try Inputs.who(side, number), device: try device ?? Inputs.device(side, number)))
@@ -47,7 +47,7 @@ final class Board {
     }
 
     private func perform() {
-        // As the gateway does: what is performed may lead to more.
+        // Performing an output may lead to more outputs, so swap the buffers as the gateway does.
         var batch: [Switchboard.Output] = []
         swap(&batch, &outputs)
         for output in batch {
@@ -62,7 +62,7 @@ final class Board {
     }
 }
 
-/// As long as a real one.
+/// Issues a constant text that is as long as a real capability.
 private struct Capabilities: CapabilityIssuer {
     func capability(
         call: CallID,
@@ -76,7 +76,7 @@ private struct Capabilities: CapabilityIssuer {
     private static let text = String(repeating: "x", count: 300)
 }
 
-/// The same numbers in every run (Knuth's MMIX generator).
+/// A generator of the same numbers in every run (Knuth's MMIX generator).
 private struct Chance: RandomNumberGenerator {
     private var state: UInt64 = 7
 

@@ -1,28 +1,28 @@
 import CallCore
 import Switchboard
 
-/// Calls by way of the switchboard: from the received frame to what is to be sent, committed and acknowledged.
+/// Operations on calls in the switchboard: from the received frame to the outputs that send, commit and acknowledge.
 let switchboardOperations: [Operation] = [
-    // One message a turn, as when little happens: each has its own commit.
+    // One message a turn, as with little traffic; each has a commit of its own.
     Operation(name: "relay-candidate", times: 200) { try relay(turnsOf: 1) },
-    // As under load.
+    // Twenty messages a turn, as under load.
     Operation(name: "relay-candidate-of-20", times: 200) { try relay(turnsOf: 20) },
-    // As the first, but call, candidate and devices have UUIDs for names.
+    // Like the first operation, but with UUIDs as the ids of the call, the signals and the devices.
     Operation(name: "relay-candidate-uuids", times: 200) {
         let devices = ["6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6ba7b811-9dad-11d1-80b4-00c04fd430c8"]
         return try relay(turnsOf: 1, in: Inputs.callUUID, by: try devices.map { try made(DeviceID($0), "a device") }) {
             Inputs.candidateFrameWithUUIDs($0, $1)
         }
     },
-    // To a callee whose device has a socket.
+    // An offer to a callee with a connected device.
     Operation(name: "offer", times: 50) {
         let board = Board()
         let callers = try (1...50).map { try board.open(.caller, $0) }
         for number in 1...50 { _ = try board.open(.callee, number) }
-        // The offer to the callee, and to the caller that it rings.
+        // Two deliveries per offer: the offer to the callee, and the ringing state to the caller.
         return begin(board, callers) { Int(board.switchboard.metrics.delivered) / 2 }
     },
-    // To one whose device has to be woken.
+    // An offer to a callee with a device that must be pushed.
     Operation(name: "offer-push", times: 50) {
         let board = Board()
         let callers = try (1...50).map { try board.open(.caller, $0) }
@@ -30,7 +30,7 @@ let switchboardOperations: [Operation] = [
         board.turn()
         return begin(board, callers) { board.pushes }
     },
-    // Offer, answer, ten candidates of each side, end: 23 messages.
+    // Offer, answer, ten candidates of each side, and end: 23 messages.
     Operation(name: "whole-call", times: 20) {
         let board = Board()
         let (caller, callee) = (try board.open(.caller, 1), try board.open(.callee, 1))
@@ -45,10 +45,10 @@ let switchboardOperations: [Operation] = [
         }
         return {
             for call in calls {
-                // As often as one may ring another.
+                // The limit on rings for each pair of users allows one in 10 s.
                 board.wait(.seconds(10))
                 board.step(call.offer, by: caller)
-                // A phone that is told of a call shows that it is there.
+                // The callee's device confirms the offer with a pong.
                 board.give(.ponged(callee, .max))
                 board.step(call.answer, by: callee)
                 for (index, frame) in call.candidates.enumerated() {
@@ -68,14 +68,14 @@ private struct Course {
 }
 
 extension Board {
-    /// A message that is a turn's only one.
+    /// Sends a message and ends the turn.
     fileprivate func step(_ frame: [UInt8], by session: SessionID) {
         send(frame, by: session)
         turn()
     }
 }
 
-/// 200 candidates within one call that is under way, both sides in turn.
+/// Prepares an answered call in which both sides alternately send 200 candidates in total.
 private func relay(
     turnsOf count: Int,
     in call: String = Inputs.callName(1),
@@ -93,7 +93,7 @@ private func relay(
     let before = board.switchboard.metrics.delivered
     return {
         for (index, frame) in frames.enumerated() {
-            // Each side may send 50 a second.
+            // Stay within the limit of 50 signals a second for each connection.
             board.wait(.milliseconds(10))
             board.send(frame, by: sides[index % 2])
             if index % count == count - 1 { board.turn() }
@@ -102,7 +102,7 @@ private func relay(
     }
 }
 
-/// Each caller offers to the callee of the same number.
+/// Prepares offers of all callers, each to the callee with the same number.
 private func begin(_ board: Board, _ callers: [SessionID], done: @escaping () -> Int) -> () -> Int {
     let offers = callers.indices.map { Inputs.offer(Inputs.callName($0 + 1), to: $0 + 1) }
     return {

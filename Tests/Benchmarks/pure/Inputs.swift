@@ -2,13 +2,13 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// The texts and names of `load/dialect.c`, so that what is counted here is what is timed there.
+/// The same texts and ids as in `load/dialect.c`, so that these counts and the generator's times are of the same work.
 enum Inputs {
     static let start = Moment(milliseconds: 1_700_000_000_000)
     static let ringFor = Moment.Span.seconds(45)
     static let candidateBytes = 180
 
-    /// As long as a browser's for audio alone, in JSON's escapes.
+    /// A session description as long as a browser's for an audio call, with JSON escapes.
     static let description = [
         "v=0", "o=- 4611731400430051336 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "a=msid-semantic: WMS",
         "m=audio 9 UDP/TLS/RTP/SAVPF 111 63 9 0 8 13 110 126", "c=IN IP4 0.0.0.0", "a=rtcp:9 IN IP4 0.0.0.0",
@@ -21,7 +21,7 @@ enum Inputs {
         "a=rtpmap:126 telephone-event/8000",
     ].map { $0 + #"\r\n"# }.joined()
 
-    /// Five digits.
+    /// Returns the number with at least five digits.
     static func padded(_ number: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, 5 - digits.count)) + digits
@@ -51,7 +51,7 @@ enum Inputs {
         TokenMark(rawValue: 0x5EED_0000_0000_0000 | UInt64(number) << 1 | (side == .caller ? 0 : 1))
     }
 
-    /// To the callee of that number.
+    /// Returns an offer to the callee with this number.
     static func offer(_ call: String, to callee: Int) -> [UInt8] {
         bytes(
             #"{"type":"offer","id":"o","callId":"\#(call)","to":"\#(userName(.callee, callee))","#
@@ -65,7 +65,7 @@ enum Inputs {
 
     static func end(_ call: String) -> [UInt8] { bytes(#"{"type":"end","id":"e","callId":"\#(call)"}"#) }
 
-    /// The object in a candidate's frame, so long that the frame is as long as the generator's.
+    /// Returns the `candidate` object of a frame, padded so that the frame is as long as the generator's.
     static func candidate(_ number: Int, _ side: Side) -> String {
         let head = #"{"candidate":"candidate:\#(padded(number)) 00001\#(side == .caller ? "c" : "e") 1 udp 2122260223 "#
         let text = head + "192.0.2.1 9 typ host 0123456789ab"
@@ -80,7 +80,9 @@ enum Inputs {
         bytes(envelope(signalName(number), call, candidate(number, side)))
     }
 
-    /// As a browser may name things: by UUIDs, which are too long for what a `String` holds in place.
+    /// Returns a candidate's frame with UUIDs as ids, as a browser may use them.
+    ///
+    /// A UUID is too long for the inline storage of a `String`.
     static func candidateFrameWithUUIDs(_ number: Int, _ side: Side) -> [UInt8] {
         bytes(envelope("9b1deb4d-3b7d-4bad-9bdd-2b0d7b3\(padded(number))", callUUID, candidate(number, side)))
     }

@@ -1,23 +1,25 @@
-/// Something of the pure modules that is done many times over, on the same inputs in every run.
+/// Work of the pure modules that is repeated many times, with the same inputs in every run.
 struct Operation: Sendable {
-    /// The name in the table.
+    /// The name of the operation in the table.
     let name: String
-    /// How many times it is done.
+    /// The number of repetitions.
     let times: Int
-    /// Makes all that is not to be counted; what it returns is counted, and says how often it has done its work.
+    /// Prepares everything that must not be counted.
+    ///
+    /// The returned closure is counted; it returns how often it has done the work.
     let prepare: @Sendable () throws -> () -> Int
 }
 
-/// An input that is not what the modules take it for.
+/// The error for an input that the modules refuse.
 struct Broken: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
 
-/// Where the counting begins and ends.
+/// The marks where counting begins and ends.
 ///
-/// `Tests/Benchmarks/instructions` knows both functions by their names. They change something and are not inlined, so that
-/// no compiler leaves them out.
+/// `Tests/Benchmarks/instructions` finds both functions by their names. They change state and are not inlined, so that
+/// the compiler does not remove them.
 struct Counter {
     private(set) var done = -1
 
@@ -28,7 +30,7 @@ struct Counter {
     mutating func finish(_ times: Int) { done = times }
 }
 
-/// The value, or an error that names it.
+/// Returns the value; throws an error that names it if it is `nil`.
 func made<Value>(_ value: Value?, _ what: String) throws -> Value {
     guard let value else { throw Broken("\(what) is not of the form") }
     return value

@@ -1,6 +1,6 @@
 import CallCore
 
-/// What the call core decides, without anything around it.
+/// Operations on `CallSession` alone.
 let sessionOperations: [Operation] = [
     Operation(name: "session-offer", times: 50) {
         let caller = try phone(.caller)
@@ -65,7 +65,7 @@ private func phone(_ side: Side) throws -> Phone {
     Phone(id: try Inputs.device(side, 1), mark: Inputs.mark(side, 1))
 }
 
-/// A ringing call, kept as the switchboard keeps it: in an object, with one array for all outputs.
+/// A ringing call, stored as in the switchboard: in an object, with one array for all outputs.
 private final class KeptCall {
     var session: CallSession
     private var outputs: [CallSession.Output] = []

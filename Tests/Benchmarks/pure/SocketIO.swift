@@ -2,14 +2,14 @@ import CallCore
 import CallWire
 import SocketIO
 
-/// The Socket.IO codec, alone and in a session.
+/// Operations on Socket.IO: the codec alone, and a session.
 let socketIOOperations: [Operation] = [
     Operation(name: "socketio-decode", times: 200) {
         let texts = (1...200).map { event($0) }
         return {
             var done = 0
             for text in texts {
-                // What is refused shows in the count.
+                // A refused packet is missing in the count.
                 guard let engine = try? EnginePacket(text: text), let packet = try? SocketPacket(engine.data) else {
                     continue
                 }
@@ -28,7 +28,7 @@ let socketIOOperations: [Operation] = [
             return done
         }
     },
-    // The app's event becomes a frame for the switchboard, whose ack comes back.
+    // The app's event becomes a frame for the switchboard, and the switchboard's ack comes back.
     Operation(name: "socketio-event-in", times: 200) {
         let session = try JoinedSession()
         let call = try Inputs.call(1)
@@ -46,7 +46,7 @@ let socketIOOperations: [Operation] = [
             return done
         }
     },
-    // A relayed candidate becomes an event.
+    // A relayed candidate becomes an event for the app.
     Operation(name: "socketio-event-out", times: 200) {
         let session = try JoinedSession()
         let frames = try (1...200).map { number in
@@ -63,7 +63,7 @@ let socketIOOperations: [Operation] = [
     },
 ]
 
-/// A candidate as the first app sends it.
+/// Returns the event of a candidate as an app sends it.
 private func event(_ number: Int) -> [UInt8] {
     Inputs.bytes(
         #"42["ice",{"to":"\#(Inputs.userName(.caller, 1))","callId":"\#(Inputs.callName(1))","#
@@ -71,7 +71,7 @@ private func event(_ number: Int) -> [UInt8] {
     )
 }
 
-/// A session over a WebSocket whose client is let in: the callee's.
+/// The callee's Socket.IO session over a WebSocket, after it has joined.
 private final class JoinedSession {
     private var session: SocketSession
 

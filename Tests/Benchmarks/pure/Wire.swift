@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// Frames read and written, with nothing decided about them.
+/// Operations that parse and encode frames, without any decision.
 let wireOperations: [Operation] = [
     Operation(name: "parse-candidate", times: 200) {
         let frames = (1...200).map { Inputs.candidateFrame($0, .caller, in: Inputs.callName(1)) }
@@ -40,14 +40,14 @@ let wireOperations: [Operation] = [
 private func parse(_ frames: [[UInt8]]) -> Int {
     var done = 0
     for frame in frames {
-        // What is refused shows in the count.
+        // A refused frame is missing in the count.
         guard let message = try? ClientMessage(frame, ringFor: Inputs.ringFor) else { continue }
         if case .signal = message.request { done += 1 }
     }
     return done
 }
 
-/// A candidate of the caller's as it goes on to the callee: what is written around it, and its own members.
+/// Returns a candidate of the caller as it is relayed to the callee: the server's members, and those of the sender.
 func relayed(candidate number: Int) throws -> (head: RelayedSignal, members: RelayedMembers) {
     let room = "p2p:\(Inputs.userName(.caller, 1))-\(Inputs.userName(.callee, 1))"
     let log = LogHead(LogName(callID: try Inputs.call(1), room: room, epoch: 1))

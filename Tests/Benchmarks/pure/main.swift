@@ -1,5 +1,5 @@
-// pure-benchmarks -- the operations that `Tests/Benchmarks/instructions` counts, one each run: without an argument their
-// names, with a name that one, and then how many times it was done. See ../README.md.
+// pure-benchmarks -- the operations that `Tests/Benchmarks/instructions` counts. Without an argument it prints their
+// names. With a name it runs that operation and prints how many times it was done. See ../README.md.
 import Glibc
 
 let operations = wireOperations + sessionOperations + switchboardOperations + socketIOOperations
@@ -17,12 +17,12 @@ guard let name = CommandLine.arguments.dropFirst().first else {
 }
 guard let operation = operations.first(where: { $0.name == name }) else { fail("no operation \(name)") }
 do {
-    // What the first use of anything costs (metadata, tables, the allocator's arenas) is not counted.
+    // Run it once without counting, because the first use has extra costs (metadata, tables, the allocator's arenas).
     _ = try operation.prepare()()
     let body = try operation.prepare()
     counter.begin()
     counter.finish(body())
-    // What was refused on its way would be cheap, and prove nothing.
+    // Refused work would be cheap and prove nothing, so all repetitions must have been done.
     guard counter.done == operation.times else { fail("\(name) was done \(counter.done) of \(operation.times) times") }
     print(counter.done)
 } catch {

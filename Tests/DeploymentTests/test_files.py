@@ -52,7 +52,7 @@ def test_every_variable_is_one_that_the_server_reads():
     named = {name for path in files for name in re.findall(r"\bRINGLINE_[A-Z_]+\b", path.read_text())}
     assert "RINGLINE_TURN_SECRET_FILE" in named
     # Package.swift reads RINGLINE_PINNED when the image is built.
-    assert not named - known - {"RINGLINE_PINNED"}, "misspelt, or not in README.md's table"
+    assert not named - known - {"RINGLINE_PINNED"}, "misspelt, or not in the table of Settings.md"
 
 
 def test_the_image_says_the_servers_version():

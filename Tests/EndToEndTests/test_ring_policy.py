@@ -1,4 +1,4 @@
-"""Each call is delivered or pushed (protocol, section 6), and one device answers (section 7), with the real binary."""
+"""Each call is delivered or pushed, and one device answers, with the real binary (protocol, sections 6 and 7)."""
 
 import threading
 import time

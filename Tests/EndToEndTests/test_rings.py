@@ -1,4 +1,4 @@
-"""Limits on how often, and by how many callers, a device is made to ring (Protocol.md, limits)."""
+"""Limits on how often, and by how many callers, a device is made to ring (protocol, sections 7.4 and 8.4)."""
 
 import subprocess
 import time

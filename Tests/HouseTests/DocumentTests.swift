@@ -30,23 +30,6 @@ struct DocumentTests {
         #expect(Set(events).count >= 11, "they are found in the sources")
     }
 
-    @Test("have every setting of the server in a table, with its variable and its default")
-    func settings() {
-        let rows = Self.text.split(separator: "\n").filter { $0.hasPrefix("|") }
-        for setting in Setting.all {
-            let row = rows.first { $0.contains("`--\(setting.name)`") || $0.contains("`--\(setting.name) ") }
-            guard let row else {
-                Issue.record("--\(setting.name): no row of a table begins to explain it")
-                continue
-            }
-            #expect(row.contains(setting.variable), "--\(setting.name): its row names the variable")
-            #expect(row.contains(setting.meaning), "--\(setting.name): its row says what --help says")
-            if let fallback = setting.fallback {
-                #expect(row.contains(fallback), "--\(setting.name): its row names the default")
-            }
-        }
-    }
-
     @Test("have the very table of settings that the program prints, on the page Settings")
     func settingsTable() {
         let page = Repository.text(of: "Sources/ringline/ringline.docc/Settings.md")

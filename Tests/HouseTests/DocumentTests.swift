@@ -42,19 +42,6 @@ struct DocumentTests {
         #expect(lines.count <= 111, "a newcomer reads it in three minutes; the rest stands on the pages it links to")
     }
 
-    @Test("link to files that are there, in the README and the guides")
-    func links() {
-        let pages = Repository.files.filter { path in
-            path.hasSuffix("README.md") || path.contains(".docc/") && path.hasSuffix(".md")
-        }
-        let dead = pages.flatMap { page in
-            Repository.text(of: page).matches(of: /\]\(([^)\s]+)\)/).map { String($0.1) }
-                .filter { !$0.contains("://") && !$0.hasPrefix("#") && !Repository.isThere($0, from: page) }
-                .map { "\(page): \($0)" }
-        }
-        expectNone(dead, "a link that leads nowhere")
-    }
-
     @Test("show no line of Swift for app developers that no test compiles and runs")
     func firstCall() {
         let page = Repository.text(of: "Sources/CallClient/CallClient.docc/AFirstCall.md")

@@ -41,12 +41,6 @@ enum Repository {
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// Whether a page's link leads to a file or folder that is there.
-    static func isThere(_ link: String, from page: String) -> Bool {
-        let folder = root.appending(path: page).deletingLastPathComponent()
-        return FileManager.default.fileExists(atPath: folder.appending(path: link.prefix { $0 != "#" }).path)
-    }
-
     /// Runs a program in the root and waits for its end.
     static func run(_ program: String, _ arguments: [String]) -> (status: Int32, output: String) {
         let process = Process()

@@ -17,9 +17,9 @@ public struct APNsConfiguration: Sendable {
     ///
     /// Default true.
     public var usesProxyFromEnvironment = true
-    /// The date for Apple, which uses the wall clock's time, in milliseconds since 1970.
+    /// The wall clock, in milliseconds since 1970: the times that Apple is sent are read from it.
     public let clock: @Sendable () -> Int64
-    /// The clock for the deadlines of orders, in milliseconds since 1970; default ``clock``.
+    /// The clock that `PushOrder.giveUpAt` refers to, in milliseconds since 1970; default ``clock``.
     public var orderClock: @Sendable () -> Int64
     /// A clock that cannot be set, in milliseconds since an unspecified moment.
     ///
@@ -64,7 +64,7 @@ public struct APNsConfiguration: Sendable {
     ///   - teamID: the id of the developer team.
     ///   - endpoints: default Apple's.
     ///   - caFile: default nil, the system's authorities.
-    ///   - clock: the date, in milliseconds since 1970.
+    ///   - clock: the wall clock, in milliseconds since 1970.
     /// - Throws: ``APNsConfigurationError``, one clear sentence for the operator.
     public init(
         key: String,
@@ -106,7 +106,7 @@ public struct APNsConfiguration: Sendable {
     }
 }
 
-/// The fault of an ``APNsConfiguration``.
+/// What is wrong with the settings for an ``APNsConfiguration``.
 public enum APNsConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The key is not a P-256 private key in PKCS#8 PEM; the text tells why.
     case unusableKey(String)

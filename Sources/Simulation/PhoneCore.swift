@@ -40,7 +40,7 @@ enum Intent {
     case say(CallName, SignalKind, fields: String)
 }
 
-/// An input of an app's call core.
+/// An input of an app's call logic.
 enum CoreInput {
     case connected
     case disconnected
@@ -58,7 +58,7 @@ enum CoreInput {
     case deadlineReached
 }
 
-/// An output of an app's call core.
+/// An output of an app's call logic.
 enum CoreOutput {
     /// Send a signal to the server, by any available transport.
     case transmit(Outgoing)
@@ -75,7 +75,7 @@ enum CoreOutput {
     case report(Report)
 }
 
-/// A report of a call core to the app, the system and the user.
+/// A report of the call logic to the app, the system and the user.
 enum Report {
     /// The device rings (CallKit: reportNewIncomingCall).
     case rang(CallName)

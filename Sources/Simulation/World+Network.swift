@@ -108,7 +108,7 @@ extension World {
         log("\(handset.device.text) → server: \(Ladder.text(frame, from: 0))")
         mix(frame)
         let expected = watch.expectation(of: frame, from: handset)
-        // A frame with an id may arrive any number of times.
+        // A frame with an `id` may arrive twice: some are handed in again, which must change nothing (I7).
         serve(.received(SessionID(rawValue: UInt64(index)), frame), repeatable: expected && network.percent(4))
     }
 
@@ -144,8 +144,7 @@ extension World {
         log("\(handset.device.text) loses its socket, \(code)")
         if code == 4401 { tell(handset, .tokenExpired) }
         tell(handset, .disconnected)
-        // If a newer socket of the same device had replaced this one, it would be the current one. There is none, so
-        // the device connects again.
+        // The device has no newer socket than this one, so it connects again.
         let pause = max(handset.backoff + network.within(0...200), handset.returnsAt - now)
         after(pause, .connect(handset: handset.index))
     }

@@ -2,12 +2,12 @@ import CallCore
 import CallWire
 import Switchboard
 
-/// Simulates devices: their power, the start and kill of their apps, and the outputs of their call cores.
+/// Simulates devices: their power, the start and kill of their apps, and the outputs of their apps' call logic.
 extension World {
-    /// Passes one input to a device's call core and performs its outputs.
+    /// Passes one input to the call logic of a device's app and performs its outputs.
     func tell(_ handset: Handset, _ input: CoreInput) {
         guard let core = handset.core else { return }
-        // The buffer is kept for the next turn. A turn within this one uses a buffer of its own.
+        // The buffer is kept for the next input. An input that is passed meanwhile gets a buffer of its own.
         var batch: [CoreOutput] = []
         swap(&batch, &coreOutputs)
         core.handle(input, at: Moment(milliseconds: now + handset.skew), into: &batch)
@@ -58,8 +58,8 @@ extension World {
 
     private func transmit(_ signal: Outgoing, from handset: Handset) {
         let isOnSocket = handset.link != nil && !handset.isConnecting
-        // The first try mostly uses the socket if there is one. A resend uses a request more often. The two keep no
-        // order.
+        // The first try goes over the socket in most cases, if there is one; a resend is a request more often. Signals
+        // on the socket and signals in requests may overtake each other.
         let bySocket = isOnSocket && (signal.tries <= 1 ? network.percent(92) : network.percent(70))
         let isTerse = leavesOutPeer(signal, of: handset)
         if isTerse {
@@ -183,20 +183,20 @@ extension World {
         requests(.other(.register(registration)), from: handset)
     }
 
-    /// Sends the repeated poll of a device without a socket for one of its live calls.
+    /// Sends the next poll for a live call of a device that polls instead of using a socket.
     func poll(_ handset: Handset, _ name: CallName, since: UInt64) {
         guard handset.power == .foreground, handset.isPoller,
             handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) ?? false
         else { return }
         let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
-        // A poll without a peer may get another call under that callId, after the end of the device's own call or even
-        // before.
+        // In a world in which other calls may have the same callId, the poll names the peer. Without the peer it could
+        // get such a call, after the end of the device's own call or while that call goes on.
         let peer = !faults.isDisjoint(with: [.strangers, .sharedNames]) ? name.pair.other(than: handset.user) : nil
         requests(
             .fetch(name.id, .init(peer: peer, since: cursor, wait: .seconds(8), device: handset.device), number: 0),
             from: handset
         )
-        // This poll is sent if the request or its response is lost.
+        // Plans a poll for the case that the request or its response is lost. A response makes this plan void.
         planPoll(handset, name, since: since, after: 11_000)
     }
 

@@ -80,10 +80,11 @@ extension Switchboard {
         calls.remove(call)
     }
 
-    /// Clears the count of unclean starts once it makes no difference to the next start.
+    /// Sets the count of unclean starts back to 0 once the next start does not need it.
     ///
-    /// That is so when every kept call has a durable number above the gap that a crash has left in its log, and no
-    /// device can still ring for a call that was lost completely.
+    /// Each unclean start made the numbers of a log skip those that a crash may have lost. The count is needed until
+    /// every live call has an entry with a number after the skipped ones, and until no device can ring any more for a
+    /// call that a crash lost completely.
     private func forgetCrashes(at now: Moment) {
         guard crashes > 0, now >= startedAt + policy.crashShadow else { return }
         var isSettled = true

@@ -7,7 +7,7 @@ struct Chance: RandomNumberGenerator {
 
     /// Creates a generator.
     ///
-    /// The seed is mixed once, because neighbouring seeds must not give one sequence, shifted.
+    /// The seed is mixed before use. Otherwise two neighbouring seeds could give the same numbers, only shifted.
     init(seed: UInt64) {
         state = seed &* 0xD6E8_FEB8_6659_FD93 &+ 1
         state = next() ^ seed &<< 32

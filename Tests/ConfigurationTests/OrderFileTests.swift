@@ -11,7 +11,7 @@ struct OrderFileTests {
         .revoke(try #require(UserID(user)), before: Moment(milliseconds: milliseconds))
     }
 
-    @Test("The name holds the order", arguments: ["10", "a-b", "x@y.z:+_-", "..", String(repeating: "a", count: 128)])
+    @Test("The order is in the name", arguments: ["10", "a-b", "x@y.z:+_-", "..", String(repeating: "a", count: 128)])
     func names(_ user: String) throws {
         let file = OrderFile(try order(user))
         #expect(file.name.utf8.count < 255 && !file.name.contains("/"))

@@ -196,7 +196,7 @@ def test_a_server_that_was_restarted_while_it_rang(push_world):
     device = register(world, deviceId="iphone-h")
     world.phone("11", "iphone-t").ring("10", "c-1")
     pushed(fake, device)
-    # A crash may also come before the result of the push is stored, so wait for the result.
+    # If the server were killed before it has stored the result of the push, the explanation would not show "200".
     wait_for(world, "c-1", "200")
     world.server.kill()
     world.server.start()

@@ -14,7 +14,7 @@ extension CallClient {
         finish(index, reason, reports: true, at: now)
     }
 
-    /// Ends a call on behalf of this device, and reports it to the system and the server.
+    /// Ends a call that neither the user nor the server ended, and reports the end to the system and the server.
     mutating func giveUp(_ index: Int, _ reason: EndReason, at now: Moment) {
         guard calls[index].isLive else { return }
         tellEnd(of: index, reason)
@@ -29,7 +29,9 @@ extension CallClient {
         finish(index, reason, reports: false, at: now)
     }
 
-    /// Sends the server the end of a call, in place of all its signals that still wait.
+    /// Sends the end of a call to the server, and drops the call's other signals that wait.
+    ///
+    /// The offer that began the call stays in the outbox if it was sent: its result shows whether the server has it.
     mutating func tellEnd(of index: Int, _ reason: EndReason?) {
         let number = calls[index].number
         outbox.removeAll { $0.call == number && !($0.role == .beginning && $0.wasSent) }
@@ -42,7 +44,9 @@ extension CallClient {
         if calls[index].epoch == nil, calls[index].side == .callee || isLost { requestLog(of: index) }
     }
 
-    /// Turns a call into an ended one; signals that the server must receive were put into the outbox before.
+    /// Turns a call into an ended one.
+    ///
+    /// It sends nothing to the server: a call's last signals are put into the outbox before (`tellEnd`).
     mutating func finish(_ index: Int, _ reason: EndReason, reports: Bool, keepsMedia: Bool = false, at now: Moment) {
         let call = calls[index]
         guard call.isLive else { return }
@@ -76,7 +80,7 @@ extension CallClient {
         }
     }
 
-    /// Ends the calls whose time has run out, without any message from the server.
+    /// Ends the calls whose time has run out, and fetches the logs of shadowed calls that are due for a check.
     mutating func deadlineReached(at now: Moment) {
         for index in calls.indices {
             switch calls[index].phase {

@@ -128,7 +128,7 @@ extension CallClient {
         }
         let wrapped = Array("{\"data\":\(text)}".utf8)
         guard calls[index].isAnswered, text.utf8.count <= WireLimits.infoBytes,
-            // Text that breaks the JSON grammar would break the frame; it does not matter how it breaks it.
+            // Text that is not one JSON value would break the frame. The error of the parser is not needed.
             let object = try? JSONObject(wrapped), object.members.count == 1, enqueue(.info(text), of: index)
         else {
             out.append(.refused(uuid, .notPossible))

@@ -97,7 +97,7 @@ extension CallClient {
     mutating func connecting(_ index: Int) {
         calls[index].phase = .connecting
         out.append(.reportConnecting(calls[index].uuid))
-        // What was held or muted before there was a peer to notify.
+        // Notifies the peer of what this user held or muted before the answer.
         let media = calls[index].media
         let change = MediaUpdate(
             hold: media.hold == true ? true : nil,

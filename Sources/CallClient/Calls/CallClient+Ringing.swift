@@ -57,7 +57,8 @@ extension CallClient {
             offer.callUUID ?? CallUUID(call: envelope.callID, epoch: envelope.epoch),
             at: now
         )
-        // If the server says that this user is in a call, the outgoing call was answered: the two calls do not cross.
+        // A waiting offer means that this user is in an answered call. The outgoing call to this peer is taken to be
+        // that call, with an answer that has not arrived yet: the two calls do not cross.
         if !offer.isWaiting, let own = calls.lastIndex(where: { $0.peer == peer && $0.isCalling }) {
             cross(own, envelope.callID, envelope.epoch, offer, uuid, caller, until: until, at: now)
         } else if shownCount >= configuration.capacity {
@@ -154,7 +155,8 @@ extension CallClient {
     /// talk.
     mutating func lostGlare(_ own: Int, to callID: CallID, at now: Moment) {
         if callID != calls[own].callID { purge(own) }
-        // The winner may have the epoch that a server gave to our call before it crashed.
+        // The two calls have one callId. If a crash of the server lost our call, the call that won may have our call's
+        // epoch, so our call forgets it.
         if callID == calls[own].callID { calls[own].epoch = nil }
         if let known = calls.lastIndex(where: { $0.callID == callID && $0.peer == calls[own].peer && $0.isLive }),
             known != own
@@ -168,7 +170,7 @@ extension CallClient {
         startAnswering(index)
     }
 
-    /// Makes the winner take over the UUID of the call that it ends, and with it all that the user sees.
+    /// Ends the call `own`, which lost a glare, and gives its UUID, and so what the user sees, to the call that won.
     private mutating func adopt(
         _ callID: CallID,
         _ epoch: UInt32?,
@@ -178,15 +180,15 @@ extension CallClient {
     ) -> Int {
         let loser = calls[own]
         if loser.negotiation.state != .stable { out.append(.rollback(loser.uuid)) }
-        // The server ends the loser by the same rule. For a call that it hides from the callee it does not, so this
-        // device does.
+        // The server ends the call that lost by the same rule, unless it hides that call from its callee. This device
+        // ends it in either case.
         if !isOver { tellEnd(of: own, .cancelled) }
         finish(own, .glare, reports: false, keepsMedia: true, at: now)
         let phase = Phase.answering(until: now + ClientLimits.setup)
         let index = append(loser.uuid, callID, loser.peer, epoch: epoch, phase, loser.caller, isReported: true)
         calls[index].usesMedia = loser.usesMedia
         calls[index].media = loser.media
-        // The engine continues to count its descriptions.
+        // The engine goes on with the rounds of the call that lost.
         calls[index].negotiation.lastRound = loser.negotiation.lastRound
         return index
     }
@@ -199,9 +201,9 @@ extension CallClient {
         }
     }
 
-    /// Checks shadowed calls soon, because the server has taken our call.
+    /// Makes the logs of this peer's shadowed calls be fetched soon, because the server has taken our call.
     ///
-    /// A call that the server lets ring beside our call must ring here too.
+    /// If a log then shows that the peer's call still rings, the two calls do not cross, and that call must ring here.
     mutating func checkSoon(on peer: UserID, at now: Moment) {
         for index in calls.indices where calls[index].peer == peer {
             guard case .shadowed(let until, let checkAt) = calls[index].phase else { continue }

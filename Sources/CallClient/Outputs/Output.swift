@@ -4,7 +4,7 @@ extension CallClient {
     /// An action for the app to carry out; the outputs of one input must be carried out in order.
     public enum Output: Equatable, Sendable {
         // To the system.
-        /// Report an incoming call; it comes once for each UUID (`reportNewIncomingCall`).
+        /// Report an incoming call (`reportNewIncomingCall`); this output comes once for each UUID.
         case reportIncoming(CallUUID, Caller)
         /// Report a known call again, because a push came for it.
         ///
@@ -18,7 +18,7 @@ extension CallClient {
         case reportEnded(CallUUID, ReportedEnd)
         /// Report that the displayed data of the caller changed.
         case update(CallUUID, Caller)
-        /// Fail the action that asked for this: it is not possible.
+        /// Fail the user's action on this call: it is not possible.
         case refused(CallUUID, Refusal)
 
         // To the app.
@@ -92,7 +92,9 @@ extension CallClient {
 
     /// Why an action of the user is not possible.
     public enum Refusal: Equatable, Sendable {
-        /// There is no such call, or it has ended; a call that still rings here cannot be renegotiated either.
+        /// There is no such call, or it has ended.
+        ///
+        /// For ``Input/renegotiate(_:hasVideo:restartsICE:)`` also: the call is incoming and not answered yet.
         case unknownCall
         /// There are as many calls as the configuration allows.
         case tooManyCalls
@@ -146,8 +148,8 @@ public enum ReportedEnd: String, Sendable, CaseIterable {
 
     /// Maps a reason to what is reported to the system (protocol, section 4).
     ///
-    /// A call that lost a glare is not reported as ended while the winner goes on in its place, under its UUID. When
-    /// the winner cannot do so, the loss is reported as an end by the peer.
+    /// A call that lost a glare is not reported as ended if the call that won takes over its UUID. If the call that
+    /// won cannot take it over, the call that lost is reported as ended by the peer.
     public init(_ reason: EndReason) {
         self =
             switch reason {

@@ -25,7 +25,9 @@ public struct Pair: Hashable, Sendable {
     public func other(than user: UserID) -> UserID { user == low ? high : low }
 }
 
-/// The key of a call: its callId and its two users, so that it never meets a call of the same callId between others.
+/// The key of a call: its callId and its two users.
+///
+/// Calls of other users under the same callId have other keys.
 public struct CallKey: Hashable, Sendable {
     /// The callId that the caller chose.
     public let id: CallID

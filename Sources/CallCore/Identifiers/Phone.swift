@@ -45,7 +45,7 @@ public struct Phone: Hashable, Sendable {
     /// Returns whether a device id has a form that the server makes, for a connection or for a token without a device.
     public static func isMadeByServer(_ id: DeviceID) -> Bool { id.text.hasPrefix("c-") || id.text.hasPrefix("t-") }
 
-    /// Whether the device is a registration that came without a device id.
+    /// Whether the id is one that the server made for a registration without a device id.
     public var isOfUnnamedRow: Bool { id.text.hasPrefix("d-") }
 
     /// Returns whether both are the same device.

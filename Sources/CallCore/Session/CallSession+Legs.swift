@@ -1,18 +1,18 @@
 extension CallSession {
     /// Returns whether a device of the caller's user is the one that makes the call.
     ///
-    /// A caller that uses REST and names no device has no socket that could be told apart from the other sockets of its
-    /// user. Connections without a device name therefore count as that caller's.
+    /// If the caller's device is known by its token alone (`t-…`), it is unknown which of its user's connections are
+    /// its own. Then every connection of that user without a device id (`c-…`) counts as the caller's device.
     @inlinable
     public func isCaller(_ phone: Phone) -> Bool {
         callerPhone.isSame(as: phone) || (callerPhone.isUnnamed && phone.isOfConnection)
     }
 
-    /// Returns the device in whose place `phone` sees the call and acts in it.
+    /// Returns the device that `phone` stands for: it sees the call, and acts in it, as that device.
     ///
-    /// A request that names no device, and whose token took no part in the call, acts for its user and so for the
-    /// device of that user that is in the call. The exception is a user with other devices without a name: then the
-    /// request comes from one of those, which has lost the call.
+    /// A request may name no device and have a token that no leg of the call has. Such a request stands for the device
+    /// of its user that is in the call. There is one exception: if a device of the callee without a device id has a
+    /// leg, the request is taken to be from such a device, which has lost the call.
     public func standIn(for phone: Phone, on side: Side) -> Phone {
         guard phone.isUnnamed, !legs.contains(where: { $0.side == side && $0.phone.isSame(as: phone) }) else {
             return phone
@@ -52,8 +52,8 @@ extension CallSession {
 
     /// Records the token that a device now uses.
     ///
-    /// A device that a push is to wake has no token yet, and a request that names no device is known by its token
-    /// alone.
+    /// Two kinds of `phone` change nothing: a device that was only pushed, because its token is not known yet (0), and
+    /// one that has the leg's token but another id.
     private mutating func learnMark(of phone: Phone, at index: Int) {
         guard legs[index].phone.id == phone.id, phone.mark.rawValue != 0 else { return }
         know(phone, at: index)
@@ -61,7 +61,7 @@ extension CallSession {
 
     /// Records this id and token for the device of a leg.
     ///
-    /// If that device has the call, it keeps it under the new ones.
+    /// If that device is the winner, the phase of the call gets the new id and token too.
     private mutating func know(_ phone: Phone, at index: Int) {
         let known = legs[index].phone
         legs[index].phone = phone
@@ -88,7 +88,7 @@ extension CallSession {
         guard isLive else { return }
         for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: old) {
             let known = legs[index].phone
-            // Another device that has a name of its own may have used the same token.
+            // The leg of another device, with an id of its own, may have the same token: skip it.
             guard known != new, known.id == new.id || (known.isUnnamed && (side == .callee || !new.isOfConnection))
             else { continue }
             know(new, at: index)
@@ -98,7 +98,7 @@ extension CallSession {
 
     /// Records that a device is out of reach.
     ///
-    /// Its grace runs from now on, once the call is answered.
+    /// The grace of an answered call runs from the first such moment, or from the answer if that came later.
     mutating func gone(_ phone: Phone, _ side: Side, at now: Moment) {
         for index in legs.indices where isLeg(index, of: phone, side) {
             if legs[index].goneSince == nil { legs[index].goneSince = now }
@@ -115,7 +115,7 @@ extension CallSession {
         }
     }
 
-    /// Records that a device that is not in the answered call has itself confirmed that it is out.
+    /// Records that a callee's device that lost the answered call has sent its own `end`: it knows that it is out.
     mutating func leave(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
         guard side == .callee,
             let index = legs.firstIndex(where: { $0.side == side && $0.phone.isSame(as: phone) }),

@@ -100,7 +100,7 @@ extension CallSession {
         return nil
     }
 
-    /// Acknowledges a signal that was accepted before, now perhaps under another `id`.
+    /// Acknowledges a repeat of a signal that was accepted before; the repeat may have another `id`.
     mutating func acknowledgeAgain(
         _ signal: Signal,
         from side: Side,

@@ -48,7 +48,8 @@ extension CallSession {
                 acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
                 return
             }
-            // Two devices of one user use one callId: the first would wait for an answer that the second gets.
+            // A second device of the caller may not take over the call: the first would wait for an answer that only
+            // the second gets.
             if !callerPhone.isUnnamed, !phone.isUnnamed, !isCaller(phone) {
                 outputs.append(.refuse(.forbidden("another device of yours makes this call")))
                 return
@@ -104,7 +105,7 @@ extension CallSession {
             at: now,
             into: &outputs
         )
-        // The offer itself notifies the callee.
+        // This entry is for the caller only: the offer itself tells the callee that the call rings.
         append(StateChange(.ringing, offerID: signal.id), to: .caller, at: now, into: &outputs)
         outputs.append(.changed)
     }

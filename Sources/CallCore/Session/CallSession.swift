@@ -7,7 +7,7 @@
 ///        └────────────────────▶┴──────▶ ended ◀───────┘
 ///
 /// A session does no I/O and reads no clock. Its owner passes in what happened and when, and gets back what to do about
-/// it. Every input may come late, twice or crossing another one, and then changes nothing.
+/// it. An input may come late, twice, or at the same time as another one; if it no longer applies, it changes nothing.
 public struct CallSession: Equatable, Sendable {
     /// The phase of the call, with exactly the data that is known in that phase.
     public enum Phase: Equatable, Sendable {
@@ -102,7 +102,7 @@ public struct CallSession: Equatable, Sendable {
 
     /// The key by which a repeated signal is recognised.
     ///
-    /// Two users may give their devices the same id, and their signals too; the side distinguishes them.
+    /// The side is part of the key because the two users may use the same device id and the same signal ids.
     struct SignalName: Hashable {
         let side: Side
         let device: DeviceID
@@ -155,7 +155,7 @@ public struct CallSession: Equatable, Sendable {
         }
     }
 
-    /// The time since which the side that has been away longest is away; `nil` when both sides are reachable.
+    /// The time since which a side is out of reach, the earlier one if both are; `nil` when both are reachable.
     private var goneLongest: Moment? {
         var first: Moment?
         for leg in legs where leg.phase == .answered {

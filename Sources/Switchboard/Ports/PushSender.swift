@@ -2,9 +2,9 @@ public import CallCore
 
 /// The port to Apple's push service, which wakes devices.
 ///
-/// Both calls return immediately and may be made from the loop only. Each order is answered by exactly one report (also
-/// one that was cancelled too late or could not be sent), passed on the loop to the receiver that the adapter was
-/// created with.
+/// Both methods return immediately and may be called on the loop only. Each order gets exactly one report, even an
+/// order that was cancelled too late or could not be sent. The adapter passes the report, on the loop, to the receiver
+/// that it was created with.
 public protocol PushSender: AnyObject, Sendable {
     /// Sends one push; its result comes back as a report with the order's `id`.
     func send(_ order: PushOrder)
@@ -92,7 +92,8 @@ public enum APNsEnvironment: String, Sendable, CaseIterable {
 
 /// The result of a push.
 public enum PushResult: Equatable, Sendable {
-    /// APNs answered: 200, or an error with its `reason` ("BadDeviceToken") and, for 410, since when (`timestamp`).
+    /// APNs answered: 200, or an error with its `reason` ("BadDeviceToken") and, for 410, the `timestamp`
+    /// since which the token is invalid.
     case answered(status: Int, reason: String?, timestamp: Moment?)
     /// No answer: the connection failed, was lost or timed out; in plain words, without addresses.
     case unreachable(String)

@@ -3,7 +3,7 @@ import CallWire
 
 /// A push's capability: it lets its device fetch the one call that was pushed, report that it rings, and end it.
 extension Switchboard {
-    /// Returns a request restricted to a scope: to the pushed call alone, whatever other call has that callId.
+    /// Returns a request restricted to a scope: it concerns the pushed call, never another call with that callId.
     func narrowed(_ request: Request, to scope: CallScope?, of user: UserID) throws(WireError) -> Request {
         guard let scope else { return request }
         switch request {
@@ -18,7 +18,7 @@ extension Switchboard {
             guard let id = message.callID else { throw Self.unknownCall }
             try check(id, with: message.to, against: scope, of: user)
             if let room = message.room {
-                // The reason why it is not the room of these two users makes no difference.
+                // A malformed room and a room of other users are refused alike.
                 guard case .pair(scope.peer)? = try? Room(room, for: user) else { throw Self.unknownCall }
             }
             guard message.epoch == nil || message.epoch == scope.epoch else { throw Self.callOver }
@@ -37,7 +37,7 @@ extension Switchboard {
         guard id == scope.call, peer == nil || peer == scope.peer,
             let call = calls[CallKey(id: scope.call, pair: Pair(user, scope.peer))]
         else { throw Self.unknownCall }
-        // A crash took the call that was pushed; its caller may bring it back.
+        // The server lost the pushed call in a crash; a resend of its offer may restore it.
         guard scope.epoch <= call.session.epoch else { throw Self.unknownCall }
         guard call.session.epoch == scope.epoch else { throw Self.callOver }
     }

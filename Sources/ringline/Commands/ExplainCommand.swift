@@ -40,8 +40,8 @@ struct ExplainCommand: ParsableCommand {
         do throws(StoreFailure) {
             let reader = try SQLiteCallStore.reader(folder: data)
             let namesakes = try reader.calls(CallChoice(id, of: users), limit: Namesakes.limit)
-            // A separate query: the call of the given epoch may be older than the newest calls of its name, listed
-            // above.
+            // The call of the given epoch needs a query of its own: `namesakes` has only the newest calls of the
+            // callId, and this call may be older.
             guard let record = try reader.calls(CallChoice(id, of: users, epoch: epoch), limit: 1).first else {
                 Complaint.show(reader.takeDamages())
                 throw StoreFailure("There is no call \(callId)\(restriction) in \(data).")

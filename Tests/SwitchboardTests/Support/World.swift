@@ -92,7 +92,7 @@ final class World {
     /// Answers the newest ping that a connection was sent.
     func pong(_ session: SessionID) { give(.ponged(session, UInt64(pings[session, default: 0]))) }
 
-    /// Lets time pass, and wakes the switchboard whenever it asks for it, as its shell does.
+    /// Lets time pass, and wakes the switchboard at each of its deadlines, as the gateway does.
     func wait(_ span: Moment.Span) {
         let end = now + span
         var turns = 0
@@ -220,7 +220,7 @@ final class World {
         changes.compactMap { if case .event(_, let event) = $0, event.event == kind { event.details } else { nil } }
     }
 
-    /// Returns another run of the server, which continues with what this one has stored.
+    /// Returns a world with the next run of the server, which starts from what this world has stored.
     func restarted(crashes: Int = 0, _ adjust: (inout Policy) -> Void = { _ in }, after seconds: Int64 = 0) -> World {
         World(adjust, stored: kept.state(crashes: crashes), at: now + .seconds(seconds))
     }

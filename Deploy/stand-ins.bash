@@ -15,7 +15,8 @@ driver = "overlay"
 graphroot = "$images/storage"
 runroot = "$images/run"
 TEXT
-    # Limits that this process may pass on. podman's own default is refused without CAP_SYS_RESOURCE.
+    # Resource limits that this process may set for a container. podman's own default limits are refused without
+    # CAP_SYS_RESOURCE.
     cat >"$images/containers.conf" <<TEXT
 [containers]
 default_ulimits = ["nofile=$(ulimit -Hn):$(ulimit -Hn)", "nproc=4096:4096"]

@@ -11,7 +11,7 @@ import Threads
 public enum APNsProbe {
     /// The answer to the test request.
     public struct Answer: Equatable, Sendable {
-        /// The result, as of any push.
+        /// The result, in the form that the result of any push has.
         public let result: PushResult
         /// The `date` header of the answer, in seconds since 1970; `nil` if it is missing or invalid.
         public let dateSeconds: Int64?
@@ -32,7 +32,7 @@ public enum APNsProbe {
     ///   - topic: `apns-topic`; `nil` leaves it out, which Apple answers with `MissingTopic` after it accepted the
     ///     token.
     ///   - timeoutMilliseconds: how long to wait at most.
-    /// - Returns: Apple's answer; its result is unreachable if there was none.
+    /// - Returns: Apple's answer; if there was none, its result is `unreachable`.
     public static func ask(
         _ configuration: APNsConfiguration,
         _ environment: APNsEnvironment,

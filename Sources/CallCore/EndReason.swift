@@ -25,11 +25,10 @@ public enum EndReason: String, Sendable, CaseIterable {
 }
 
 extension EndReason {
-    /// Returns the reason that applies when a side ends a call: the wished one if it fits the role and the phase, else
-    /// the default for them (protocol, section 4).
+    /// Returns the reason that applies when a side ends a call: the wished one if it fits the side and the phase, else
+    /// the default for this side and phase (protocol, section 4).
     ///
-    /// The server uses it for the reason that it reports, and a client for the reason that it shows, so that both
-    /// agree.
+    /// Both the server, which reports the reason, and a client, which shows it, call this function, so that they agree.
     public static func fitting(_ wish: EndReason?, by side: Side, answered: Bool) -> EndReason {
         switch (wish, side, answered) {
         case (.failed, _, _): .failed

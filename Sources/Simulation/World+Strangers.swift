@@ -1,7 +1,8 @@
 import CallCore
 import Switchboard
 
-/// Injects offers under the callId of a call of other users, and ends that arrive again when their callId is in use.
+/// Injects offers under the callId of a call of other users, and acknowledged ends that arrive again, mostly while a
+/// later call uses their callId.
 extension World {
     /// Plans offers under the callIds of others' calls and repeated ends, in addition to the planned calls.
     ///

@@ -81,7 +81,7 @@ struct ProviderTokenTests {
         #expect(try token.current() == second)
     }
 
-    @Test("A token that was refused to many requests at a time is renewed once")
+    @Test("A token that Apple refused in many requests at once is renewed only once")
     func renewalIsShared() throws {
         let first = try token.current()
         pass(minutes: 25)
@@ -149,7 +149,7 @@ struct APNsConfigurationTests {
         #expect(try error(teamID: text) == .malformedTeamID)
     }
 
-    @Test("A key that is not a P-256 key in PKCS#8 is refused, in one sentence that does not contain it")
+    @Test("A key that is not a P-256 key in PKCS#8 is refused, with one sentence that does not contain the key")
     func keys() throws {
         let pkcs8 = try P256SigningKey.generate().pem()
         let keys = [

@@ -4,7 +4,7 @@ import Testing
 
 /// Tests of the JSON grammar.
 ///
-/// Every value is a member of an object, as those of JSONTestSuite are elements of an array.
+/// The tests put each value into an object, as JSONTestSuite puts each value into an array.
 @Suite("JSON text")
 struct JSONGrammarTests {
     @Test("Every ASCII character in a string is judged correctly, whatever its position")
@@ -118,7 +118,7 @@ struct JSONGrammarTests {
         }
     }
 
-    @Test("A null member is distinguished from an absent one only on request")
+    @Test("The subscript treats a null member as absent, and member(_:) distinguishes the two")
     func null() throws {
         let object = try JSONObject(bytes(#"{"sdp":null}"#))
         #expect(object[.sdp] == nil)

@@ -5,7 +5,7 @@ import SQLiteStore
 import Switchboard
 import Testing
 
-@Suite("A reader beside the server")
+@Suite("Reading the data folder while a server may run on it")
 struct StoreReaderTests {
     private let place: FolderPlace
 
@@ -28,7 +28,7 @@ struct StoreReaderTests {
         return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event)
     }
 
-    @Test("A reader sees what a live server has committed, and later what it commits then")
+    @Test("A reader sees what a running server has committed, and also what the server commits later")
     func live() throws {
         let store = try store(with: "offer")
         let reader = try SQLiteCallStore.reader(folder: place.path)
@@ -83,7 +83,7 @@ struct StoreReaderTests {
         store.close()
     }
 
-    @Test("A backup of a live database can be read in its place, and never overwrites a file")
+    @Test("A backup of a database in use can be read like the database, and never overwrites a file")
     func backUp() throws {
         let store = try store(with: "offer")
         let copy = place.path + "/copy"
@@ -104,7 +104,7 @@ struct StoreReaderTests {
         #expect(stat(copy, &status) == 0 && status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("A backup is restored only after the server has stopped, and a -wal from before is not applied to it")
+    @Test("A backup is restored only after the server has stopped, and the replaced database's -wal is not applied")
     func restore() throws {
         let store = try store(with: "offer")
         let copy = place.path + "/copy"

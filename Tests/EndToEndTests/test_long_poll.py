@@ -94,7 +94,7 @@ def test_many_wait_at_once(world):
     for caller in callers:
         caller.ring("10", caller.user)
         cursor = world.rest("10").log(caller.user)["next"]
-        # Four long polls of one call are the limit.
+        # One user may have at most four long polls for one call.
         polls += [Polling(world.rest("10"), caller.user, since=cursor, wait=20) for _ in range(4)]
     for caller in callers:
         caller.ask(type="ice", callId=caller.user, candidate=samples.CANDIDATES[0])

@@ -190,7 +190,8 @@ struct Forgery: Sendable, CustomStringConvertible {
             ]
     }
 
-    /// Returns tokens whose header names another algorithm than that of the key that signed or verifies them.
+    /// Returns tokens whose header names another algorithm than that of the key that signed or verifies them, and HS256
+    /// tokens that were signed with a wrong secret.
     private static func algorithms(_ keys: TestKeys) throws -> [Forgery] {
         var rows: [Forgery] = []
         let all = [keys.hs256, keys.rs256, keys.es256]
@@ -223,8 +224,8 @@ struct Forgery: Sendable, CustomStringConvertible {
         return rows
     }
 
-    /// Returns tokens with ES256 signatures in other encodings, and with numbers that other implementations wrongly
-    /// accepted (CVE-2022-21449).
+    /// Returns tokens whose ES256 signature has another encoding, or values of r and s that other implementations
+    /// wrongly accepted (CVE-2022-21449).
     private static func ecSignatures(_ keys: TestKeys) throws -> [Forgery] {
         let verifier = try keys.es256.verifier()
         let signed = keys.es256.token(payload: TestKeys.payload).split(separator: ".").prefix(2).joined(separator: ".")
@@ -252,7 +253,8 @@ struct Forgery: Sendable, CustomStringConvertible {
         return rows.map { Forgery("ES256 \($0.0)", "\(signed).\(Base64URL.encode($0.1))", verifier, .signature) }
     }
 
-    /// Returns tokens with RSA signatures by another padding, digest or key, and with numbers that no key has signed.
+    /// Returns tokens whose RSA signature was made with another padding, digest or key, or is a number that no key has
+    /// made.
     private static func rsaSignatures(_ keys: TestKeys) throws -> [Forgery] {
         let verifier = try keys.rs256.verifier()
         let signed = keys.rs256.token(payload: TestKeys.payload).split(separator: ".").prefix(2).joined(separator: ".")

@@ -12,20 +12,20 @@ struct SlowStorePresenceTests {
 
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
 
-    @Test("The answer to an earlier connection's question, from before a call, does not decide presence")
+    @Test("A late answer to what a closed connection asked before a call does not decide presence")
     func staleAnswer() throws {
         let world = World()
         world.holdsAnswers = true
         let early = try world.open("11", "a1")
         world.send(early, Self.ask("12"))
         world.give(.closed(early))
-        // 10 calls 11, which is away, gives up, and stays online.
+        // 10 calls 11, who has no connection. 10 then ends the call and stays online.
         let peer = try world.open("10", "b1")
         world.send(peer, World.offer("c-1", to: "11"))
         world.send(peer, World.plain("end", "c-1", id: "e"))
         let asker = try world.open("11", "a1")
         world.send(asker, Self.ask("10"))
-        // Only now the store's answer from before the call arrives, and then the newer one if it was asked again.
+        // Only now does the store answer the question from before the call, and then the later one, if there is one.
         for (number, question) in world.questions.map(\.1).enumerated() {
             world.give(.stored(.answered(question, .peers(number == 0 ? [] : [try user("10")]))))
         }
@@ -34,7 +34,7 @@ struct SlowStorePresenceTests {
         #expect(states(world.taken(asker)).last == "10 false")
     }
 
-    @Test("A connection is told who goes offline while the store is asked again for another one of its user")
+    @Test("A connection is told who goes offline while the store is asked again for the user's other connection")
     func askedAgain() throws {
         let world = World()
         let peer = try world.open("10", "b1")
@@ -47,7 +47,7 @@ struct SlowStorePresenceTests {
         let second = try world.open("11", "a2")
         world.send(second, Self.ask("10"))
         #expect(states(world.taken(second)) == ["10 true"])
-        // The store is asked again with a ping of the first connection, and its answer is held back.
+        // When the server pings the first connection, it asks the store again. The store's answer is held back.
         world.holdsAnswers = true
         for _ in 0..<2 {
             world.wait(25)

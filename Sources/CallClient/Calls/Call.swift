@@ -40,7 +40,7 @@ extension CallClient {
         var names: [SignalName] = []
         /// Whether the media engine holds resources for this call.
         var usesMedia = false
-        /// Whether the server refused a signal as if the call had ended; its log must show whether it has.
+        /// Whether the server refused a signal as if the call had ended; the log must show whether the call has ended.
         var isDoubted = false
         /// Whether the socket was closed and the log has not been fetched since.
         var mayHaveMissed = false
@@ -123,7 +123,7 @@ extension CallClient {
         /// The call is over; this phase is final.
         case ended(EndReason, at: Moment)
 
-        /// The name of the phase, as a table of transitions lists it.
+        /// The name of the phase, without its moments and its end reason.
         public var name: Name {
             switch self {
             case .preparing: .preparing
@@ -151,7 +151,7 @@ extension CallClient.Call {
         if case .ended = phase { false } else { true }
     }
 
-    /// Whether the call was answered, by either side, and has not ended.
+    /// Whether this user or the peer has answered, both descriptions are there, and the call has not ended.
     public var isAnswered: Bool { phase == .connecting || phase == .active }
 
     /// Whether the user sees the call.

@@ -48,10 +48,11 @@ extension CallClient {
         }
     }
 
-    /// Returns the call that a signal belongs to, live or ended, if this device knows its epoch.
+    /// Returns the call that a signal belongs to, live or ended; `nil` if this device does not know that call.
     ///
-    /// It may also be the call whose epoch the signal states for the first time. For an unknown earlier epoch it is the
-    /// newest call with the callId; `isNew` then rejects the signal.
+    /// An incoming call without an epoch gets the epoch of the signal, unless another call has this epoch or a later
+    /// one. If the signal's epoch is an unknown earlier one, the newest call with the callId is returned, and `isNew`
+    /// then rejects the signal.
     private mutating func place(
         _ envelope: Incoming.Envelope,
         peer: UserID,
@@ -61,7 +62,7 @@ extension CallClient {
         guard let index = newest(envelope.callID, peer: peer) else { return nil }
         guard let epoch = calls[index].epoch else {
             if calls[index].side == .callee {
-                // The known call ended before its epoch was known: it is not about this signal.
+                // The known call ended here before its epoch was known: the signal belongs to another call.
                 guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
                 guard !isRemembered(envelope.epoch, of: index) else { return exact(envelope, peer: peer) }
                 learn(envelope.epoch, of: index)
@@ -87,14 +88,14 @@ extension CallClient {
         guard let index = newest(envelope.callID, peer: peer) else { return nil }
         let isOurBeginning =
             event.state == .ringing && calls[index].side == .caller && isBeginning(event.offerID, of: index)
-        // The event is about another call in two cases. The server sends `ringing` only to the calling device, and it
-        // names the offer: this call did not begin with that offer. Or the outgoing call was not sent yet, or was
-        // refused, and so never had an epoch.
+        // The event is about another call in two cases. First, it is `ringing`, which the server sends only to the
+        // calling device and which names the offer, and this call did not begin with that offer. Second, this call is
+        // outgoing and was not sent yet or was refused, so it never had an epoch.
         let isAnother =
             event.state == .ringing && !isOurBeginning || calls[index].side == .caller && !hasUnacknowledged(index)
         guard let epoch = calls[index].epoch else {
-            // A server that crashed assigns an epoch again. When it names our offer, the epoch belongs to this call
-            // now.
+            // A server that crashed assigns an epoch again. If the event names our offer, the epoch now belongs to this
+            // call.
             let isNamed = isOurBeginning && event.offerID != nil
             let isNext = isOurBeginning || calls[index].side == .callee && !isAnother
             if isNamed || isNext && !isRemembered(envelope.epoch, of: index) {
@@ -192,7 +193,7 @@ extension CallClient {
         return beginning.device != device && !Phone.isMadeByServer(beginning.device) && !Phone.isMadeByServer(device)
     }
 
-    /// Returns whether a call rings after all, although its push was taken for late.
+    /// Returns whether a call rings after all, although its push had seemed late.
     ///
     /// This device's clock was wrong, and the server's messages since then show by how much.
     private func goesOn(
@@ -207,7 +208,9 @@ extension CallClient {
         return now < until + skew
     }
 
-    /// Returns whether an offer is the first entry of its call, whose number may follow the gaps that restarts leave.
+    /// Returns whether an offer is the first entry of its call.
+    ///
+    /// Its `seq` is 1. For some time after a crash it is 1 plus a multiple of `Limits.restartGap`.
     static func isFirst(_ envelope: Incoming.Envelope) -> Bool { envelope.seq % Limits.restartGap == 1 }
 
     /// Keeps an end that arrived before the server stated the epoch of our call.
@@ -304,8 +307,8 @@ extension CallClient {
 
     /// Handles the server's statement of which device answered our call.
     ///
-    /// If it is not the device whose answer arrived here, that answer was lost in a crash and another device answered
-    /// first after that. A new offer sets up the connection with that device.
+    /// If the winner is not the device whose answer arrived here, the server lost that answer in a crash, and the
+    /// winner was the first to answer after the crash. A new offer sets up the media with the winner.
     private mutating func answered(_ index: Int, by winner: DeviceID) {
         let negotiation = calls[index].negotiation
         guard calls[index].isAnswered, let device = negotiation.remoteDevice, device != winner,
@@ -314,9 +317,9 @@ extension CallClient {
         offer(index, Negotiation.Wish(hasVideo: calls[index].caller.hasVideo, restartsICE: true))
     }
 
-    /// Ends a call on the server that has ended here, but in which the server still has this device.
+    /// Makes the server end a call that has ended here, if the server still counts this device as part of it.
     ///
-    /// The message that was to end it was lost, or was not understood.
+    /// The message that was to end the call was lost, or was not understood.
     private mutating func endZombie(
         _ index: Int,
         _ envelope: Incoming.Envelope,
@@ -326,11 +329,11 @@ extension CallClient {
         guard case .ended(let reason, _) = calls[index].phase, envelope.epoch == calls[index].epoch,
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
-        // The server sends `ringing` only to the calling device, so the call on the server is outgoing. If the ended
-        // call here is incoming, it had its epoch from a server that crashed. The call that has the epoch now was made
-        // by an earlier launch of the app.
+        // The server sends `ringing` only to the calling device, so the server's call is outgoing. If the ended call
+        // here is incoming, it is another call: the server assigned its epoch again after a crash, to a call that an
+        // earlier launch of the app made.
         if event.state == .ringing { calls[index].side = .caller }
-        // Otherwise another device of this user may be in the call.
+        // An incoming call goes on if another device of this user answered it.
         let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device
         guard isOurs else { return }
         // The time limit for delivering an end counts from now.
@@ -340,8 +343,8 @@ extension CallClient {
 
     /// Handles an event of a call that is unknown here.
     ///
-    /// An ended call is remembered, because its push may still be on the way. In a live call an earlier launch of the
-    /// app was killed: this device takes part in the call, but has none of its media, so it ends the call.
+    /// An ended call is remembered, because its push may still be on the way. If the call is live, an earlier launch of
+    /// the app was killed in it: this device takes part in the call, but has none of its media, so it ends the call.
     private mutating func orphan(
         _ envelope: Incoming.Envelope,
         _ event: Incoming.StateEvent,
@@ -349,7 +352,7 @@ extension CallClient {
         at now: Moment
     ) {
         let reason = event.reason ?? .hangup
-        // The server sends `ringing`, and which device of the peer has answered, only to the calling device.
+        // Only the calling device gets `ringing`, and events that name the peer's device that answered.
         let answeredHere = event.answeredBy.map { $0 == configuration.device } ?? false
         let isMade = event.state != .ended && !answeredHere
         let index = append(

@@ -41,7 +41,8 @@ extension CallClient {
             calls[index].mayHaveMissed = false
             take(call, for: calls[index].number, failures: failures, wasDoubted: wasDoubted, at: now)
         case .failure(.unreachable):
-            // The count is capped below the six failures in a row after which `not_found` is believed.
+            // `not_found` is believed only after several failures in a row (see `notFound`). An unreachable server says
+            // nothing about the call, so this failure leaves the count at three at most.
             pauseFetching(index, failures: min(3, failures + 1), at: now)
         case .failure(.refused(let code)):
             switch code {
@@ -51,7 +52,8 @@ extension CallClient {
                 let pause = calls[index].capability != nil && failures == 0
                 if pause { ask(index, failures: 1) } else { pauseFetching(index, failures: failures + 1, at: now) }
             case "not_found":
-                // This is a response too: a ringing call that has its offer is not asked about again, and rings on.
+                // The server has answered, so nothing was missed. A ringing call that has its offer goes on ringing,
+                // and its log is not requested again.
                 calls[index].mayHaveMissed = false
                 notFound(index, failures: failures + 1, at: now)
             default: pauseFetching(index, failures: failures + 1, at: now)
@@ -83,8 +85,9 @@ extension CallClient {
             if !isUnderWay { purge(index) }
             return
         }
-        // After a crash, clients send the server again what it had not stored. So `not_found` is believed only after
-        // six in a row. A call that is neither answered nor ringing ends by its own timer.
+        // A server that crashed may not know the call until clients have resent what it had not stored. So `not_found`
+        // is believed only as the sixth failure in a row, or a later one. A call that is neither answered nor ringing
+        // ends by its own timer.
         let isBelieved = calls[index].isDoubted || !hasUnacknowledged(index)
         if calls[index].isAnswered && isBelieved || calls[index].phase.name == .ringing, failures >= 6 {
             ended(index, .failed, replacedBy: nil, at: now)
@@ -107,7 +110,7 @@ extension CallClient {
         }
         let peer = fetched.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
         if let peer, peer != calls[index].peer {
-            // A call with another user has the same callId, and the server returned that one.
+            // A call with another user has the same callId, and the server returned the log of that call.
             pauseFetching(index, failures: failures + 1, at: now)
             return
         }
@@ -119,7 +122,8 @@ extension CallClient {
             return
         }
         if calls[index].epoch == nil, calls[index].side == .callee, calls[index].isLive, fetched.state == .ended {
-            // The call had ended before it was known here, or it is the one that was refused already.
+            // The server's newest call under this callId has ended, and this device already knows it or a later one. So
+            // what announced this call, without an epoch, was a late push.
             ended(index, fetched.reason, replacedBy: nil, at: now)
             return
         }
@@ -147,12 +151,13 @@ extension CallClient {
         if fetched.ringUntil != nil { calls[index].ringUntil = fetched.ringUntil }
         switch calls[index].phase {
         case .shadowed:
-            // If the server has taken our call and this one still rings, the server does not let them cross. Until
-            // then, wait.
+            // If the server has accepted our outgoing call and this incoming call still rings, the server sees no
+            // glare, for example because it hides our call from the callee. Until the server has accepted our call,
+            // this one stays shadowed.
             let own = calls.firstIndex { $0.peer == calls[index].peer && $0.isCalling }
             guard own.map({ !hasUnacknowledged($0, .beginning) && calls[$0].epoch != nil }) ?? true else { return }
             if let own, shownCount >= configuration.capacity {
-                // There is room for one call, and only this one can be established.
+                // Only one of the two calls can be shown, and only the incoming one can be established.
                 giveUp(own, .glare, at: now)
                 if calls[index].phase.name == .ringing { answer(calls[index].uuid, at: now) }
             } else {

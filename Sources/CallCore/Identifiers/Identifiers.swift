@@ -12,7 +12,8 @@ public struct UserID: Hashable, Sendable {
 
 /// A device of a user, as the client names it, in the alphabet of ``UserID``.
 ///
-/// An id that no client chose begins with `t-` (one token, one device; see ``TokenMark``) or `c-` (one connection).
+/// For a client that sends no device id, the server makes one. It begins with `t-` if it stands for the client's token
+/// (see ``TokenMark``), and with `c-` if it stands for one connection.
 public struct DeviceID: Hashable, Sendable {
     /// The id as text.
     public let text: String

@@ -1,8 +1,8 @@
 /// The destination of a signal: the room of two users, or the room of a group.
 public enum Room: Equatable, Sendable {
-    /// `p2p:<caller>-<callee>`: the room of the asking user and this peer.
+    /// `p2p:<caller>-<callee>`: the room of this peer and the user for whom the name is interpreted.
     case pair(with: UserID)
-    /// `room:<name>`, with the full name.
+    /// `room:<name>`; the text includes `room:`.
     case group(String)
 
     /// The reason why the name of a room is refused for a user.

@@ -16,7 +16,8 @@ extension CallSession {
             end(reason, by: side == .callee ? phone : nil, at: now, into: &outputs)
         case .answered(let winner), .active(let winner):
             guard side == .caller ? isCaller(phone) : winner.isSame(as: phone) else {
-                // A device that is not in the call is done with it. A late decline never ends an answered call.
+                // From a device that is not in the answered call, an `end` only confirms that the device is out. A late
+                // decline never ends an answered call.
                 leave(phone, side, into: &outputs)
                 outputs.append(.acknowledge(seq: 0, isNew: false))
                 return

@@ -68,14 +68,16 @@ extension CallSession {
         }
     }
 
-    /// Whether the numbers have a gap after the newest entry: they skipped those that a crash may have lost, and no
-    /// entry was logged since.
+    /// Whether the next `seq` leaves a gap after the newest entry.
+    ///
+    /// This is so if the numbers that a crash may have lost were skipped, and no entry was logged since.
     public var hasGapAtEnd: Bool { nextSeq != (log.last?.seq ?? 0) + 1 }
 
     /// Restores a stored call at `now`, with no device connected.
     ///
-    /// The numbers continue well above the newest stored one. Entries that were relayed but not committed when the
-    /// server died have used some numbers, and a number that a client has seen is never given to another signal.
+    /// After a crash, `seq` continues well above the newest stored number. Entries that were relayed but not committed
+    /// when the server died have used some numbers, and a number that a client has seen is never given to another
+    /// signal.
     ///
     /// `entries`: The stored log in `seq` order, each entry with its size in bytes.
     /// `crashes`: How many times the server died. Each time, clients may have seen numbers above the last stored one.

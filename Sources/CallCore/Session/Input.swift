@@ -12,7 +12,7 @@ extension CallSession {
         case gone(Phone, Side)
         /// A device opened a socket or made a request.
         case seen(Phone, Side)
-        /// A device continues under another token, or a device that was known by its token alone got a name.
+        /// A device continues under another token, or a device that was known by its token alone now has a device id.
         case renewed(Phone, as: Phone, Side)
         /// A device received the notice that it is out of the call.
         case told(Phone, Side)

@@ -101,10 +101,10 @@ public struct Offer: Equatable, Sendable {
     public var ringFor: Moment.Span
     /// Whether the sender named the callee by `to`.
     ///
-    /// Apps that begin a call and never renegotiate do so.
+    /// Apps that never renegotiate name the callee in every offer: each of their offers begins a call.
     public var namesCallee: Bool
-    /// Whether the sender states that this offer begins a call, and that it has no other call under this callId any
-    /// more.
+    /// Whether the sender states that this offer begins a call, and that the sender no longer has another call under
+    /// this callId.
     public var begins: Bool
 
     /// Creates an offer from all its parts.

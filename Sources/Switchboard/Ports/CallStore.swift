@@ -6,8 +6,8 @@ public import CallCore
 /// for the history. Changes are committed in the order given, many at a time; only ``open(at:)`` and ``close()`` block
 /// the loop.
 public protocol CallStore: AnyObject, Sendable {
-    /// Opens the store and reads what the switchboard continues with: calls not yet forgotten with their logs, devices,
-    /// blocks.
+    /// Opens the store and reads what the switchboard continues with: devices, blocks, and the calls whose logs are
+    /// still stored.
     ///
     /// Called once, before everything else. Marks the store as in use; ``close()`` removes the mark, a crash does not.
     /// - Throws: ``StoreFailure`` in one sentence that an operator understands (not writable, in use, newer version).
@@ -64,7 +64,7 @@ public struct QuestionID: Hashable, Sendable {
 
 /// The reason why a store cannot do its work, in one sentence.
 public struct StoreFailure: Error, Equatable, Sendable {
-    /// What is wrong and, if anything helps, what does.
+    /// What is wrong, and the remedy if there is one.
     public let message: String
 
     /// A failure with this message.
@@ -95,7 +95,8 @@ public enum Change: Equatable, Sendable {
     case doNotDisturb(UserID, until: Moment?)
     /// Tokens of a user that were issued up to a moment are refused; replaces the user's earlier revocation.
     case revoked(UserID, before: Moment)
-    /// Nothing that an earlier run may have shown and lost matters any more: ``StoredState/crashes`` is 0 again.
+    /// The numbers that earlier runs may have sent to clients and lost in a crash no longer matter:
+    /// ``StoredState/crashes`` is counted from 0 again.
     case crashesForgotten
 }
 
@@ -105,14 +106,17 @@ public enum Question: Equatable, Sendable {
     case history(UserID, limit: Int, before: CallNumber?)
     /// A call and its timeline.
     case timeline(CallChoice)
-    /// The users with whom a user has had a call, newest first, among at most `limit` newest calls in each role.
+    /// The users with whom a user has had a call, newest first.
+    ///
+    /// At most `limit` of the user's newest calls as caller are searched, and as many as callee.
     case peers(UserID, limit: Int)
     /// A call with its log, if the log is still stored.
     case log(CallNumber)
 }
 
-/// A choice among calls, because a callId may be in use with several users and is used again: the newest call that
-/// fits.
+/// A choice among calls: the newest call that fits.
+///
+/// A callId alone may fit several calls, because it may be in use with several users and may be used again.
 public struct CallChoice: Equatable, Sendable {
     /// The callId.
     public var id: CallID
@@ -174,7 +178,7 @@ public struct StoredState: Equatable, Sendable {
     public var blocks: [BlockRecord] = []
     /// The users that have set do-not-disturb, each with its end.
     public var doNotDisturb: [UserID: Moment] = [:]
-    /// For each user, the moment up to which tokens issued are refused.
+    /// The moments of revocations: a user's tokens that were issued up to the user's moment are refused.
     public var revocations: [UserID: Moment] = [:]
     /// The newest epoch of every callId that is not a UUID, including calls without a stored log.
     public var epochs: [CallKey: UInt32] = [:]

@@ -36,7 +36,7 @@ enum PushPayload {
         }
     }
 
-    /// Returns the payload for an incoming call as a notice, for a device on which iOS withholds VoIP pushes.
+    /// Returns the payload of an alert push for an incoming call, for a device on which iOS withholds VoIP pushes.
     static func incomingAlert(_ call: Call, at now: Moment) -> [UInt8] {
         notice(call, type: "call.incoming", title: "Incoming call") { json in
             json.name("room")

@@ -2,9 +2,9 @@ import CallCore
 
 /// Signs of life: any authenticated request or connection of a device, or a use of its push's capability.
 extension Switchboard {
-    /// How old the stored moment of the last sign may be.
+    /// How old the stored moment of a device's last sign of life may become before a new sign replaces it.
     ///
-    /// It need not be exact, and otherwise every request would be a write.
+    /// The moment need not be exact; if every sign were stored, every request would cause a write.
     private static let keepEvery = Moment.Span.seconds(60)
 
     func showsLife(_ phone: Phone, of user: UserID, isNamed: Bool, at now: Moment) {

@@ -3,14 +3,14 @@ import CallWire
 
 /// Flow control: signals and texts to a connection that does not keep up are refused before its queue overflows.
 extension Switchboard {
-    /// Writes a frame that another user caused to a connection.
+    /// Writes to a connection a frame that another user caused.
     @inline(__always)
     func send(_ frame: [UInt8], to session: Session, at now: Moment) {
         out.append(.send(session.id, frame))
         if session.backlog.write(frame.count) > Session.confirmedEvery { growsLong(session, at: now) }
     }
 
-    /// Requests a pong that shows how much has arrived, and records when senders must wait.
+    /// Requests a pong that shows how much has arrived, and marks the connection if senders must wait for it.
     private func growsLong(_ session: Session, at now: Moment) {
         if !session.backlog.awaitsPong { ping(session, at: now) }
         guard !session.isBacklogged, session.backlog.bytes > policy.backlogBytes else { return }
@@ -49,7 +49,8 @@ extension Switchboard {
 
     /// Returns why a signal must wait for its recipient; `nil` = it need not.
     ///
-    /// Signals that ring, answer or end a call never wait, nor do signals that were taken before.
+    /// Signals that ring, answer, connect or end a call never wait. A resend of a signal that was accepted never waits
+    /// either.
     func backlogRefusal(
         of signal: Signal,
         for call: Call,

@@ -4,9 +4,9 @@ struct Operation: Sendable {
     let name: String
     /// The number of repetitions.
     let times: Int
-    /// Prepares everything that must not be counted.
+    /// Prepares the work, and returns a closure that does it.
     ///
-    /// The returned closure is counted; it returns how often it has done the work.
+    /// Only the instructions and allocations of the closure are counted. It returns how many times it did the work.
     let prepare: @Sendable () throws -> () -> Int
 }
 
@@ -16,10 +16,10 @@ struct Broken: Error, CustomStringConvertible {
     init(_ description: String) { self.description = description }
 }
 
-/// The marks where counting begins and ends.
+/// The two functions between which instructions and allocations are counted.
 ///
-/// `Tests/Benchmarks/instructions` finds both functions by their names. They change state and are not inlined, so that
-/// the compiler does not remove them.
+/// `Tests/Benchmarks/instructions` finds them by their names. They change state and are not inlined, so that the
+/// compiler does not remove them.
 struct Counter {
     private(set) var done = -1
 

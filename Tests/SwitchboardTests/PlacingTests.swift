@@ -67,4 +67,15 @@ struct CallerNameTests {
         #expect(try pushed(name, by: caller).contains(#""callerName":"11""#))
         #expect(try pushed(" a ", by: caller).contains(#""callerName":" a ""#))
     }
+
+    @Test("A callee that renegotiates is shown under its own name, and the call keeps its caller's")
+    func renegotiation() throws {
+        let talk = try Talk.answered()
+        talk.clear()
+        talk.world.send(talk.callee, World.plain("offer", "c-1", id: "r", more: #","sdp":"v=0\r\ns=again\r\n""#))
+        #expect(talk.world.taken(talk.caller).of("offer").last?["displayName"] == "Name of 10")
+        talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        talk.world.commit()
+        #expect(talk.world.record("c-1")?.displayName == "Name of 11")
+    }
 }

@@ -84,7 +84,7 @@ extension Switchboard {
                 from: user ?? call.user(on: side),
                 device: phone.id,
                 id: id,
-                offer: kind == .offer ? offerExtras(of: call, message) : nil,
+                offer: kind == .offer ? offerExtras(of: call, message, from: side) : nil,
                 reason: kind == .end ? reason(of: message, by: side, in: call) : nil
             )
             frame = signal.frame(around: message?.relayed ?? .none)
@@ -100,12 +100,17 @@ extension Switchboard {
         changes.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
     }
 
-    private func offerExtras(of call: Call, _ message: SignalMessage?) -> RelayedSignal.OfferExtras {
-        if let name = message?.displayName { call.displayName = name }
+    private func offerExtras(
+        of call: Call,
+        _ message: SignalMessage?,
+        from side: Side
+    ) -> RelayedSignal.OfferExtras {
+        // The call keeps its caller's name; a callee that renegotiates is shown under its own.
+        if side == .caller, let name = message?.displayName { call.displayName = name }
         let hasVideo = if case .offer(let offer)? = message?.content { offer.hasVideo } else { call.session.hasVideo }
         return RelayedSignal.OfferExtras(
             hasVideo: hasVideo,
-            displayName: call.displayName,
+            displayName: side == .caller ? call.displayName : message?.displayName,
             callUUID: call.uuid,
             ringUntil: call.session.ringUntil,
             isWaiting: call.isWaiting

@@ -82,6 +82,19 @@ struct DeviceTests {
         #expect(!left.contains("b1") && left.contains("b0") && left.contains("b32"))
     }
 
+    @Test("A push under way to a device is cancelled when a 33rd device takes its place")
+    func tooManyWhileRung() throws {
+        let world = World()
+        for index in 0..<32 {
+            try world.register(try who("10"), "b\(index)", voip: "aa\(index)")
+            world.wait(1)
+        }
+        world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
+        let order = try #require(world.takenPushes().first { $0.token == "aa0" })
+        try world.register(try who("10"), "b32", voip: "bb")
+        #expect(world.cancelled == [order.id])
+    }
+
     @Test("Only its own user can remove a device")
     func removal() throws {
         let world = World()

@@ -96,6 +96,7 @@ extension Switchboard {
         else { return }
         directory.remove(oldest.id, of: oldest.user)
         changes.append(.deviceRemoved(oldest.user, oldest.id))
+        takeBackPushes(to: oldest.id, of: oldest.user)
     }
 
     func removeDevice(_ device: DeviceID, by who: Who, as id: RequestID, at now: Moment) {

@@ -99,8 +99,8 @@ extension Switchboard {
             changes.append(
                 .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
             )
+            directory.forgetEpochs(at: now)
         }
-        if historyHold.allowsDeletion(at: now) { directory.forgetEpochs(at: now) }
         forgetCrashes(at: now)
         for buckets in [
             \Switchboard.callBuckets, \.requestBuckets, \.noticeBuckets, \.endBuckets, \.keptBuckets,

@@ -26,9 +26,10 @@ struct RingLimits {
         init(from caller: UserID, to callee: UserID) {
             var hasher = Hasher()
             hasher.combine(callee)
+            var both = hasher
+            both.combine(caller)
             self.callee = hasher.finalize()
-            hasher.combine(caller)
-            pair = hasher.finalize()
+            pair = both.finalize()
         }
     }
 

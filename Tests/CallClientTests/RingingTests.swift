@@ -307,6 +307,19 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
+    @Test("An offer that is one crossing call too many changes no earlier call of its callId")
+    func crossingTooMany() throws {
+        var bench = Bench()
+        _ = bench.offered(call: "z")
+        _ = bench.event(.init(.ended, reason: .cancelled), call: "z")
+        let before = try #require(bench.client.calls.first { $0.callID == Bench.call("z") })
+        bench.start("a")
+        for callID in ["b", "c", "d", "e"] { _ = bench.offered(call: callID) }
+        #expect(bench.client.calls.count { $0.phase.name == .shadowed } == ClientLimits.shadowedCalls)
+        #expect(bench.offered(call: "z", epoch: 2).reported.isEmpty)
+        #expect(bench.client.calls.filter { $0.callID == before.callID } == [before])
+    }
+
     @Test("A call that won a glare and was refused before is not waited for")
     func refusedWinner() throws {
         var bench = Bench()

@@ -52,6 +52,7 @@ extension CallClient {
     /// Handles an offer that begins a call, from the socket or from a log.
     mutating func incoming(_ offer: IncomingOffer, _ envelope: Incoming.Envelope, from peer: UserID, at now: Moment) {
         let caller = caller(offer, peer: peer, before: nil)
+        let known = lastCall
         let until = ringEnd(offer.ringUntil, told: envelope.at, at: now)
         let uuid = unused(
             offer.callUUID ?? CallUUID(call: envelope.callID, epoch: envelope.epoch),
@@ -69,6 +70,8 @@ extension CallClient {
             calls[index].ringUntil = offer.ringUntil
             ring(index, at: now)
         }
+        // A peer that makes too many calls at a time gets no further one: an older call of the callId is not this one.
+        guard lastCall > known else { return }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
             calls[index].seq = max(calls[index].seq, envelope.seq)
             if let device = envelope.fromDevice, let id = envelope.id {

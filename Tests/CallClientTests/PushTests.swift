@@ -89,6 +89,18 @@ struct PushTests {
         #expect(answered == 6 && bench.history.ends == [.failed])
     }
 
+    @Test("A ring goes on after five fetches that were refused for other reasons and two not_found")
+    func refusedOtherwise() throws {
+        var bench = Bench(isOpen: false)
+        bench.take(.pushed(Bench.push(at: bench.now)))
+        for code in Array(repeating: "rate_limited", count: 5) + ["not_found", "not_found"] {
+            let number = try #require(bench.history.compactMap(\.fetched).last)
+            bench.take(.fetched(number, .failure(.refused(code: code))))
+            #expect(bench.phase == .ringing)
+            bench.pass(.milliseconds(8_000))
+        }
+    }
+
     @Test("An answered call that the server does not know ends within a minute")
     func answeredAndUnknown() {
         var bench = Bench(isOpen: false)

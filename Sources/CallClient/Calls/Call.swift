@@ -71,8 +71,19 @@ extension CallClient {
         /// The state of the request for the log.
         enum Fetching: Equatable, Sendable {
             case idle
-            case asked(FetchNumber, failures: Int)
-            case pausing(until: Moment, failures: Int)
+            case asked(FetchNumber, after: Failures)
+            case pausing(until: Moment, after: Failures)
+        }
+
+        /// The requests for the log that failed since the last one that succeeded.
+        struct Failures: Equatable, Sendable {
+            /// The number that decides how long to pause before the next request.
+            var count = 0
+            /// The number of responses that said that there is no such call.
+            var notFound = 0
+
+            /// These failures and one more.
+            var increased: Self { Self(count: count + 1, notFound: notFound) }
         }
 
         init(

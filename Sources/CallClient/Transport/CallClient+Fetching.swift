@@ -5,12 +5,12 @@ extension CallClient {
     /// Requests the log, unless a request is under way.
     mutating func requestLog(of index: Int) {
         switch calls[index].fetching {
-        case .idle: ask(index, failures: 0)
+        case .idle: ask(index, after: Call.Failures())
         case .asked, .pausing: break
         }
     }
 
-    mutating func ask(_ index: Int, failures: Int) {
+    mutating func ask(_ index: Int, after failures: Call.Failures) {
         let authorization: Authorization
         if isTokenExpired {
             // Without a capability the request uses the expired token. It is refused, and the pause after that ends as
@@ -21,13 +21,13 @@ extension CallClient {
         }
         lastFetch += 1
         let number = FetchNumber(rawValue: lastFetch)
-        calls[index].fetching = .asked(number, failures: failures)
+        calls[index].fetching = .asked(number, after: failures)
         let cursor = calls[index].epoch.map { Cursor(epoch: $0, seq: calls[index].seq) }
         out.append(.fetch(number, calls[index].callID, peer: calls[index].peer, since: cursor, authorization))
     }
 
     mutating func fetched(_ number: FetchNumber, _ result: Result<FetchedCall, RequestFailure>, at now: Moment) {
-        var found: (index: Int, failures: Int)?
+        var found: (index: Int, failures: Call.Failures)?
         for index in calls.indices {
             if case .asked(number, let failures) = calls[index].fetching { found = (index, failures) }
         }
@@ -41,22 +41,24 @@ extension CallClient {
             calls[index].mayHaveMissed = false
             take(call, for: calls[index].number, failures: failures, wasDoubted: wasDoubted, at: now)
         case .failure(.unreachable):
-            // `not_found` is believed only after several failures in a row (see `notFound`). An unreachable server says
-            // nothing about the call, so this failure leaves the count at three at most.
-            pauseFetching(index, failures: min(3, failures + 1), at: now)
+            // A server that can be reached again is asked soon: the pause does not grow further than after three failures.
+            pauseFetching(index, Call.Failures(count: min(3, failures.count + 1), notFound: failures.notFound), at: now)
         case .failure(.refused(let code)):
             switch code {
             case "unauthenticated", "token_expired":
                 tokenExpired(at: now)
                 // If there is a capability, it is tried immediately.
-                let pause = calls[index].capability != nil && failures == 0
-                if pause { ask(index, failures: 1) } else { pauseFetching(index, failures: failures + 1, at: now) }
+                if calls[index].capability != nil, failures.count == 0 {
+                    ask(index, after: failures.increased)
+                } else {
+                    pauseFetching(index, failures.increased, at: now)
+                }
             case "not_found":
                 // The server has answered, so nothing was missed. A ringing call that has its offer goes on ringing,
                 // and its log is not requested again.
                 calls[index].mayHaveMissed = false
-                notFound(index, failures: failures + 1, at: now)
-            default: pauseFetching(index, failures: failures + 1, at: now)
+                notFound(index, failures, at: now)
+            default: pauseFetching(index, failures.increased, at: now)
             }
         }
     }
@@ -72,13 +74,17 @@ extension CallClient {
         }
     }
 
-    private mutating func pauseFetching(_ index: Int, failures: Int, at now: Moment) {
-        guard wantsLog(index) else { return }
-        calls[index].fetching = .pausing(until: now + Unacknowledged.pause(after: failures), failures: failures)
+    private mutating func pauseFetching(_ index: Int, _ failures: Call.Failures, at now: Moment) {
+        if wantsLog(index) { pause(index, failures, at: now) }
     }
 
-    /// Handles a response that the server knows no such call.
-    private mutating func notFound(_ index: Int, failures: Int, at now: Moment) {
+    private mutating func pause(_ index: Int, _ failures: Call.Failures, at now: Moment) {
+        let until = now + Unacknowledged.pause(after: failures.count)
+        calls[index].fetching = .pausing(until: until, after: failures)
+    }
+
+    /// Handles a response that the server knows no such call; `earlier`: the failures before it.
+    private mutating func notFound(_ index: Int, _ earlier: Call.Failures, at now: Moment) {
         guard calls[index].isLive else {
             // The call was given up before the server knew it: there is nothing to end.
             let isUnderWay = outbox.contains { $0.call == calls[index].number && $0.isInFlight }
@@ -86,20 +92,24 @@ extension CallClient {
             return
         }
         // A server that crashed may not know the call until clients have resent what it had not stored. So `not_found`
-        // is believed only as the sixth failure in a row, or a later one. A call that is neither answered nor ringing
-        // ends by its own timer.
+        // is believed only when it has come three times, and not before the sixth failure. A call that is neither
+        // answered nor ringing ends by its own timer.
+        var failures = earlier.increased
+        failures.notFound += 1
         let isBelieved = calls[index].isDoubted || !hasUnacknowledged(index)
-        if calls[index].isAnswered && isBelieved || calls[index].phase.name == .ringing, failures >= 6 {
+        if calls[index].isAnswered && isBelieved || calls[index].phase.name == .ringing, failures.count >= 6,
+            failures.notFound >= 3
+        {
             ended(index, .failed, replacedBy: nil, at: now)
         } else if calls[index].isAnswered || wantsLog(index) {
-            calls[index].fetching = .pausing(until: now + Unacknowledged.pause(after: failures), failures: failures)
+            pause(index, failures, at: now)
         }
     }
 
     private mutating func take(
         _ fetched: FetchedCall,
         for number: UInt64,
-        failures: Int,
+        failures: Call.Failures,
         wasDoubted: Bool,
         at now: Moment
     ) {
@@ -111,7 +121,7 @@ extension CallClient {
         let peer = fetched.room.flatMap { IncomingPush.peer(inRoom: $0, of: configuration.user) }
         if let peer, peer != calls[index].peer {
             // A call with another user has the same callId, and the server returned the log of that call.
-            pauseFetching(index, failures: failures + 1, at: now)
+            pauseFetching(index, failures.increased, at: now)
             return
         }
         if calls[index].epoch == nil, !isRemembered(fetched.epoch, of: index) {
@@ -136,7 +146,7 @@ extension CallClient {
             // The server returned an earlier epoch of the callId: it lost this one in a crash.
             guard calls[index].isLive else { return }
             calls[index].isDoubted = wasDoubted
-            notFound(index, failures: failures + 1, at: now)
+            notFound(index, failures, at: now)
             return
         }
         if fetched.state == .ended {
@@ -146,7 +156,7 @@ extension CallClient {
         stillLive(index, fetched, failures: failures, at: now)
     }
 
-    private mutating func stillLive(_ index: Int, _ fetched: FetchedCall, failures: Int, at now: Moment) {
+    private mutating func stillLive(_ index: Int, _ fetched: FetchedCall, failures: Call.Failures, at now: Moment) {
         sortOffers(of: index, at: now)
         if fetched.ringUntil != nil { calls[index].ringUntil = fetched.ringUntil }
         switch calls[index].phase {
@@ -164,7 +174,7 @@ extension CallClient {
                 ring(index, at: now)
             }
         case .answering where calls[index].negotiation.state == .stable && calls[index].negotiation.remoteOffer == nil:
-            pauseFetching(index, failures: failures + 1, at: now)
+            pauseFetching(index, failures.increased, at: now)
         case .preparing, .calling, .ringing, .answering, .connecting, .active, .ended: break
         }
     }

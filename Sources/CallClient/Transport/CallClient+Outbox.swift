@@ -58,7 +58,7 @@ extension CallClient {
         }
         for index in calls.indices {
             if case .pausing(let until, let failures) = calls[index].fetching, now >= until {
-                ask(index, failures: failures)
+                ask(index, after: failures)
             }
         }
     }

@@ -190,7 +190,7 @@ extension CallClient {
         isTokenExpired = false
         for index in outbox.indices { outbox[index].postAfter = nil }
         for index in calls.indices {
-            if case .pausing(_, let failures) = calls[index].fetching { ask(index, failures: failures) }
+            if case .pausing(_, let failures) = calls[index].fetching { ask(index, after: failures) }
         }
     }
 }

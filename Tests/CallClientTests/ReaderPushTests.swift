@@ -69,4 +69,26 @@ struct ReaderPushTests {
         let second = offered(&bench, at: bench.now, id: "o2")
         #expect(bench.phase == .ringing, "\(first) \(second)")
     }
+
+    @Test("A ring that a push began ends when its ringing signal is refused with already_answered")
+    func ringingRefused() throws {
+        var bench = Bench()
+        bench.take(.pushed(Bench.push(at: bench.now, ["offer": .string("v=0 offer")])))
+        let ringing = try #require(bench.history.compactMap(\.sent).last)
+        #expect(ringing.kind == .ringing)
+        #expect(bench.take(.received(.error(ringing.id, code: "already_answered"))).ends == [.answeredElsewhere])
+        #expect(bench.phase == .ended)
+    }
+
+    @Test("A push does not ring when the end of its call arrived while an own call waited under the same callId")
+    func endedBeforeOwnCall() throws {
+        var bench = Bench(isOpen: false)
+        let offer = try #require(bench.start().compactMap(\.posted).last)
+        bench.take(.posted(offer.id, .failure(.unreachable)))
+        bench.take(.socketOpened)
+        _ = bench.event(.init(.ended, reason: .answeredElsewhere))
+        #expect(bench.phase == .calling)
+        #expect(bench.take(.received(.error(offer.id, code: "already_answered"))).ends == [.failed])
+        #expect(bench.take(.pushed(Bench.push(at: bench.now))).ends == [.answeredElsewhere])
+    }
 }

@@ -61,7 +61,27 @@ extension CallClient {
         calls[index].names = []
         // A fetch is still useful only for the epoch, which is needed to end the call on the server.
         if call.epoch != nil || !hasUnacknowledged(index) { calls[index].fetching = .idle }
+        rememberEarlyEnds(of: index, at: now)
         if call.isCalling, !keepsMedia { unshadow(call.peer, at: now) }
+    }
+
+    /// Remembers the calls of which only the end arrived, because our call under their callId waited for its epoch.
+    ///
+    /// Our call got none. The pushes of those calls may still be on their way, and must not ring.
+    private mutating func rememberEarlyEnds(of index: Int, at now: Moment) {
+        let call = calls[index]
+        guard call.epoch == nil, !hasUnacknowledged(index) else { return }
+        calls[index].earlyEnds = []
+        for end in call.earlyEnds where !isRemembered(end.epoch, of: index) {
+            append(
+                unused(CallUUID(call: call.callID, epoch: end.epoch), at: now),
+                call.callID,
+                call.peer,
+                epoch: end.epoch,
+                .ended(end.reason ?? .hangup, at: now),
+                Caller(handle: call.peer.text, name: nil, hasVideo: false)
+            )
+        }
     }
 
     mutating func providerReset(at now: Moment) {

@@ -57,6 +57,10 @@ extension CallClient {
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             guard entry.role == .firstAnswer else {
+                // A late push may have begun the ring, after the event that ended the call for this device.
+                if entry.signal.kind == .ringing, !calls[index].isAnswered {
+                    ended(index, .answeredElsewhere, replacedBy: nil, at: now)
+                }
                 // The server has our answer to an earlier offer, which the peer has replaced: the descriptions do not
                 // match.
                 let negotiation = calls[index].negotiation

@@ -157,7 +157,7 @@ extension World {
             case .ask(.log(let number), let id):
                 // The queued changes are applied before the answer.
                 let answer: Answer =
-                    faults.contains(.store) && network.percent(3)
+                    faults.contains(.store) && !isHealed && network.percent(3)
                     ? .failed(StoreFailure("cannot be read")) : .log(store.log(of: number))
                 after(network.within(1...20), .storeReport(run: run, .answered(id, answer)))
             case .ask(_, let id):

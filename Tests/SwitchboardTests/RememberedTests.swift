@@ -113,4 +113,21 @@ struct RememberedTests {
         world.answerQuestions()
         #expect(world.taken(caller).states.isEmpty)
     }
+
+    @Test("A connect does not read ended calls whose end every device has confirmed")
+    func told() throws {
+        let world = World()
+        let talk = try Talk.answered(world)
+        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        for _ in 0..<3 {
+            world.wait(25)
+            for session in [talk.caller, talk.callee] { world.pong(session) }
+        }
+        #expect(world.board.calls.resting.count == 1)
+        #expect(world.board.news.isEmpty)
+        let asked = world.questions.count
+        _ = try world.open("10", "b1")
+        #expect(world.questions.count == asked)
+        #expect(world.board.calls.count == 0)
+    }
 }

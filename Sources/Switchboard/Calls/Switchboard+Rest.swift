@@ -37,9 +37,22 @@ extension Switchboard {
             return false
         }
         let expiresAt = endedAt + policy.fetchableFor
+        forgetNews(of: call)
         calls.rest(call, expiresAt: expiresAt)
         schedule(.call(call.number), at: expiresAt)
         return true
+    }
+
+    /// Leaves a call out of the users' lists of ends to report, on each side where every device knows of its end.
+    ///
+    /// Otherwise each connect of such a user would read the call from the store.
+    private func forgetNews(of call: Call) {
+        for side in Side.allCases
+        where !call.session.legs.contains(where: { $0.side == side && $0.phase == .untold }) {
+            let user = call.user(on: side)
+            news[user]?.removeAll { $0 == call.number }
+            if news[user]?.isEmpty == true { news[user] = nil }
+        }
     }
 
     /// Whether a connection is still being sent the call's log, or has not yet confirmed the notification of its end.

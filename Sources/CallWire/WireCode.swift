@@ -62,6 +62,18 @@ public enum WireCode: String, Sendable, CaseIterable {
         }
     }
 
+    /// The number of seconds after which a client may try again; `nil` = a second try gets the same answer.
+    public var retryAfterSeconds: Int? {
+        switch self {
+        case .rateLimited, .draining, .keysUnavailable: 1
+        case .storeUnavailable: 2
+        case .invalidJSON, .invalidField, .unknownType, .unauthenticated, .tokenExpired, .forbidden, .notFound,
+            .methodNotAllowed, .alreadyAnswered, .callEnded, .callExists, .logFull, .tooLarge, .unsupportedMediaType,
+            .invalidSDP, .upgradeRequired, .internalError:
+            nil
+        }
+    }
+
     /// A short title for people, which RFC 9457 requires.
     public var title: String {
         switch self {
@@ -100,7 +112,7 @@ public struct WireError: Error, Equatable, Sendable {
     public var message: String
     /// The field that is missing or wrong.
     public var field: String?
-    /// The number of seconds after which to try again, if known.
+    /// The number of seconds after which to try again: that of the code, unless the refusal knows better.
     public var retryAfterSeconds: Int?
 
     /// Creates a refusal from a code and an explanation.
@@ -108,6 +120,7 @@ public struct WireError: Error, Equatable, Sendable {
         self.code = code
         self.message = message
         self.field = field
+        retryAfterSeconds = code.retryAfterSeconds
     }
 
     /// Returns the refusal of a field with a wrong value.

@@ -84,7 +84,6 @@ extension Switchboard {
     static let storeUnavailableError = WireError(.storeUnavailable, "the database cannot be read just now: try again")
 
     static let storeUnavailable = Reply(
-        WireError(.storeUnavailable, "the database cannot be written just now; nothing was lost, try again"),
-        retryAfterSeconds: 2
+        WireError(.storeUnavailable, "the database cannot be written just now; nothing was lost, try again")
     )
 }

@@ -123,6 +123,19 @@ struct ServerFrameTests {
         )
     }
 
+    @Test("An error frame states when to try again wherever a response would have Retry-After")
+    func retryAfter() {
+        #expect(
+            text(ServerFrame.error(WireError(.storeUnavailable, "x"), id: nil))
+                == #"{"type":"error","code":"store_unavailable","message":"x","retryAfter":2}"#
+        )
+        var limited = WireError(.rateLimited, "x")
+        #expect(text(ServerFrame.error(limited, id: nil)).hasSuffix(#","retryAfter":1}"#))
+        limited.retryAfterSeconds = 30
+        #expect(text(ServerFrame.error(limited, id: nil)).hasSuffix(#","retryAfter":30}"#))
+        #expect(!text(ServerFrame.error(WireError(.callEnded, "x"), id: nil)).contains("retryAfter"))
+    }
+
     @Test("A draining frame states when to reconnect")
     func draining() {
         #expect(text(ServerFrame.draining(reconnectAfterMs: 1_750)) == #"{"type":"draining","reconnectAfterMs":1750}"#)

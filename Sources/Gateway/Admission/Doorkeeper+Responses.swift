@@ -52,9 +52,8 @@ extension Doorkeeper {
         if isDraining { return response(to: WireError(.draining, "no further sessions just now"), for: origin) }
         guard unjoined >= SocketIOLimits.unjoined else { return nil }
         connects.noteUnjoined()
-        var error = WireError(.rateLimited, "at most \(SocketIOLimits.unjoined) sessions that have not sent CONNECT")
-        error.retryAfterSeconds = 1
-        return response(to: error, for: origin)
+        let message = "at most \(SocketIOLimits.unjoined) sessions that have not sent CONNECT"
+        return response(to: WireError(.rateLimited, message), for: origin)
     }
 
     static func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {

@@ -127,14 +127,7 @@ extension Switchboard {
 
     func refuse(_ id: RequestID, _ error: WireError) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
-        let retry: Int? =
-            switch error.code {
-            case _ where error.retryAfterSeconds != nil: error.retryAfterSeconds
-            case .rateLimited, .draining: 1
-            case .storeUnavailable: 2
-            default: nil
-            }
-        out.append(.reply(id, Reply(error, retryAfterSeconds: retry)))
+        out.append(.reply(id, Reply(error)))
     }
 
     private func signal(_ message: SignalMessage, by who: Who, as id: RequestID, at now: Moment) {

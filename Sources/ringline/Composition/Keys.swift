@@ -117,9 +117,7 @@ struct TokenBouncer: Bouncer {
         } catch {
             if tokens.mayLearn(of: error) {
                 audit.take(.tokenRefused(cause: AuditLog.keysMissing, nil))
-                var refusal = WireError(.keysUnavailable, "the keys of tokens are being fetched; try again in a moment")
-                refusal.retryAfterSeconds = 1
-                throw refusal
+                throw WireError(.keysUnavailable, "the keys of tokens are being fetched; try again in a moment")
             }
             audit.take(.tokenRefused(cause: error.cause, nil))
             throw WireError(error == .expired ? .tokenExpired : .unauthenticated, error.description)

@@ -138,7 +138,7 @@ def codes_in_sources() -> dict[str, int]:
     text = (ROOT / "Sources/CallWire/WireCode.swift").read_text()
     listed = text[: text.index("public var status")]
     raw = {case: value or case for case, value in re.findall(r'^ +case (\w+)(?: = "(\w+)")?$', listed, re.MULTILINE)}
-    table = text[text.index("public var status") : text.index("public var title")]
+    table = text[text.index("public var status") : text.index("public var retryAfterSeconds")]
     codes = {}
     for cases, status in re.findall(r"case ([^:]+): (\d+)", table):
         for case in re.findall(r"\.(\w+)", cases):

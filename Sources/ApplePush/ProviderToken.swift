@@ -9,9 +9,9 @@ import Threads
 /// ``renewed(insteadOf:)`` after 20. The wall clock's time is written into the token, and the steady clock measures its
 /// age.
 ///
-/// A jump of the wall clock renews the token immediately, whatever its age: Apple may then take its time of issue for
-/// expired or for the future. A jump means that the two clocks have drifted apart by more than a minute since the token
-/// was made.
+/// A jump of the wall clock renews the token at its next use, whatever its age, because Apple may find the token's time
+/// of issue too old, or in the future. The wall clock has jumped if, since the token was made, its advance differs from
+/// the steady clock's by more than a minute.
 ///
 /// Source: Apple, "Establishing a token-based connection to APNs"; RFC 7515, RFC 7519.
 final class ProviderToken: Sendable {
@@ -19,7 +19,7 @@ final class ProviderToken: Sendable {
     static let renewedAfterMilliseconds: Int64 = 40 * 60_000
     /// The least age at which the token is renewed when Apple calls it expired, in milliseconds.
     static let keptForMilliseconds: Int64 = 20 * 60_000
-    /// The largest difference in the advance of both clocks during one token's life that does not count as a jump, in
+    /// By how much the advances of the two clocks since the token was made may differ without counting as a jump, in
     /// milliseconds.
     static let jumpMilliseconds: Int64 = 60_000
 
@@ -56,7 +56,7 @@ final class ProviderToken: Sendable {
         try token { _, age in age >= Self.renewedAfterMilliseconds }
     }
 
-    /// Returns the token to send after Apple called `refused` expired; nil if the token cannot be renewed yet.
+    /// Returns the token to send after Apple refused the token `refused` as expired; nil if it cannot be renewed yet.
     ///
     /// If several requests are refused at a time, the first one renews the token and the others get the renewed one.
     func renewed(insteadOf refused: String) throws(KeyError) -> String? {

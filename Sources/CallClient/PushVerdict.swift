@@ -80,7 +80,9 @@ public enum PushVerdict: Equatable, Sendable {
         case ended(EndReason)
     }
 
-    /// Returns the verdict on a push's dictionary: any dictionary, in any state, at any time.
+    /// Returns the verdict on the dictionary of a push.
+    ///
+    /// There is a verdict on every dictionary, even a broken one, in every state and at every time.
     public static func of(_ push: [String: PushValue], _ local: Local, at now: Moment) -> PushVerdict {
         of(IncomingPush(push, for: local.user), local, at: now)
     }
@@ -127,15 +129,16 @@ public enum PushVerdict: Equatable, Sendable {
         }
         if push.uuid == known.uuid { return .same }
         guard case .ended = known.standing else { return .same }
-        // There are no epochs to compare, the UUIDs differ and the known call has ended: another end of ringing means
-        // another call.
+        // There are no epochs to compare, the UUIDs differ and the known call has ended. The push is about that call
+        // only if both have the same `ringUntil`; otherwise it is about a newer call.
         return push.ringUntil != nil && push.ringUntil == known.ringUntil ? .same : .newer
     }
 
     /// Returns whether ringing has stopped by the time the push arrives.
     private static func isLate(_ push: IncomingPush, _ local: Local, at now: Moment) -> Bool {
         var skew = local.clockSkew ?? Moment.Span.seconds(0)
-        // The push seems to come from the future: this device's clock is behind by at least the difference.
+        // A push arrives after it was sent, so this device's clock is ahead by no more than the difference. A negative
+        // difference shows that the clock is behind.
         if let sentAt = push.sentAt { skew = min(skew, now - sentAt) }
         let until = push.ringUntil ?? push.sentAt.map { $0 + ClientLimits.longestRing }
         return until.map { now > $0 + skew } ?? false

@@ -18,7 +18,7 @@ public enum EndReason: String, Sendable, CaseIterable {
     case glare
     /// Media or a device failed.
     case failed
-    /// A side was out of reach for longer than its grace.
+    /// A side was gone for longer than its grace.
     case disconnected
     /// The caller began a new call under the same callId, or rings the same callee with another call.
     case replaced

@@ -1,7 +1,7 @@
 import COpenSSL
 import Glibc
 
-/// An X.509 certificate's validity period, and the check whether a private key belongs to it.
+/// An X.509 certificate: its validity period, and the check whether a private key belongs to the certificate.
 public struct Certificate: Sendable, Equatable {
     /// The start of the validity period, in seconds since 1970.
     public let notBeforeSeconds: Int64
@@ -9,7 +9,7 @@ public struct Certificate: Sendable, Equatable {
     public let notAfterSeconds: Int64
     private let der: [UInt8]
 
-    /// Reads the first certificate of a PEM text; in a chain that is the server's own certificate.
+    /// Reads the first certificate of a PEM text; the first one of a chain is the server's own.
     ///
     /// Wraps `d2i_X509`, `X509_get0_notBefore`, `X509_get0_notAfter`.
     ///

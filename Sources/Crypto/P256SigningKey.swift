@@ -9,8 +9,8 @@ public struct P256SigningKey: Sendable {
     /// Reads the key from a PEM text.
     ///
     /// - Parameter pem: PKCS#8 (`PRIVATE KEY`, Apple's `.p8`) or SEC 1 (`EC PRIVATE KEY`), without a passphrase.
-    /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, a public key, another kind of key, or two halves
-    ///   that do not belong together.
+    /// - Throws: ``KeyError`` if there is no PEM, an encrypted key, a public key, another kind of key, or a
+    ///   public half that does not belong to the private half.
     public init(pem: String) throws(KeyError) {
         self.key = try withoutErrorQueue { () throws(KeyError) in
             let block = try PEM(pem)

@@ -51,7 +51,7 @@ extension PublicKey {
     private static func built(_ kind: String, _ push: (OpaquePointer) -> Bool) throws(KeyError) -> KeyHandle {
         guard let builder = OSSL_PARAM_BLD_new() else { throw .failed }
         defer { OSSL_PARAM_BLD_free(builder) }
-        // Until this call the builder holds pointers to everything that was pushed, including the names.
+        // Until `OSSL_PARAM_BLD_to_param` the builder holds pointers to all that was pushed, including the names.
         guard push(builder), let parameters = OSSL_PARAM_BLD_to_param(builder) else { throw .failed }
         defer { OSSL_PARAM_free(parameters) }
         guard let context = EVP_PKEY_CTX_new_from_name(nil, kind, nil) else { throw .failed }

@@ -64,8 +64,9 @@ public struct Policy: Sendable {
     public var iceServers = Array("[]".utf8)
     /// The longest time that a long poll waits.
     public var longestPoll = Moment.Span.seconds(30)
-    /// How long after an unclean start a client may still remember a lost number: somewhat longer than the longest
-    /// ring.
+    /// How long after an unclean start a client may still remember a `seq` that the crash lost.
+    ///
+    /// It is somewhat longer than the longest ring.
     public var crashShadow = Moment.Span.seconds(180)
 
     /// The default settings.

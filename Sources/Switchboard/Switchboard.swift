@@ -77,7 +77,7 @@ public final class Switchboard {
     var lastCallNumber: Int64
     var lastPush: UInt64 = 0
     var lastQuestion: UInt64 = 0
-    /// Unclean starts whose lost sequence numbers clients may still remember.
+    /// The number of unclean starts after which clients may still remember a `seq` that a crash lost.
     var crashes: Int
     let startedAt: Moment
     /// Prevents a clock that may be wrong from deleting history.

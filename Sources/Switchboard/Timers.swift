@@ -82,9 +82,9 @@ extension Switchboard {
 
     /// Sets the count of unclean starts back to 0 once the next start does not need it.
     ///
-    /// Each unclean start made the numbers of a log skip those that a crash may have lost. The count is needed until
-    /// every live call has an entry with a number after the skipped ones, and until no device can ring any more for a
-    /// call that a crash lost completely.
+    /// Each unclean start made `seq` skip the values that a crash may have lost. The count is needed until every live
+    /// call has an entry with a `seq` after the skipped ones, and until no device can ring any more for a call that a
+    /// crash lost completely.
     private func forgetCrashes(at now: Moment) {
         guard crashes > 0, now >= startedAt + policy.crashShadow else { return }
         var isSettled = true

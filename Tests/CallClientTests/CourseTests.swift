@@ -20,7 +20,7 @@ struct CourseTests {
         #expect(bench.signal(.end(.hangup)).ends == [.remoteEnded])
     }
 
-    @Test("A signal that comes twice is applied once, recognised by its number or by its sender's id")
+    @Test("A signal that comes twice is applied once, recognised by its `seq`, or by its device and `id`")
     func once() {
         var bench = Bench.called()
         #expect(bench.signal(.dtmf("1"), seq: 50, id: "a") == [.receivedDTMF(Bench.ownUUID, "1")])

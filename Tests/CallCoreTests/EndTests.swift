@@ -81,7 +81,7 @@ struct EndTests {
         for device in [b1, b2] { #expect(bench.endings(.callee, device) == [.cancelled]) }
     }
 
-    @Test("An end that is sent again under its id gets the same number, and under another id it is refused")
+    @Test("An end that is resent under its id gets the same `seq`, and under another id it is refused")
     func again() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])

@@ -1,7 +1,7 @@
 import CallCore
 import Testing
 
-@Suite("A device that is out of reach")
+@Suite("A device that is gone")
 struct GraceTests {
     @Test("An active call ends as disconnected when the grace of either side is over, not before")
     func disconnects() throws {
@@ -30,7 +30,7 @@ struct GraceTests {
         #expect(bench.give(.deadlineReached) == [])
     }
 
-    @Test("The grace runs from the first report that the device is out of reach")
+    @Test("The grace runs from the first report that the device is gone")
     func since() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -41,7 +41,7 @@ struct GraceTests {
         #expect(bench.session.deadline == deadline)
     }
 
-    @Test("With both sides out of reach, the deadline is that of the side that went first")
+    @Test("With both sides gone, the deadline is that of the side that went first")
     func both() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -54,7 +54,7 @@ struct GraceTests {
         #expect(bench.session.deadline == bench.now + .seconds(30))
     }
 
-    @Test("A ringing call keeps its ring timeout while the caller is out of reach")
+    @Test("A ringing call keeps its ring timeout while the caller is gone")
     func ringing() throws {
         var bench = try Bench(callees: [try phone("b1")])
         let until = bench.session.deadline
@@ -62,7 +62,7 @@ struct GraceTests {
         #expect(bench.session.deadline == until)
     }
 
-    @Test("A device that went out of reach before the answer has its whole grace from the answer on")
+    @Test("A device that was gone before the answer has its whole grace from the answer on")
     func goneBeforeAnswer() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])

@@ -13,7 +13,7 @@ struct LogTests {
         #expect(bench.out.acknowledged?.seq == 1)
     }
 
-    @Test("A log begins above the numbers that a crash may have lost")
+    @Test("A log begins above every `seq` that a crash may have lost")
     func firstSeq() throws {
         #expect(try Bench(firstSeq: 1_025).session.log.map(\.seq) == [1_025, 1_026])
     }

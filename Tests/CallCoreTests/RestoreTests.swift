@@ -37,7 +37,7 @@ struct RestoreTests {
         #expect(try after.letTimePass().ended?.reason == .unanswered)
     }
 
-    @Test("The devices of a restored call count as out of reach from the restart on")
+    @Test("The devices of a restored call count as gone from the restart on")
     func gone() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -49,7 +49,7 @@ struct RestoreTests {
         #expect(after.session.deadline == nil)
     }
 
-    @Test("A number is never given again, however often the server crashes and loses entries")
+    @Test("No `seq` is given to a second entry, however often the server crashes and loses entries")
     func numbers() throws {
         let b1 = try phone("b1")
         var bench = try Bench.answered(by: b1)
@@ -91,7 +91,7 @@ struct RestoreTests {
         #expect(try restored(.answered(by: b1)).session.unansweredOffers.isEmpty)
     }
 
-    @Test("A restored call knows that a device's connected overtook its answer")
+    @Test("A restored call knows that a device sent `connected` before its answer")
     func connectedEarly() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -100,7 +100,7 @@ struct RestoreTests {
         #expect(try after.send(.answer(digest: 2), .callee, b1).changes.map(\.state) == [.answered, .active])
     }
 
-    @Test("After a restart, a device that lost the call is still to be notified")
+    @Test("After a restart, a device that lost the call to another one must still be notified of that")
     func news() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         let after = try restored(.answered(by: b1, others: [b2]))

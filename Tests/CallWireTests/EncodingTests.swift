@@ -84,7 +84,7 @@ struct ServerFrameTests {
         )
     }
 
-    @Test("An ack contains the number, if there is one, and the result of an offer that lost")
+    @Test("An ack contains the `seq`, if there is one, and the result of an offer that lost a glare")
     func acks() throws {
         let id = try #require(SignalID("a\"b"))
         let call = try #require(CallID("c-1"))

@@ -15,15 +15,15 @@ struct ServeOptionTests {
         return names.subtracting(["config", "help", "version"])
     }
 
-    @Test("The options are the settings of the table, all of them and no others")
+    @Test("There is an option for each setting in `Setting.all`, and no other")
     func table() {
-        // Sentences in the help mention options too, but each of these is one of the settings.
+        // `options()` also finds the options that sentences of the help mention. They are options of settings, too.
         #expect(options().subtracting(["trust-register"]) == Set(Setting.all.map(\.name)))
         #expect(Set(Setting.all.map(\.name)).count == Setting.all.count)
         #expect(Set(Setting.all.map(\.variable)).count == Setting.all.count)
     }
 
-    @Test("An option reaches the setting of its name", arguments: Setting.all.map(\.name))
+    @Test("The value of an option is kept under the name of its setting", arguments: Setting.all.map(\.name))
     func reach(_ name: String) throws {
         let command = try ServeCommand.parse(["--\(name)", "value-of-it"])
         #expect(command.options.flags.filter { !$0.value.isEmpty } == [name: ["value-of-it"]])
@@ -57,7 +57,7 @@ struct ServeSettingsTests {
         try ServeSettings(SettingsSource(file: file))
     }
 
-    @Test("The defaults are those of the table and of the protocol")
+    @Test("Settings that are not given have the documented defaults, and the policy has the protocol's")
     func defaults() throws {
         let settings = try settings()
         #expect(settings.listen == ListenAddress("127.0.0.1:8080"))

@@ -20,7 +20,7 @@ final class FolderPlace: StoreContract.Place {
     }
 
     deinit {
-        // A folder that cannot be removed from /tmp fails no test.
+        // The test does not fail if the folder cannot be removed from /tmp.
         try? FileManager.default.removeItem(atPath: path)
     }
 

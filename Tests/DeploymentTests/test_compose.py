@@ -55,7 +55,7 @@ def test_coturn_takes_the_credential_that_ringline_hands_out(up):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         said = done.stdout + done.stderr
         assert bool(ALLOCATED.search(said)) is wanted, said[-1500:]
-        # The allocation reaches no host of the internal network.
+        # coturn does not relay from the allocation to hosts of the internal network.
         assert not wanted or "403" in said or "error" in said.lower(), said[-1500:]
 
 

@@ -1,4 +1,4 @@
-"""The twelve problems that the app's team had with its old server (contract), each caused the way the app does it."""
+"""The twelve problems that the existing app had with its old server, each caused as the app causes it."""
 
 import time
 
@@ -63,7 +63,8 @@ def test_suffering_01_an_app_that_is_there_is_not_pushed(push_world):
         put(hanako, voipDeviceToken=token(100 + number))
         taro.emit("offer", {"to": hanako.user, "sdp": samples.OFFER})
         hanako.expect("offer")
-    # The last device called is suspended. When its probe has timed out, those of all other devices would have, too.
+    # The last device called is suspended, and is pushed when its probe times out. The other devices were probed
+    # earlier: a push to one of them would have come by then.
     away = App(world, 20)
     put(away, voipDeviceToken=token(2))
     away.suspend()

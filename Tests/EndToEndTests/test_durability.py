@@ -85,7 +85,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
         while hears_an_ack():
             pass
         killer.join()
-        # Signals that were relayed but not acked have been shown under their seq, too.
+        # A signal that was relayed but not acked has shown its seq to the callee: no other signal may get that seq.
         read_to_the_end(hanako)
         for message in hanako.heard:
             if message["type"] == "ice" and message.get("callId") == call_id:
@@ -213,8 +213,8 @@ def test_the_history_survives_a_kill(world):
 def test_a_fatal_signal_ends_the_process_at_once(make_server):
     import signal
 
-    # Swift's own handler is off: it writes a backtrace and returns, and a signal that another process sent does not
-    # come again.
+    # Swift's own handler is switched off. It would write a backtrace and return, and the process would live on: a
+    # fault raises its signal again after that, but a signal from another process comes only once.
     server = make_server(environment={"SWIFT_BACKTRACE": "enable=no"})
     os.kill(server.pid, signal.SIGSEGV)
     assert server.exit_code(2) == -signal.SIGSEGV

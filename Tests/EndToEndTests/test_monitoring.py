@@ -1,7 +1,7 @@
 """Monitoring: the metrics, the Grafana dashboard, the alert rules and the log.
 
-`promtool` checks the metrics and the rules. It is in Debian's package prometheus, which Tests/run unpacks without
-starting anything.
+`promtool` checks the metrics and the rules. Tests/run unpacks it from Debian's package prometheus without installing
+that package, because its server must not be started.
 """
 
 import json
@@ -63,7 +63,7 @@ def names_in(expression: str) -> set[str]:
 
 @pytest.fixture
 def page(world) -> str:
-    """The metrics page of a server with calls, a refused signal, a push without keys, and a replaced connection."""
+    """The metrics page after calls, a refused signal, a push without an APNs key, and a replaced connection."""
     taro, hanako = world.call("c-1")
     taro.refused(type="dtmf", callId="c-1", digits="x")
     world.rest("12").put("/api/me/devices", {"voipDeviceToken": "ab" * 32, "bundleId": "a.b", "platform": "ios"})
@@ -168,7 +168,7 @@ def test_a_session_that_reads_too_slowly_is_a_queue_drop(make_server, make_world
     number = 0
     while not sample(world.server, "ringline_queue_drops_total"):
         assert time.monotonic() < deadline
-        # The server refuses other floods to their senders, but it always passes on a renegotiation.
+        # When a connection does not keep up, the server refuses most signals to it. It never refuses a renegotiation.
         caller = world.phone(f"c{number}")
         caller.ring("10", f"c{number}")
         stuck.frame(raw_socket.TEXT, json.dumps({"type": "answer", "callId": f"c{number}", "sdp": samples.ANSWER}).encode())

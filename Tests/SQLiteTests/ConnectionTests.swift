@@ -110,7 +110,7 @@ struct ConnectionTests {
     @Test("A missing file is not opened, and a read-only connection writes nothing")
     func access() throws {
         let path = NSTemporaryDirectory() + "ringline-sqlite-\(UUID().uuidString) 100%?#.db"
-        // A file that cannot be removed from /tmp fails no test.
+        // The test does not fail if the file cannot be removed from /tmp.
         defer { try? FileManager.default.removeItem(atPath: path) }
         let missing = #expect(throws: SQLiteError.self) { try Connection(.file(path: path, .readWrite)) }
         #expect(missing?.code == .cannotOpen)
@@ -124,10 +124,10 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A connection that may wait 1 ms for another's lock gets busy, and works once the lock is free")
+    @Test("A connection that waits 1 ms for another's lock fails with `busy`, and works once the lock is free")
     func busy() throws {
         let path = NSTemporaryDirectory() + "ringline-sqlite-\(UUID().uuidString).db"
-        // A file that cannot be removed from /tmp fails no test.
+        // The test does not fail if the file cannot be removed from /tmp.
         defer { try? FileManager.default.removeItem(atPath: path) }
         let first = try Connection(.file(path: path, .create))
         let second = try Connection(.file(path: path, .create), busyTimeoutMilliseconds: 1)

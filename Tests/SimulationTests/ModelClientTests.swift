@@ -33,7 +33,7 @@ struct ModelClientTests {
         return outputs.compactMap { if case .transmit(let one) = $0 { one.kind } else { nil } }
     }
 
-    @Test("A call that has ended here is ended again if a crash lost its end, even if the replay has known numbers")
+    @Test("A client ends its ended call again if a crash lost the end, even if the replay has only a known `seq`")
     func lostEnd() throws {
         let client = try caller()
         #expect(client.calls.first?.phase == .talking)

@@ -56,7 +56,7 @@ struct RestartTests {
         #expect(try ended.fetched(try who("10"), "c-1").status == 404)
     }
 
-    @Test("An answered call goes on: it is replayed, knows the ids of its signals, and continues its numbers")
+    @Test("An answered call goes on: it is replayed, knows the ids of its signals, and its `seq` goes on growing")
     func answered() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.ice("c-1", id: "i"))
@@ -123,7 +123,7 @@ struct RestartTests {
         #expect(again.taken(try again.open("11", "a1")).states == ["ended cancelled"], "it has not shown that it heard")
     }
 
-    @Test("After a crash, new logs begin above any number that may be lost, for three minutes")
+    @Test("For three minutes after a crash, new logs begin above every `seq` that the crash may have lost")
     func shadow() throws {
         let world = World().restarted(crashes: 2)
         let caller = try world.open("11", "a1")
@@ -147,7 +147,7 @@ struct RestartTests {
         #expect(world.taken(b).of("offer").count == 1)
     }
 
-    @Test("A crash is forgotten once no lost number can be assigned again")
+    @Test("A crash is forgotten once no `seq` that it may have lost can be given again")
     func forgetting() throws {
         let talk = try Talk.answered()
         let again = talk.world.restarted(crashes: 1)

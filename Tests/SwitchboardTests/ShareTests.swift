@@ -10,7 +10,7 @@ struct TimelineBoundTests {
         world.changes.count { if case .event = $0 { true } else { false } }
     }
 
-    @Test("A timeline records each device's connects once a phase, with their number")
+    @Test("A timeline records each device's connects once a phase, and counts the further ones")
     func connects() throws {
         let world = World { $0.sessionsPerUser = 4 }
         let caller = try world.open("11", "a1")

@@ -4,8 +4,8 @@ import CallCore
 extension CallClient {
     mutating func takeOffer(_ offer: IncomingOffer, for index: Int, at now: Moment) {
         if calls[index].negotiation.isUnconfirmed, calls[index].isLive {
-            // The engine already has the push's copy of an offer. The log begins with offers that may be older than it,
-            // so an offer that differs is set aside.
+            // The engine already has the offer that came with the push. The log is read from its beginning, so an offer
+            // in it that differs may be older. It is set aside until the log has been read to its end.
             guard offer.sdp == calls[index].negotiation.remoteSDP else {
                 calls[index].negotiation.unsorted = offer
                 return
@@ -31,7 +31,7 @@ extension CallClient {
         }
     }
 
-    /// Applies the offer that was set aside, now that the log was read to its end.
+    /// Applies the offer that was set aside, now that the log has been read to its end.
     ///
     /// An offer in the log that differs from the push's copy is newer than the copy.
     mutating func sortOffers(of index: Int, at now: Moment) {
@@ -89,7 +89,9 @@ extension CallClient {
         if let wish = calls[index].negotiation.wanted { offer(index, wish) }
     }
 
-    /// Returns what the system displays, which follows the newest offer.
+    /// Returns what the system displays about the peer.
+    ///
+    /// Name and video come from the newest offer; what it does not say stays as it was.
     func caller(_ offer: IncomingOffer, peer: UserID, before: Caller?) -> Caller {
         Caller(
             handle: before?.handle ?? peer.text,

@@ -109,7 +109,7 @@ public struct OutgoingSignal: Equatable, Sendable {
             json.name("epoch")
             json.value(epoch)
         }
-        // A renegotiation names the room and not the callee, because apps begin a call with `to` (protocol,
+        // A renegotiation has `room` instead of `to`, because an offer with `to` may begin a new call (protocol,
         // section 3.6).
         if case .offer(_, _, _, nil) = content {
             json.name("room")

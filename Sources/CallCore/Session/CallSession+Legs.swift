@@ -96,7 +96,7 @@ extension CallSession {
         }
     }
 
-    /// Records that a device is out of reach.
+    /// Records that a device is gone.
     ///
     /// The grace of an answered call runs from the first such moment, or from the answer if that came later.
     mutating func gone(_ phone: Phone, _ side: Side, at now: Moment) {
@@ -105,7 +105,7 @@ extension CallSession {
         }
     }
 
-    /// Records that a device is reachable again.
+    /// Records that a device is no longer gone.
     mutating func seen(_ phone: Phone, _ side: Side, into outputs: inout [Output]) {
         for index in legs.indices where isLeg(index, of: phone, side) {
             let known = legs[index].phone

@@ -88,7 +88,7 @@ extension CallSession {
         receipt(of: id, from: side, phone) != nil
     }
 
-    /// Returns the number under which a signal with that `id` was accepted from a device before.
+    /// Returns the `seq` under which a signal with that `id` was accepted from a device before.
     ///
     /// One token stands for one device: a signal that a named device sent on its socket may come again in a request
     /// that names no device, and the other way round.

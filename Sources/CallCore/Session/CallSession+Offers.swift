@@ -110,7 +110,7 @@ extension CallSession {
         outputs.append(.changed)
     }
 
-    /// Returns the number and the digest of the newest description of a kind, offer or answer, that a side has sent.
+    /// Returns the `seq` and the digest of the newest description of a kind, offer or answer, that a side has sent.
     public func lastDescription(_ kind: SignalKind, from side: Side) -> (seq: UInt64, digest: UInt64)? {
         for entry in log.reversed() {
             if case .signal(kind, side, _, _, let digest) = entry.content { return (entry.seq, digest) }

@@ -70,17 +70,17 @@ extension CallSession {
 
     /// Whether the next `seq` leaves a gap after the newest entry.
     ///
-    /// This is so if the numbers that a crash may have lost were skipped, and no entry was logged since.
+    /// This is so if every `seq` that a crash may have lost was skipped, and no entry was logged since.
     public var hasGapAtEnd: Bool { nextSeq != (log.last?.seq ?? 0) + 1 }
 
     /// Restores a stored call at `now`, with no device connected.
     ///
-    /// After a crash, `seq` continues well above the newest stored number. Entries that were relayed but not committed
-    /// when the server died have used some numbers, and a number that a client has seen is never given to another
-    /// signal.
+    /// After a crash, `seq` continues well above that of the newest stored entry. Entries that were relayed but not
+    /// committed when the server died have used some of the next values, and a `seq` that a client has seen is never
+    /// given to another signal.
     ///
     /// `entries`: The stored log in `seq` order, each entry with its size in bytes.
-    /// `crashes`: How many times the server died. Each time, clients may have seen numbers above the last stored one.
+    /// `crashes`: How many times the server died. Each time, clients may have seen a `seq` above the last stored one.
     public init?(
         restoring kept: Kept,
         log entries: [(entry: LogEntry, byteCount: Int)],

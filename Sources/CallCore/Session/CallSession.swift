@@ -59,7 +59,7 @@ public struct CallSession: Equatable, Sendable {
     public let caller: UserID
     /// The user who is called.
     public let callee: UserID
-    /// The time for which a side may be out of reach once the call is answered.
+    /// The time for which a side may be gone once the call is answered.
     public let grace: Moment.Span
     /// The time at which the call began.
     public let startedAt: Moment
@@ -114,8 +114,8 @@ public struct CallSession: Equatable, Sendable {
 
     /// Creates a call that `phone` of `caller` begins at `now`.
     ///
-    /// `firstSeq`: The number of the first entry. It is 1, or more after a crash that may have lost numbers that
-    /// clients have seen.
+    /// `firstSeq`: The `seq` of the first entry. It is 1, or more after a crash that may have lost entries that clients
+    /// have seen.
     public init(
         number: CallNumber,
         key: CallKey,
@@ -155,7 +155,7 @@ public struct CallSession: Equatable, Sendable {
         }
     }
 
-    /// The time since which a side is out of reach, the earlier one if both are; `nil` when both are reachable.
+    /// The time since which a side has been gone, the earlier one if both are gone; `nil` if neither is.
     private var goneLongest: Moment? {
         var first: Moment?
         for leg in legs where leg.phase == .answered {

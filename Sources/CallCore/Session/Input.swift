@@ -37,7 +37,7 @@ extension CallSession {
         /// Store this entry and send it to its audience. For the entry of a signal, the bytes are those of the signal
         /// just handled.
         case append(LogEntry)
-        /// The signal was accepted, now or earlier (`isNew` false), and has this number; 0 means that it needed no
+        /// The signal was accepted, now or earlier (`isNew` false), and has this `seq`; 0 means that it needed no
         /// entry.
         case acknowledge(seq: UInt64, isNew: Bool)
         /// The signal was refused, and nothing changed.

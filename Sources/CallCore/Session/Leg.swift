@@ -25,10 +25,10 @@ public struct Leg: Equatable, Sendable {
         /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to `untold`
         /// when the call ends.
         case answered
-        /// The device is out of the call and knows it: it received the notice, or it is a device of the callee that
+        /// The device is out of the call and knows it: it was notified of that, or it is a device of the callee that
         /// declined or left by its own `end`.
         case left
-        /// The device is out of the call and does not know yet. Leads to `left` once it has received the notice.
+        /// The device is out of the call and does not know it yet. Leads to `left` once it has been notified of that.
         case untold
     }
 
@@ -38,7 +38,7 @@ public struct Leg: Equatable, Sendable {
     public let side: Side
     /// The state of the device in the call.
     public internal(set) var phase: Phase
-    /// The time since which the device has been out of reach; `nil` while it is reachable.
+    /// The time since which the device has had neither a connection nor a request under way; `nil` = it has one.
     public internal(set) var goneSince: Moment?
 
     /// Creates a leg from all its parts, for example when a call is restored after a restart.

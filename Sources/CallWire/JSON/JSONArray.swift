@@ -15,8 +15,8 @@ public struct JSONArray: Sendable {
         public var kind: JSONObject.Kind
     }
 
-    /// Scans an array in a part of a text, with only whitespace around it.
-    /// - Throws: ``JSONFault`` if it is not an array, or is nested deeper than ``WireLimits/depth``.
+    /// Scans a part of a text that contains an array and nothing else but whitespace.
+    /// - Throws: ``JSONFault`` if the part is not an array, or is nested deeper than ``WireLimits/depth``.
     public init(_ bytes: [UInt8], in part: Range<Int>) throws(JSONFault) {
         let text = bytes.span
         var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)

@@ -2,7 +2,7 @@ public import CallCore
 
 /// One text frame from a client (protocol, section 3).
 public struct ClientMessage: Sendable {
-    /// The `id` under which the client expects the answer.
+    /// The `id` that the ack or error repeats, if the client gave one.
     public var id: SignalID?
     /// The request.
     public var request: Request
@@ -11,13 +11,13 @@ public struct ClientMessage: Sendable {
     public enum Request: Sendable {
         /// Relay a signal.
         case signal(SignalMessage)
-        /// Enter a room without a call.
+        /// Enter a room, independently of any call.
         case join(room: String)
         /// Leave a room.
         case leave(room: String)
         /// Continue with a fresh token.
         case auth(token: String)
-        /// Send the entries after these cursors again.
+        /// Replay the entries after these cursors.
         case sync([CallID: Cursor])
         /// Send a text to another user.
         case message(TextMessage)
@@ -43,7 +43,7 @@ public struct ClientMessage: Sendable {
     public struct Refusal: Error, Equatable, Sendable {
         /// The error.
         public var error: WireError
-        /// The `id` under which the client expects the answer.
+        /// The `id` that the ack or error repeats, if the client gave one.
         public var id: SignalID?
     }
 
@@ -55,7 +55,7 @@ public struct ClientMessage: Sendable {
     /// Reads a frame.
     ///
     /// `ringFor`: The ring time of an offer that names none.
-    /// `scratch`: The ``scratch`` of the message before.
+    /// `scratch`: The ``scratch`` of the frame that was read before this one.
     public init(
         _ frame: [UInt8],
         ringFor: Moment.Span,

@@ -24,9 +24,9 @@ public struct SignalMessage: Sendable {
     /// The members that are relayed unchanged.
     public var relayed: RelayedMembers
 
-    /// Members that the server itself writes into everything it relays.
+    /// Members that are not relayed as the sender wrote them.
     ///
-    /// The sender's own are left out.
+    /// The server writes its own values of them where they apply, and never relays a `token`.
     private static let ours: FieldSet = [
         .type, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID, .ringUntil, .waiting,
     ]

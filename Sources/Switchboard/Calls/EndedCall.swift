@@ -2,7 +2,7 @@ import CallCore
 
 /// The part of a call at rest that stays in memory.
 ///
-/// The call has ended, nothing is under way in it, and the store has the rest.
+/// The call has ended, no poll, push or notification of it is under way, and the store has the rest.
 ///
 /// Some 40 bytes; see Decision 0012.
 struct EndedCall {

@@ -23,13 +23,17 @@ extension Switchboard {
         let work: Work
     }
 
-    /// How long an ended call stays in memory after its end, or after it was loaded: apps send twice, and devices that
-    /// were away come back.
+    /// How long an ended call stays in memory after its end, or after it was loaded.
+    ///
+    /// In this time apps repeat their signals, and devices that were away connect again.
     static let restsAfter = Moment.Span.seconds(15)
 
-    // MARK: To rest
+    // MARK: Putting calls to rest
 
-    /// Puts an ended call to rest if nothing is under way in it; returns whether it did.
+    /// Puts an ended call to rest once it has been in memory long enough; returns whether it did.
+    ///
+    /// A call stays in memory while a long poll waits for it, a push for it is under way, or a connection is still
+    /// being sent its log or its end.
     func rests(_ call: Call, endedAt: Moment, at now: Moment) -> Bool {
         guard now >= max(endedAt, call.takenUpAt ?? endedAt) + Self.restsAfter else { return false }
         guard call.polls.isEmpty, call.openPushes == 0, !isBeingTold(call) else {
@@ -43,9 +47,9 @@ extension Switchboard {
         return true
     }
 
-    /// Leaves a call out of the users' lists of ends to report, on each side where every device knows of its end.
+    /// Removes a call from each user's list of ended calls to report, if all devices of that user know of the end.
     ///
-    /// Otherwise each connect of such a user would read the call from the store.
+    /// If the call stayed in the list, each connect of the user would read it from the store.
     private func forgetNews(of call: Call) {
         for side in Side.allCases
         where !call.session.legs.contains(where: { $0.side == side && $0.phase == .untold }) {
@@ -66,11 +70,12 @@ extension Switchboard {
         return false
     }
 
-    // MARK: Up again
+    // MARK: Loading calls at rest
 
     /// Returns the calls at rest that a user may mean by a callId.
     ///
-    /// `found`: The call that was found in memory. It is the one that is meant if it is live, or if a peer is named.
+    /// `found`: The call that was found in memory. No other call can be meant if a peer is named, or if this call is
+    /// live and the callId does not name the user together with somebody who is not in it.
     func asleep(_ id: CallID, for user: UserID, with peer: UserID?, unless found: Call?) -> [CallNumber] {
         guard !calls.resting.isEmpty else { return [] }
         if let found {
@@ -82,9 +87,9 @@ extension Switchboard {
 
     /// Returns the calls at rest that a signal other than an offer may mean.
     ///
-    /// There may be some even when a live call was found: a signal without a peer may be a late one for an ended call
-    /// with somebody else, unless its device is in the live call. An end without a peer may always be one that was
-    /// taken before.
+    /// If a live call was found, only a signal without a peer may still mean another one: it may have been sent for an
+    /// ended call with somebody else, and come late. That cannot be if its device is in the live call, except for an
+    /// `end`: it may always be the resend of an `end` that the ended call accepted.
     func asleep(
         _ id: CallID,
         _ message: SignalMessage,
@@ -98,7 +103,9 @@ extension Switchboard {
         return calls.resting.named(RestingCalls.name(id, of: source.user))
     }
 
-    /// Returns the calls at rest for which a user's newest waiting offer to a peer waits.
+    /// Returns the calls at rest that must be loaded before a user's newest parked offer to a peer is handled.
+    ///
+    /// Returns none if no such offer is parked.
     func awaitedByOffer(from user: UserID, to peer: UserID) -> [CallNumber] {
         for work in parked.reversed() {
             guard let (offer, caller) = offer(in: work.work), caller == user else { continue }
@@ -197,8 +204,8 @@ extension Switchboard {
 
     /// Whether a signal that had to wait is still accepted.
     ///
-    /// An app may hang up and disconnect: its end still counts, as it does without waiting. Other signals are sent
-    /// again.
+    /// An app may hang up and disconnect before the call is loaded. Its `end` is accepted nevertheless, as if the call
+    /// had been in memory. Any other signal is dropped: the app resends it when it connects again.
     private func isHeeded(_ message: SignalMessage, from session: Session) -> Bool {
         if sessions[session.id] != nil { return true }
         guard case .end = message.content else { return false }

@@ -23,7 +23,7 @@ struct TakenSignals {
         let id: SignalID
         /// The epoch in which the signal was taken.
         let epoch: UInt32
-        /// The number in its ack: 0 = it needed no entry.
+        /// The `seq` in its ack; 0 = it needed no entry.
         let seq: UInt64
         let at: Moment
 

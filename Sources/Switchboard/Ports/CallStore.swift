@@ -95,7 +95,7 @@ public enum Change: Equatable, Sendable {
     case doNotDisturb(UserID, until: Moment?)
     /// Tokens of a user that were issued up to a moment are refused; replaces the user's earlier revocation.
     case revoked(UserID, before: Moment)
-    /// The numbers that earlier runs may have sent to clients and lost in a crash no longer matter:
+    /// The values of `seq` that earlier runs may have sent to clients and lost in a crash no longer matter:
     /// ``StoredState/crashes`` is counted from 0 again.
     case crashesForgotten
 }

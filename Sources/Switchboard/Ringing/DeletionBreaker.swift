@@ -1,15 +1,17 @@
 import CallCore
 
-/// Stops the deletion of tokens when so many are refused that the fault must be the server's own (protocol, section 6).
+/// Stops the deletion of push tokens when APNs refuses so many that the fault must be the server's own (protocol,
+/// section 6.4).
 ///
 /// A wrong key, topic or environment would otherwise empty the whole directory in a minute.
 struct DeletionBreaker {
-    /// The number of dead tokens in a window that stops deletion, if it is also more than twice that of accepted
-    /// pushes.
+    /// The least number of dead push tokens in a window that stops deletion.
+    ///
+    /// Deletion stops only if there are also more than twice as many dead tokens as accepted pushes in the window.
     private static let deaths = 20
     /// The length of a window in which results are counted.
     private static let window = Moment.Span.seconds(60)
-    /// How long nothing is deleted once there were too many dead tokens.
+    /// How long deletion stays stopped after a window with too many dead push tokens.
     private static let pause = Moment.Span.seconds(600)
 
     private var windowStart = Moment(milliseconds: 0)
@@ -26,7 +28,7 @@ struct DeletionBreaker {
         took += 1
     }
 
-    /// Records a dead token; returns whether it may be deleted.
+    /// Records a dead push token; returns whether it may be deleted.
     mutating func mayDelete(at now: Moment) -> Bool {
         turn(at: now)
         died += 1

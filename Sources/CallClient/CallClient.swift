@@ -58,9 +58,9 @@ public struct CallClient: Sendable {
     public internal(set) var clockSkew: Moment.Span?
     /// The moment from which this device may reconnect to a server that shut down; `nil` = at any time.
     ///
-    /// For the sake of its calls the core observes it by itself: ``Output/connect`` comes at that moment. An app that
-    /// opens connections on its own must not do so earlier, except when its user makes a call or a push wakes it: these
-    /// are too few to overload the server.
+    /// If the core needs a connection for its calls, it waits until this moment by itself, and then outputs
+    /// ``Output/connect``. An app that opens connections on its own must not do so earlier, except when its user makes
+    /// a call or a push wakes it: these are too few to overload the server.
     public internal(set) var reconnectAt: Moment?
     /// Whether the system has activated the audio session for this app.
     public internal(set) var isAudioSessionActive = false
@@ -144,8 +144,9 @@ public struct CallClient: Sendable {
         return b.map { min(a, $0) } ?? a
     }
 
-    /// Starts or stops audio: it flows only while the app owns the session, the call is answered and not held by this
-    /// side.
+    /// Starts or stops the audio of each call.
+    ///
+    /// Audio flows only while the app owns the audio session, the call is answered, and this side does not hold it.
     private mutating func gateAudio() {
         for index in calls.indices {
             let isOn = isAudioSessionActive && calls[index].isAnswered && calls[index].media.hold != true

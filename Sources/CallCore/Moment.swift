@@ -15,7 +15,8 @@ public struct Moment: Comparable, Hashable, Sendable {
 
     /// Returns the moment `span` after `moment`, clamped to the range of the type.
     ///
-    /// A deadline that wrapped around to the other end of time would stop everything that waits for its timer.
+    /// If the sum wrapped around instead, a deadline in the far future would become one in the far past, or the other
+    /// way round, and the timer for it would fire at the wrong time or never.
     @inlinable
     public static func + (moment: Self, span: Span) -> Self {
         let (sum, isBeyond) = moment.milliseconds.addingReportingOverflow(span.milliseconds)

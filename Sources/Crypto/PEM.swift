@@ -32,7 +32,7 @@ struct PEM {
         var blocks: [PEM] = []
         // A memory BIO reads the array in place, so the array must live until the reading is done.
         try withExtendedLifetime(bytes) { () throws(KeyError) in
-            // A file of keys has only a few blocks; the limit is for a file of another kind.
+            // A file of keys has only a few blocks. The limit is for a large file that was named by mistake.
             while blocks.count < 16, let block = try next(in: bio) { blocks.append(block) }
         }
         return blocks

@@ -215,9 +215,8 @@ public final class Gateway: @unchecked Sendable {
 
     /// When to commit the pending changes; `nil` to commit immediately, or when nothing has changed.
     ///
-    /// The first commit after a quiet time is immediate. Later commits keep a distance, so that one `fsync`, and one
-    /// wake-up each of the store's thread and of this one, covers all changes in between. An ack waits as long as its
-    /// commit.
+    /// The first commit after a quiet time is immediate. Later commits keep a distance, so that all changes in between
+    /// cost one `fsync`, one wake-up of the store's thread, and one of this thread. An ack waits as long as its commit.
     private var commitDue: Moment? {
         guard let switchboard, let lastCommit, switchboard.hasChanges, !isDraining else { return nil }
         return lastCommit + .milliseconds(configuration.commitSpacingMilliseconds)

@@ -32,7 +32,7 @@ struct ComingBackTests {
         #expect(bench.take(.socketClosed).contains(.connect))
     }
 
-    @Test("The call goes on, and the next server receives what this one did not acknowledge")
+    @Test("The call goes on, and the new server receives the signals that the old one did not acknowledge")
     func goesOn() throws {
         var bench = Bench.talking()
         let info = try #require(bench.take(.sendInfo(Bench.uuid(), "1")).compactMap(\.sent).first)
@@ -57,7 +57,7 @@ struct ComingBackTests {
         #expect(bench.start().contains(.connect))
     }
 
-    @Test("The server keeps the device away for a minute at most, and not at all by an invalid frame")
+    @Test("The device stays away for a minute at most, however long the server says, and ignores an invalid time")
     func limits() {
         var bench = Bench.talking()
         bench.take(draining(86_400_000))

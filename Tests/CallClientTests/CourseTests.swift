@@ -151,7 +151,7 @@ struct GlareTests {
         #expect(bench.client.calls.last?.callID == Bench.call("a") && bench.phase == .connecting)
     }
 
-    @Test("A loser that gets the result by an ack first fetches the winning call and answers it")
+    @Test("If an ack names the winning call before its offer comes, the loser fetches that call and answers it")
     func told() throws {
         var bench = Bench()
         let offer = try #require(bench.start("m").compactMap(\.sent).first)
@@ -161,7 +161,7 @@ struct GlareTests {
         #expect(bench.offered(call: "a").contains(.makeAnswer(Bench.ownUUID, round: 2)))
     }
 
-    @Test("A loser that gets the winning call by a push first reports it again and answers it")
+    @Test("If the winning call comes by a push first, the loser reports its own call again and answers the winning one")
     func pushed() {
         var bench = Bench(isOpen: false)
         bench.start("m")
@@ -188,7 +188,7 @@ struct GlareTests {
         #expect(bench.take(.end(Bench.ownUUID)).reported == [Bench.uuid("m")])
     }
 
-    @Test("The other call rings here too if the server lets it ring, because the winner's call is hidden")
+    @Test("If the server hides the winner's call and lets the other call ring, the other call rings here too")
     func hidden() throws {
         var bench = Bench()
         bench.start("a")
@@ -199,7 +199,7 @@ struct GlareTests {
         #expect(bench.take(.fetched(number, .success(log))).reported == [Bench.uuid("m")])
     }
 
-    @Test("With one callId on both sides, the caller whose offer is refused answers the other's")
+    @Test("If both users choose the same callId, the one whose offer is refused answers the other one's offer")
     func sameName() throws {
         var bench = Bench()
         let offer = try #require(bench.start("x").compactMap(\.sent).first)

@@ -56,7 +56,7 @@ struct NegotiationTests {
         #expect(bench.signal(.ice(nil, round: 1), device: "tablet") == [.addRemoteCandidate(Bench.uuid(), nil)])
     }
 
-    @Test("A candidate of the next description waits for that one, also after a renegotiation")
+    @Test("A candidate of the next description waits for that description, also in a renegotiation")
     func nextRound() {
         var bench = Bench()
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)))

@@ -135,7 +135,7 @@ struct RingingTests {
         #expect(bench.event(.init(.ended, reason: reason)).isEmpty)
     }
 
-    @Test("A call that another device answers first ends here as answered elsewhere")
+    @Test("If another device answers a call first, the call ends here as answered elsewhere")
     func lostAnswer() throws {
         var bench = Bench()
         _ = bench.offered()

@@ -3,14 +3,14 @@ import CallCore
 import Foundation
 import Testing
 
-/// A device without CallKit and WebRTC: it writes down what the core asks for, and answers each in a turn of its own.
+/// A device without CallKit and WebRTC: it writes down what the core asks for, and answers each output in a later turn.
 final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
     let user: UserID
     let name: String
     let relay: TestRelay
     /// What the core asked for, in order.
     var did: [String] = []
-    /// What is to be handed in, each in a turn of its own.
+    /// Functions that hand the waiting inputs to the core, in order, one input in each turn.
     var turns: [() -> Void] = []
     /// The newest call that the user sees.
     var shown: CallUUID?
@@ -116,7 +116,7 @@ final class TestRelay {
         return device
     }
 
-    /// Lets everybody have their turns, until nobody has any left.
+    /// Runs the turns of all devices until none waits.
     func settle() {
         while let device = devices.first(where: { !$0.turns.isEmpty }) { device.turns.removeFirst()() }
     }

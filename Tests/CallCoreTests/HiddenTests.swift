@@ -31,7 +31,7 @@ struct HiddenTests {
 struct StandInTests {
     private let nameless = Phone(unnamed: TokenMark(rawValue: 77))
 
-    @Test("A nameless request acts for the caller's device if its token took no part in the call")
+    @Test("A request without a device id acts for the caller's device if its token took no part in the call")
     func forCaller() throws {
         let bench = try Bench(callees: [try phone("b1")])
         #expect(bench.session.standIn(for: nameless, on: .caller) == bench.caller)
@@ -39,7 +39,7 @@ struct StandInTests {
         #expect(bench.session.standIn(for: a2, on: .caller) == a2)
     }
 
-    @Test("A nameless request acts for itself while the call rings, and then for the callee's device that answered")
+    @Test("A request without a device id acts for a device of its own until the callee answers, then for the winner")
     func forCallee() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -48,7 +48,7 @@ struct StandInTests {
         #expect(bench.session.standIn(for: nameless, on: .callee) == b1)
     }
 
-    @Test("A nameless request acts for itself if the callee has another device without a name")
+    @Test("A request without a device id acts for a device of its own if the callee has another one without an id")
     func lost() throws {
         let (b1, row) = (try phone("b1"), try phone("d-1"))
         for other in [row, Phone(unnamed: TokenMark(rawValue: 78))] {
@@ -59,13 +59,13 @@ struct StandInTests {
         #expect(winner.session.standIn(for: nameless, on: .callee) == nameless)
     }
 
-    @Test("A nameless request acts for itself if its token took part in the call")
+    @Test("A request without a device id acts for its token's device if that took part in the call")
     func tookPart() throws {
         let bench = try Bench.answered(by: try phone("b1"), others: [nameless])
         #expect(bench.session.standIn(for: nameless, on: .callee) == nameless)
     }
 
-    @Test("A caller without a device name is also every connection of its user without one")
+    @Test("A caller without a device id is also every connection of its user without one")
     func ofConnection() throws {
         let bench = try Bench(caller: nameless)
         #expect(try bench.session.isCaller(phone("c-9")))

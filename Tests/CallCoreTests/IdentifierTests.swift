@@ -83,7 +83,7 @@ struct PairTests {
 
 @Suite("A device")
 struct PhoneTests {
-    @Test("An unnamed device is called t- and the 16 hex digits of its token's fingerprint")
+    @Test("The id of a device without one is t- and the 16 hex digits of its token's fingerprint")
     func unnamed() {
         let phone = Phone(unnamed: TokenMark(rawValue: 0xAB))
         #expect(phone.id.text == "t-00000000000000ab")
@@ -91,13 +91,13 @@ struct PhoneTests {
         #expect(Phone(unnamed: TokenMark(rawValue: .max)).id.text == "t-ffffffffffffffff")
     }
 
-    @Test("A device whose name only has the form of an unnamed one's is named")
+    @Test("An id that only looks as if it stood for a token is a device's own id")
     func lookalike() throws {
         #expect(try !phone("t-00000000000000ab", mark: 1).isUnnamed)
         #expect(try !phone("t-x", mark: 1).isUnnamed)
     }
 
-    @Test("An unnamed device is the same as every device with the same token")
+    @Test("A device without an id is the same as every device with the same token")
     func sameToken() throws {
         let nameless = Phone(unnamed: TokenMark(rawValue: 5))
         #expect(nameless.isSame(as: try phone("a1", mark: 5)))

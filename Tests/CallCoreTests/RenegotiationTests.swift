@@ -129,7 +129,7 @@ struct ReplacementTests {
         #expect(try !replaces(bench, offer(9), .callee, phone("b2")))
     }
 
-    @Test("An offer from a nameless caller begins a new call only if it names the callee")
+    @Test("An offer from a caller without a device id begins a new call only if it names the callee")
     func nameless() throws {
         let nameless = Phone(unnamed: TokenMark(rawValue: 5))
         var bench = try Bench(callees: [try phone("b1")], caller: nameless)

@@ -1,4 +1,4 @@
-"""A rolling restart: the old server drains while the new one waits for its data.
+"""A rolling restart: the old server drains while the new one waits for the data folder that the old one holds.
 
 With 1,000 connections, 200 ringing calls and a constant flow of signals, every call goes on, no acked signal is lost,
 and the clients reconnect at different times.

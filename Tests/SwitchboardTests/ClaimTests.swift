@@ -230,7 +230,7 @@ struct ClaimTests {
         #expect(talk.world.taken(callee).code == "call_ended")
     }
 
-    @Test("A signal that comes again means the call that took it, even if a third user rings under its callId")
+    @Test("A resent signal means the call that took it, even if a third user rings under its callId")
     func again() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))

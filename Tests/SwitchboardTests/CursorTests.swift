@@ -67,7 +67,7 @@ struct EpochTests {
         #expect(offer["callUUID"] == UUIDv5.call(try call("11-10"), epoch: 2))
     }
 
-    @Test("An answer to the earlier call that comes again by a slower way does not answer the next call")
+    @Test("If an answer to the earlier call comes once more, by a slower way, it does not answer the next call")
     func staleAnswer() throws {
         let talk = try Talk(callID: "11-10")
         let answer = #"{"type":"answer","callId":"11-10","sdp":"v=0\r\ns=b\r\n"}"#

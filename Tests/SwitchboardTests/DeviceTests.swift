@@ -34,7 +34,7 @@ struct DeviceTests {
         #expect(try devices(world, "10").count == 1)
     }
 
-    @Test("A registration without a device id adds a row if no unnamed row of its app lacks that kind of token")
+    @Test("A registration without a device id adds a row if no such row of its app lacks that kind of token")
     func rows() throws {
         let world = World()
         try world.register(try who("10"), nil, voip: "aa")

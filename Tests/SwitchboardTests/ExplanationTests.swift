@@ -83,7 +83,7 @@ struct ExplanationTests {
         #expect(text.contains("b2 rang by its socket at +0.09 s."))
     }
 
-    @Test("An unnamed device that comes counts as the pushed one, with a caveat if several were pushed")
+    @Test("A device without an id that comes counts as the pushed one, with a caveat if several were pushed")
     func nameless() throws {
         let came = (Int64(80), "fetched", #""device":"t-00""#)
         #expect(try explain(pushed + [came]).contains("and it came back at +0.08 s as t-00."))
@@ -114,7 +114,7 @@ struct ExplanationTests {
         }
     }
 
-    @Test("An unnamed registration is matched with the dead unnamed connection for which it was pushed")
+    @Test("A registration without a device id is matched with the dead connection for which it was pushed")
     func namelessCorpse() throws {
         let text = try explain([
             (0, "delivered.socket", #""device":"c-1""#), (300, "probe.failed", #""device":"c-1""#),

@@ -65,7 +65,7 @@ struct FetchTests {
         #expect(!reply.text.contains(#""action":"call""#))
     }
 
-    @Test("A fetch by an unnamed device adds no leg to a ringing call: the device may only look on for its user")
+    @Test("A fetch by a device without an id adds no leg to a ringing call: it may only look on for its user")
     func looksOn() throws {
         let talk = try Talk()
         _ = try talk.world.fetched(try who("10", token: 9), "c-1")

@@ -61,7 +61,7 @@ struct OpeningTests {
         #expect(world.board.sessionCount == 17)
     }
 
-    @Test("An unnamed device gets its last connection's id again while a live call needs it")
+    @Test("A device without an id gets its last connection's id again while a live call needs that id")
     func namelessAgain() throws {
         let world = World()
         let caller = world.session(try who("11"))
@@ -73,7 +73,7 @@ struct OpeningTests {
     }
 
     @Test(
-        "An unnamed client goes on in its call under a token that it renewed while connected",
+        "A client without a device id goes on in its call under a token that it renewed while connected",
         arguments: [false, true]
     )
     func renewedWhileConnected(renews: Bool) throws {
@@ -90,7 +90,7 @@ struct OpeningTests {
         #expect(world.board.calls.liveCount == 1)
     }
 
-    @Test("An unnamed Socket.IO client with a new token is the device in its user's call that has no connection")
+    @Test("A Socket.IO client with a new token and no device id is the device in a call that has no connection")
     func renewed() throws {
         let world = World()
         let first = try who("11", token: 1).phone(named: nil)
@@ -108,7 +108,7 @@ struct OpeningTests {
         #expect(world.board.phone(opening: try who("11", token: 3)) != first)
     }
 
-    @Test("An unnamed Socket.IO client is its own token's device if its user has registered several unnamed ones")
+    @Test("If a user registered several devices without an id, each Socket.IO client is its own token's device")
     func renewedOfSeveral() throws {
         let world = World()
         try world.register(try who("11", token: 1), nil, voip: "aa")

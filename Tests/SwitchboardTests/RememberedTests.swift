@@ -40,7 +40,7 @@ struct RememberedTests {
         #expect(next.pushes.isEmpty)
     }
 
-    @Test("A user's unnamed devices are told apart after a restart as before it")
+    @Test("A user's devices without an id are told apart after a restart just as before")
     func order() throws {
         for seed in 1...8 as ClosedRange<UInt64> {
             let world = World(seed: seed)

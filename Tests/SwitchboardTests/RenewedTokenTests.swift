@@ -123,7 +123,7 @@ struct RenewedTokenTests {
         #expect(next.board.calls.liveCount == 1)
     }
 
-    @Test("A call stays with the user's other device, which goes on under the old token")
+    @Test("A call stays with the device that keeps the old token when another device renews the same token")
     func shared() throws {
         let world = World()
         let caller = try world.open("11", "a1")

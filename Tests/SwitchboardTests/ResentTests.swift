@@ -4,7 +4,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("An offer or answer that comes again")
+@Suite("A resent offer or answer")
 struct ResentDescriptionTests {
     private static let first = World.offer("c-1", to: "10", id: "first", sdp: "v=0\\r\\ns=1\\r\\n")
 
@@ -24,7 +24,7 @@ struct ResentDescriptionTests {
     }
 
     @Test(
-        "An offer that comes again after its callee used the callId to call back gets its ack, and does not ring",
+        "A resent offer gets its ack and does not ring, after its callee used the callId to call back",
         arguments: [0, 3],
         [0, 3]
     )
@@ -48,7 +48,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("An offer that comes again during the next call gets its ack and is not relayed", arguments: [false, true])
+    @Test("A resent offer gets its ack and is not relayed during the next call", arguments: [false, true])
     func redialled(_ isAnswered: Bool) throws {
         let (world, caller, callee, ack) = try over()
         world.send(caller, World.offer("c-1", to: "10", id: "second", sdp: "v=0\\r\\ns=2\\r\\n"))
@@ -59,7 +59,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("A renegotiation that comes again gets its ack too, also after a restart", arguments: [false, true])
+    @Test("A resent renegotiation gets its ack too, also after a restart", arguments: [false, true])
     func reoffer(_ isRestarted: Bool) throws {
         let talk = try Talk.answered()
         let again = World.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
@@ -128,11 +128,11 @@ struct ResentDescriptionTests {
     }
 }
 
-@Suite("An end that comes again")
+@Suite("A resent end")
 struct ResentEndTests {
     private let end = World.plain("end", "11-10", id: "e")
 
-    @Test("An end that comes again after its callId was used again gets its ack, and ends nothing")
+    @Test("A resent end gets its ack and ends nothing, after its callId was used again")
     func reused() throws {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
@@ -154,7 +154,7 @@ struct ResentEndTests {
         #expect(reply["epoch"] == "2" && reply["state"] == "ended")
     }
 
-    @Test("An end that comes again is recognized after a restart too, also in a request")
+    @Test("A resent end is recognized after a restart too, also in a request")
     func restarted() throws {
         let talk = try Talk(callID: "11-10")
         let body = #"{"callId":"11-10","action":"end","id":"e \n","deviceId":"b1","data":{}}"#
@@ -171,7 +171,7 @@ struct ResentEndTests {
     }
 
     @Test(
-        "An end is recognized by any id, and from an unnamed device under another token too",
+        "An end is recognized by any id, and from a device without an id under another token too",
         arguments: ["e", "\u{301}e", "\u{200D}", "x\r"]
     )
     func odd(_ id: String) throws {

@@ -100,7 +100,7 @@ struct RestTests {
         #expect(talk.world.taken(talk.caller).ack?["epoch"] == "2")
     }
 
-    @Test("An offer without a callId that comes again means the call at rest that it began")
+    @Test("A resent offer without a callId means the call at rest that it began")
     func withoutCallID() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -324,7 +324,7 @@ struct RestTests {
         #expect(other.status == 404)
     }
 
-    @Test("An ended call goes to rest after a restart as before it")
+    @Test("An ended call goes to rest after a restart just as it does without one")
     func restart() throws {
         let talk = try rested()
         let world = talk.world.restarted(after: 5)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("One ringing call for each caller and callee")
+@Suite("At most one ringing call from one caller to one callee")
 struct OneRingTests {
     @Test("A newer call replaces the ringing one, and both sides are told which call replaced it")
     func replaced() throws {
@@ -52,7 +52,7 @@ struct OneRingTests {
         #expect(world.cancelled == world.pushes.dropLast().map(\.id))
     }
 
-    @Test("An answered call of the two goes on, and calls of either with other users ring beside it")
+    @Test("A new ring does not replace an answered call of the same pair, nor a call with another user")
     func others() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -75,7 +75,7 @@ struct OneRingTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("The offer of a replaced call that comes again gets its ack and does not ring")
+    @Test("A resent offer of a replaced call gets its ack and does not ring")
     func again() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -226,7 +226,7 @@ struct RingLimitTests {
         #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
-    @Test("Refused rings are in the timeline of the last call that rang, at each doubling, and not for its caller")
+    @Test("The timeline of the last call that rang shows, to its callee only, each doubling of the refused rings")
     func told() throws {
         let world = World { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")
@@ -240,7 +240,7 @@ struct RingLimitTests {
         #expect(shown.contains(#""event":"ring.refused""#))
     }
 
-    @Test("A blocked caller uses up nothing of the callee's limit, and is refused above a limit as any other")
+    @Test("A blocked caller's rings do not count for the callee's limit, and above that limit they are refused too")
     func blocked() throws {
         let world = World { $0.ringsPerCallee = 3 }
         _ = try world.reply(try who("10"), .block(try user("11")))
@@ -268,7 +268,7 @@ struct RingLimitTests {
         #expect(world.board.rings.count == 0)
     }
 
-    @Test("Rings are counted only as long as they matter")
+    @Test("Rings are forgotten when they no longer count for a limit")
     func bounded() throws {
         let world = World()
         let caller = try world.open("11", "a1")

@@ -128,7 +128,7 @@ struct RingingTests {
         #expect(world.takenPushes().count == 2)
     }
 
-    @Test("An unnamed registration counts as live while an unnamed connection answers its probe")
+    @Test("A registration without a device id is live while a connection without one answers its probe")
     func nameless() throws {
         let world = World()
         try world.register(try who("10"), nil, voip: "bb")

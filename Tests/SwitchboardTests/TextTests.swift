@@ -85,7 +85,7 @@ struct TextTests {
         }
     }
 
-    @Test("A text that one of two connections has confirmed is not pushed because of the other one")
+    @Test("If one of two connections has confirmed a text, the end of the other one does not push it")
     func oneOfTwo() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -213,7 +213,7 @@ struct PlaceTests {
         #expect(!world.taken(two).states.contains("ended answered_elsewhere"))
     }
 
-    @Test("A client that answers its probe keeps an unnamed registration from being pushed")
+    @Test("A client that answers its probe keeps a registration without a device id from being pushed")
     func corpse() throws {
         for isAlive in [true, false] {
             let world = World()

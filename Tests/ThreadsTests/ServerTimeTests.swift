@@ -58,7 +58,7 @@ struct ServerTimeTests {
         #expect(clocks.time.takeEvents().isEmpty)
     }
 
-    @Test("Dates follow a leap of the wall clock after a minute, and the time itself is slewed")
+    @Test("A minute after a leap `date` equals the wall clock, and `now` begins to be slewed towards it")
     func accepted() {
         for leap in [Self.day, -Self.day] {
             var clocks = Clocks()
@@ -77,7 +77,7 @@ struct ServerTimeTests {
         }
     }
 
-    @Test("The time meets a wall clock that was corrected, however long that takes, and reports it")
+    @Test("The time is slewed until it agrees with a corrected wall clock, however long that takes, and reports it")
     func meets() {
         var clocks = Clocks()
         clocks.set(by: 40_000)
@@ -135,7 +135,7 @@ struct ServerTimeTests {
         #expect(clocks.time.takeEvents().isEmpty)
     }
 
-    @Test("A thread that sleeps between the two readings shows no leap")
+    @Test("If the thread sleeps between reading the two clocks, that is not taken for a leap")
     func pausedBetween() {
         let readings = Locked<[ClockReading]>([
             ClockReading(boot: 0, wall: Clocks.start),

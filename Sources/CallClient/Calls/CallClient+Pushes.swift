@@ -45,7 +45,7 @@ extension CallClient {
     }
 
     private mutating func ring(_ push: IncomingPush, at now: Moment) {
-        // The verdict is `ring` only for a push with both.
+        // The verdict is `ring` only for a push that names the call and its caller.
         guard let callID = push.callID, let peer = push.from else { return reportThenEnd(push, .failed, at: now) }
         for index in calls.indices where calls[index].callID == callID && calls[index].peer == peer {
             // The push is of a later epoch: the callId is used again.

@@ -70,7 +70,8 @@ extension CallClient {
             calls[index].ringUntil = offer.ringUntil
             ring(index, at: now)
         }
-        // A peer that makes too many calls at a time gets no further one: an older call of the callId is not this one.
+        // If the peer already has too many calls here, no call was added above: then a call of this callId is an older
+        // one, which must not take the values of this offer.
         guard lastCall > known else { return }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
             calls[index].seq = max(calls[index].seq, envelope.seq)

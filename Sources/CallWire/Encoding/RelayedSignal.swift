@@ -91,7 +91,7 @@ public struct RelayedSignal: Sendable {
 }
 
 extension RelayedSignal {
-    // The constant parts of every frame; each reaches from after one value to before the next one.
+    // The constant parts of every frame: what stands before the first value, and between two values.
     private static let type = Array(#"{"type":""#.utf8)
     private static let behindType = Array(#"","#.utf8)
     private static let from = Array(#","from":""#.utf8)
@@ -119,7 +119,7 @@ public struct LogName: Hashable, Sendable {
 
 /// The members that identify a call's log, as they occur in every frame of the call.
 ///
-/// They are written only once.
+/// Their JSON is made once for each log, and copied into each frame.
 public struct LogHead: Equatable, Sendable {
     /// The JSON from the member `callId` up to the colon after the name `seq`.
     let members: [UInt8]
@@ -163,7 +163,7 @@ extension JSONWriter {
         endNumber()
     }
 
-    /// Writes the members from `callId` on.
+    /// Writes the members from `callId` to `ts`, without the comma before them.
     mutating func write(parts place: LogPlace) {
         part(place.log.members)
         digits(place.seq)

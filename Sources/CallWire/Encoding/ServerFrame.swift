@@ -38,7 +38,7 @@ public enum ServerFrame {
         }
     }
 
-    /// Returns the ack of a signal that is durable, now or since an earlier time.
+    /// Returns the ack of a signal that is durable; a resent signal may have been durable before.
     public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
         var json = JSONWriter(
             headroom: WireLimits.headroom,
@@ -60,7 +60,7 @@ public enum ServerFrame {
         return json.bytes
     }
 
-    // The constant parts of every ack; each reaches from after one value to before the next one.
+    // The constant parts of every ack: what stands before the first value, and between two values.
     private static let ackID = Array(#"{"type":"ack","id":""#.utf8)
     private static let ackCallID = Array(#"","callId":""#.utf8)
     private static let ackEpoch = Array(#"","epoch":"#.utf8)
@@ -77,7 +77,7 @@ public enum ServerFrame {
 
     /// Returns the ack of a request about another user.
     ///
-    /// `isOnline` is whether that user has a session.
+    /// `isOnline` is whether that user has a connection.
     public static func ack(id: SignalID, isOnline: Bool) -> [UInt8] {
         frame { json in
             json.type("ack")

@@ -87,7 +87,7 @@ struct CallTable: ~Copyable {
 
     /// Returns the call that a device began by the offer with this `id`.
     ///
-    /// An offer that comes again may not know its callId.
+    /// A resent offer may lack its callId: the client learns a generated callId only from the ack.
     func begun(by user: UserID, _ phone: Phone, offer id: SignalID) -> Call? {
         offers[OfferName(user: user, device: phone.id, id: id)].flatMap { byNumber[$0] }
     }

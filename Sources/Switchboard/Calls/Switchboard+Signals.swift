@@ -155,7 +155,7 @@ extension Switchboard {
         {
             return .success(Receipt(call: call, seq: 0))
         }
-        // A named device acts for itself; an unnamed one may act for a device that is in the call.
+        // A device with an id acts for itself; a device without one may act for a device that is in the call.
         let phone = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
         let signal = message.signal
         if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, phone, at: now) {
@@ -264,7 +264,7 @@ extension Switchboard {
         return awaited
     }
 
-    /// Returns the call that an offer without a callId has begun, when the offer comes again under its `id`.
+    /// Returns the call that a resent offer without a callId has begun; the offer's `id` identifies it.
     private func begun(by message: SignalMessage, from source: Source, _ named: UserID?) -> Call? {
         guard let id = message.id, let call = calls.begun(by: source.user, source.phone, offer: id) else { return nil }
         return named.map { call.key.pair.holds($0) } ?? true ? call : nil

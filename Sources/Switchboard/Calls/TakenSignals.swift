@@ -64,7 +64,7 @@ struct TakenSignals {
 
     /// Whether both are the same device.
     ///
-    /// An unnamed device is identified by its token, and may have another token when it sends again.
+    /// A device without an id is identified by its token, and may have another token when it resends a signal.
     private static func isSame(_ one: Phone, _ other: Phone) -> Bool {
         one.isSame(as: other) || one.isUnnamed && other.isUnnamed
     }
@@ -105,8 +105,8 @@ extension Call {
 }
 
 extension Switchboard {
-    /// Returns the receipt of a signal that was taken before under its callId: an end, taken by an earlier call or by
-    /// this one, or an offer or answer, taken by an earlier call.
+    /// Returns the receipt of a resent signal: an end that any call of its callId has taken, or an offer or answer that
+    /// an earlier call of its callId has taken.
     ///
     /// The later call need not be visible to the sender.
     func receipt(ofTaken message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {

@@ -36,8 +36,8 @@ extension Switchboard {
         say(.reply(id, Reply(body: DeviceView.one(device, message: message))), at: now)
     }
 
-    /// Returns the row that a registration updates: by device id, else by token, else the unnamed row that lacks this
-    /// kind of token, else a new one.
+    /// Returns the row that a registration updates: by device id, else by push token, else the row without a device
+    /// id that lacks this kind of push token, else a new row.
     private func row(for registration: Registration, by who: Who, at now: Moment) -> DeviceRecord {
         let own = directory.devices(of: who.user)
         func fresh(_ id: DeviceID, isNamed: Bool) -> DeviceRecord {

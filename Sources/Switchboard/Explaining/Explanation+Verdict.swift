@@ -281,7 +281,9 @@ extension Explanation {
         return "had not reacted to its last \(Switchboard.pushesUntilAlert) VoIP pushes, and was sent a notice instead"
     }
 
-    /// Whether a device had a dead connection before its push; an unnamed device may have had it under another id.
+    /// Whether a device had a dead connection before its push.
+    ///
+    /// A device without an id may have had the connection under another id.
     private func hadCorpse(_ device: String?, before sent: Event) -> Bool {
         let isNamed = device.map { !Self.isNameless($0) } ?? true
         return events.contains { event in
@@ -290,8 +292,8 @@ extension Explanation {
         }
     }
 
-    /// Returns the first sign of life of an unnamed device that was not there before a push: a device that a push wakes
-    /// may come back under the id of its token or its connection.
+    /// Returns the first sign of life of a device without an id that was not there before a push: a device that a push
+    /// wakes may come back under the id that stands for its token or its connection.
     private func nameless(after sent: Event) -> Event? {
         let known = Set(events.prefix { $0.position <= sent.position }.map(\.device))
         return events.first {
@@ -300,7 +302,8 @@ extension Explanation {
         }
     }
 
-    /// Whether the server made a device's id: for a token, for a connection, or for a registration without an id.
+    /// Whether the server made a device's id: for a token, for a connection, or for a registration without a device
+    /// id.
     private static func isNameless(_ device: String) -> Bool {
         device.hasPrefix("t-") || device.hasPrefix("c-") || device.hasPrefix("d-")
     }

@@ -172,9 +172,9 @@ public struct DeviceRecord: Equatable, Sendable {
     public var user: UserID
     /// The device's id: the client's, or one made by the server.
     public var id: DeviceID
-    /// Whether the client named the device.
+    /// Whether the client sent the device's id.
     ///
-    /// An unnamed device is live if and only if its user has an unnamed connection.
+    /// A device without an id is live if and only if its user has a connection without an id.
     public var isNamed: Bool
     /// The platform, such as `ios` or `android`.
     public var platform: String

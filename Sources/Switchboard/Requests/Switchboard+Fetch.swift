@@ -32,7 +32,7 @@ extension Switchboard {
             refuse(id, Self.unknownCall)
             return
         }
-        // A device that fetches a ringing call rings. An unnamed one may only be looking on for its user.
+        // A device that fetches a ringing call rings. A device without an id may only be looking on for its user.
         if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
             drive(call, .notified(phone), at: now)
         }

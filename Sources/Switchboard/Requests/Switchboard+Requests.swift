@@ -58,7 +58,7 @@ extension Switchboard {
                 ask(.timeline(choice), for: .call(id, who), at: now)
             }
         case .timeline(let callID, let peer, let epoch):
-            // A stranger that called under a call's callId must not keep the call's timeline from its users.
+            // Other users may have used the callId too. The user gets the timeline of their own call nevertheless.
             let found = peer ?? calls.find(callID, for: who.user)?.key.pair.other(than: who.user)
             let users = who.isService ? [peer].compactMap(\.self) : [who.user] + [found].compactMap(\.self)
             let choice = CallChoice(callID, of: users, epoch: epoch, seenBy: who.isService ? nil : who.user)
@@ -77,7 +77,7 @@ extension Switchboard {
 
     /// Returns the refusal of a request that exceeds its rate; `nil` = the request is handled.
     ///
-    /// A hang-up must always get through.
+    /// Ends do not count for this rate, but for one of their own: an end that ends a call is always accepted.
     private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
         switch request {
         case .end(let callID, let peer, let device):
@@ -108,7 +108,7 @@ extension Switchboard {
         return WireError(.rateLimited, "at most \(policy.endsPerSecond) ends a second")
     }
 
-    /// Records the sign of life of the device that a request names, or of the user's unnamed devices.
+    /// Records the sign of life of the device that a request names, or of the user's devices without an id.
     private func showLife(of who: Who, in request: Request, at now: Moment) {
         guard !who.isService else { return }
         let named: DeviceID? =

@@ -14,8 +14,8 @@ extension Switchboard {
         reschedule(call)
     }
 
-    /// Whether one of a user's connections belongs to a device: a connection under its id or, for an unnamed device,
-    /// any unnamed one.
+    /// Whether one of a user's connections belongs to a device: a connection under the device's id or, for a device
+    /// without an id, any connection without an id.
     func isLive(_ device: DeviceRecord, among sessions: [Session]) -> Bool {
         sessions.contains { $0.phone.id == device.id || (!device.isNamed && !$0.isNamed) }
     }

@@ -129,9 +129,8 @@ extension Switchboard {
 
     /// Gives a connection's device the mark of its renewed token.
     ///
-    /// The device will reconnect and send requests under the new token, so its calls must know it by that. An unnamed
-    /// device, which is identified by its token, keeps the old mark: its client goes on under that as long as it stays
-    /// connected.
+    /// The device will reconnect and send requests under the new token, so its calls must know it by that. A device
+    /// without an id, which is identified by its token, keeps the old mark for as long as its client stays connected.
     private func takeMark(of who: Who, _ session: Session, at now: Moment) {
         let old = session.phone
         guard !old.isUnnamed, old.mark != who.mark else { return }

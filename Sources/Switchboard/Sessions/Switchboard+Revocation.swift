@@ -1,15 +1,16 @@
 import CallCore
 public import CallWire
 
-/// Logging out everywhere: tokens and capabilities issued to a user before are void, whoever presents them.
+/// Logging out everywhere: all tokens and capabilities that were issued to the user before the log-out become void.
 extension Switchboard {
     /// The answer to a token or an `act` that was issued before its user logged out everywhere.
     public static let revokedToken = WireError(.unauthenticated, "the token was revoked: log in again")
 
     /// Whether a user has logged out everywhere since a token, or a push's capability, was issued.
     ///
-    /// A capability counts as issued when its call began: the user's devices are no longer pushed for a call that
-    /// existed at the log-out. The capability of a call at rest is checked again when the call has been loaded.
+    /// A capability counts as issued when its call began. That is exact enough: after the log-out no further push, and
+    /// so no further capability, is sent to the user for a call that had begun before it. The capability of a call at
+    /// rest is checked again when the call has been loaded.
     func isRevoked(_ who: Who) -> Bool {
         guard let before = directory.revocation(of: who.user) else { return false }
         guard let scope = who.scope else { return who.isRevoked(before: before) }
@@ -17,12 +18,12 @@ extension Switchboard {
         return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
     }
 
-    /// Cuts log-outs that are dated in the future down to the current time.
+    /// Changes the date of each log-out that is dated in the future to the current time.
     ///
     /// Such a date comes from a clock that has been set back since; it would lock the user out until then. But it may
     /// be the current clock that is wrong, as at a boot before NTP: then revoked tokens would be valid again. So the
-    /// store keeps the original date until this clock may also delete history; a start with a right clock restores the
-    /// date in full.
+    /// store keeps the original date until the clock is trusted with deleting history (`HistoryHold`). A restart before
+    /// that, with a right clock, uses the original date again.
     func cutRevocations(at now: Moment) {
         for user in directory.revocations(behind: now + policy.tokenLeeway) {
             uncutRevocations[user] = directory.revocation(of: user)
@@ -68,12 +69,14 @@ extension Switchboard {
         say(.done(id), at: now)
     }
 
-    /// Refuses tokens and capabilities issued to a user up to a moment, and ends what goes on under them.
+    /// Refuses the tokens and capabilities that were issued to a user up to a moment, and ends the connections and long
+    /// polls that use them.
     ///
     /// The user's devices are removed: a device that was logged out must not ring for calls that it cannot take. It
     /// registers again with its next token.
     ///
-    /// - Returns: up to which moment: that of the youngest token known here, where its issuer's clock is ahead.
+    /// - Returns: the moment up to which they are refused. It is later than `moment` if a token in use here was issued
+    ///   later, by an issuer whose clock is ahead.
     @discardableResult
     private func revoke(_ user: UserID, upTo moment: Moment, asker: Who?, at now: Moment) -> Moment {
         let open = sessionsByUser[user] ?? []

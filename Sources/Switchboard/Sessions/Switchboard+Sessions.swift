@@ -29,7 +29,7 @@ extension Switchboard {
         } else {
             phone = Phone(id: unnamedDevice(of: who), mark: who.mark)
         }
-        // A device that is identified by its token is unnamed.
+        // A device that is identified by its token is a device without an id.
         let isNamed = named != nil && !phone.isUnnamed
         let own = sessionsByUser[who.user] ?? []
         if isNamed, let named, let older = own.first(where: { $0.phone.id == named }) {
@@ -78,8 +78,8 @@ extension Switchboard {
         watchContacts(session, at: now)
     }
 
-    /// Returns an id for an unnamed device: that of its earlier connection if a live call still has a leg for it,
-    /// otherwise a random one.
+    /// Makes an id for a device without one: that of its earlier connection if a live call still has a leg for that
+    /// id, otherwise a random one.
     private func unnamedDevice(of who: Who) -> DeviceID {
         for call in calls.live(of: who.user) {
             for leg in call.session.legs where leg.phone.mark == who.mark && leg.phone.isOfConnection {

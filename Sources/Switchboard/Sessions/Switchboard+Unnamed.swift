@@ -1,6 +1,6 @@
 public import CallCore
 
-/// Which device an unnamed client is.
+/// Which device a client without a device id is.
 ///
 /// It is the device that its token stands for (protocol, section 1.3). But an app may renew its token while its
 /// connection stays open under the old one, and may come back to a call under the new one: then it is the same device
@@ -16,9 +16,10 @@ extension Switchboard {
 
     /// Returns the device of a client that opens a connection without naming a device.
     ///
-    /// If the user's unnamed device is in a call and has no connection, it has come back. A callee's device that only
-    /// rings is sent the call anyway. A device that has changed networks comes back before its old connection is known
-    /// to be dead: the client is taken for the device in the call only if the user has registered just one.
+    /// If the user's device without an id is in a call and has no connection, the client is that device. A callee's
+    /// device that only rings is sent the call anyway. A device that has changed networks comes back before its old
+    /// connection is known to be dead. Then the client is taken for the device in the call only if the user has
+    /// registered just one device without an id.
     public func phone(opening who: Who) -> Phone {
         let own = Phone(unnamed: who.mark)
         guard mayBeAnother(own, who) else { return own }
@@ -37,16 +38,19 @@ extension Switchboard {
 
     /// Renames a call's device when its connection ends or renews its token.
     ///
-    /// This concerns a device that the call knows by the token alone, because it answered or began by a request. It
-    /// gets the connection's name, unless another connection of that token goes on: the call may be that one's.
+    /// This concerns a device that the call knows by the token alone, because it answered or began the call by a
+    /// request. In the call it gets the connection's id, unless the user has another connection under that token: then
+    /// the call may belong to that other connection.
     func goesOn(_ old: Phone, as new: Phone, in call: Call, _ side: Side, at now: Moment) {
         let asked = Phone(unnamed: old.mark)
         let isAnothers = sessionsByUser[call.user(on: side)]?.contains { $0.phone.isSame(as: asked) } ?? false
         if !isAnothers { drive(call, .renewed(asked, as: new, side), at: now) }
     }
 
-    /// Whether an unnamed device may be one that came under another token: the server does not know its own token, and
-    /// does not know of two unnamed devices of the user.
+    /// Whether a device without an id may be one that came under another token before.
+    ///
+    /// It may if no connection and no live call of the user knows its present token, and the user has at most one
+    /// registration without a device id.
     private func mayBeAnother(_ own: Phone, _ who: Who) -> Bool {
         guard own.isUnnamed, !who.isService,
             sessionsByUser[who.user]?.contains(where: { $0.phone.isSame(as: own) }) != true,
@@ -57,7 +61,7 @@ extension Switchboard {
 
     private func unnamedRegistrations(of who: Who) -> Int { directory.devices(of: who.user).count { !$0.isNamed } }
 
-    /// Returns the user's unnamed devices that have a connection.
+    /// Returns the user's devices without an id that have a connection.
     private func openUnnamed(of who: Who) -> [Phone] {
         var phones: [Phone] = []
         for session in sessionsByUser[who.user] ?? [] where session.phone.isUnnamed && !phones.contains(session.phone) {

@@ -198,8 +198,8 @@ final class AuditLog: Sendable {
             return false
         }
 
-        /// Returns, by cause, the refusals without a line of their own in seconds before this one, and resets their
-        /// counts.
+        /// Returns, for each cause, the number of refusals before a second that got no line of their own, and resets
+        /// these numbers.
         mutating func takeSuppressed(before second: Int64) -> [(cause: String, count: UInt64)] {
             guard second > self.second, !suppressed.isEmpty else { return [] }
             defer { suppressed = [:] }

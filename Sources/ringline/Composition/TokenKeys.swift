@@ -48,8 +48,8 @@ final class TokenKeys: Sendable {
         guard let feed else { return false }
         switch error {
         case .unknownKey, .algorithm: return feed.missed()
-        // A key without a name fits every token, so until the issuer's set has arrived, its tokens fail by their
-        // signature.
+        // A key without an id fits every token. So until the issuer's set has arrived, the issuer's tokens are checked
+        // with a key of the settings, and fail by their signature.
         case .signature: return feed.isEmpty && feed.missed()
         default: return false
         }

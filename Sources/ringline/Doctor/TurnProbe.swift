@@ -39,7 +39,7 @@ struct TurnProbe {
         case allocated(lifetimeSeconds: Int?)
         /// An allocation was granted without a credential.
         case allocatedWithoutCredential
-        /// The server refused the credential that it asked for, or something else, with this code and reason phrase.
+        /// The server refused a request, with this code and reason phrase: because of the credential, or otherwise.
         case refused(code: Int, reason: String)
         /// There was no answer, or one that is no TURN message.
         case silent(String)

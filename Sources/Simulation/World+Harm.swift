@@ -33,15 +33,24 @@ extension World {
         let near = handsets.filter { $0.user == call.record.caller || $0.user == call.record.callee }
         guard let handset = users.pick(near), let kind = users.pick(SignalKind.allCases) else { return }
         var name = call.name
-        // A device receives an end that was sent in its own name only if it fetches, as real apps do.
-        if kind == .end, !handset.isRealApp,
-            handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) == true
-        {
-            return
-        }
+        if !handset.isRealApp, changesUnseen(kind, name, for: handset) { return }
         // Sometimes the signal names a call that never existed.
         if kind != .offer, users.percent(5), let id = CallID("none\(foreignCount)") { name.id = id }
         foreign(handset, kind, name, fields: fields(of: kind))
+    }
+
+    /// Returns whether a signal in a model device's name would change a call of which the device then has a wrong idea.
+    ///
+    /// Only real apps fetch, and so notice that their call was ended in their name. Only they end a call that was
+    /// answered in their name after it had ended for them.
+    private func changesUnseen(_ kind: SignalKind, _ name: CallName, for handset: Handset) -> Bool {
+        guard let calls = handset.core?.calls else { return false }
+        return switch kind {
+        // A DELETE names no peer: it may end the call with another peer under the same callId.
+        case .end: calls.contains { $0.name.id == name.id && $0.phase != .ended }
+        case .answer: calls.contains { $0.name.key == name.key && $0.phase == .ended }
+        case .offer, .ringing, .ice, .connected, .update, .dtmf, .info: false
+        }
     }
 
     func fields(of kind: SignalKind) -> String {

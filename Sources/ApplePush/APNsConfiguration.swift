@@ -106,7 +106,7 @@ public struct APNsConfiguration: Sendable {
     }
 }
 
-/// What is wrong with the settings for an ``APNsConfiguration``.
+/// The error in the settings for an ``APNsConfiguration``.
 public enum APNsConfigurationError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The key is not a P-256 private key in PKCS#8 PEM; the text tells why.
     case unusableKey(String)

@@ -113,7 +113,7 @@ struct Link {
     var slow: (until: Int64, bytesPerSecond: Int64)?
     /// Whether the server has closed it.
     ///
-    /// What is in transit still arrives.
+    /// Frames in transit still arrive.
     var isClosing = false
 }
 

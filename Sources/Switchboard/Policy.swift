@@ -18,7 +18,7 @@ public struct Policy: Sendable {
     public var fetchableFor = Moment.Span.seconds(600)
     /// How long the history is kept.
     public var historyFor = Moment.Span.seconds(30 * 86_400)
-    /// What happens to a second call to a callee that is in a call.
+    /// The treatment of a second call to a callee that is in a call.
     public var whenBusy = BusyPolicy.waiting
     /// The source of a caller's displayed name.
     public var callerName = CallerName.any
@@ -81,7 +81,7 @@ public struct Policy: Sendable {
         case token
     }
 
-    /// What happens to a second call to a user that is in a call.
+    /// The treatment of a second call to a user that is in a call.
     public enum BusyPolicy: String, Sendable, CaseIterable {
         /// The call rings, and is marked as waiting.
         case waiting

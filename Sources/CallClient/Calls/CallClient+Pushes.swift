@@ -2,7 +2,7 @@ import CallCore
 
 /// VoIP pushes: each leads to a report in the turn in which it arrived.
 extension CallClient {
-    /// What this device knows, as the input for a verdict on a push.
+    /// The state of this device, as the input for a verdict on a push.
     public var local: PushVerdict.Local {
         let known = calls.map { call in
             PushVerdict.Known(

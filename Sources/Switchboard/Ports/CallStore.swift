@@ -64,7 +64,7 @@ public struct QuestionID: Hashable, Sendable {
 
 /// The reason why a store cannot do its work, in one sentence.
 public struct StoreFailure: Error, Equatable, Sendable {
-    /// What is wrong, and the remedy if there is one.
+    /// The failure, and the remedy if there is one.
     public let message: String
 
     /// A failure with this message.

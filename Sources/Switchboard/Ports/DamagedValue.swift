@@ -25,7 +25,7 @@ public struct DamagedValue: Hashable, Sendable {
     /// What was done about it.
     public var remedy: Remedy
 
-    /// What is done about an invalid value.
+    /// The remedy for an invalid value.
     public enum Remedy: String, Sendable {
         /// The nearest valid value is read in its place.
         case replaced

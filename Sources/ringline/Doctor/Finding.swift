@@ -12,7 +12,7 @@ struct Finding: Equatable {
     let grade: Grade
     let subject: String
     let text: String
-    /// What to do about it; `nil` if there is nothing to do.
+    /// The remedy; `nil` if there is nothing to do.
     let fix: String?
 
     static func ok(_ subject: String, _ text: String) -> Finding {

@@ -29,7 +29,7 @@ extension Gateway {
                     version: configuration.version,
                     connections: connections,
                     certificateExpiry: configuration.certificateExpiry(),
-                    queueDrops: queueDrops + links.reduce(0) { $0 + $1.loop.queueDrops },
+                    queueDrops: queueDrops,
                     connectsRefused: door.connects.refused,
                     unjoinedRefused: door.connects.unjoined,
                     strangersDropped: strangersDroppedByReason(server.dropped),
@@ -48,9 +48,16 @@ extension Gateway {
                 contentType: "text/plain; version=0.0.4; charset=utf-8",
                 body: Array(page.text.utf8)
             )
-        default: return HTTPResponse.problem(404, code: "not_found", message: "there is /healthz, /readyz and /metrics")
+        default: return Self.noSuchAdminPath
         }
     }
+
+    /// The response to a path that the operators' listener does not serve.
+    static let noSuchAdminPath = HTTPResponse.problem(
+        404,
+        code: "not_found",
+        message: "there is /healthz, /readyz and /metrics"
+    )
 
     private func strangersDroppedByReason(_ connections: DroppedNewcomers) -> [(String, UInt64)] {
         DroppedNewcomers.Reason.allCases.map { ($0.rawValue, connections[$0]) }

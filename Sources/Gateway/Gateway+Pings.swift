@@ -14,21 +14,12 @@ extension Gateway {
         var due: [SessionID: UInt64] = [:]
         swap(&due, &pingsDue)
         for (session, number) in due {
-            if let engine = engine(session) {
-                handle(.ping(number), engine)
+            if let socketIO = socketIOSession(session) {
+                handle(.ping(number), socketIO)
             } else {
                 ping(ConnectionID(rawValue: session.rawValue), number)
             }
         }
-    }
-
-    func ponged(_ number: UInt64?, on connection: ConnectionID) {
-        if let engine = engines.byConnection[connection] {
-            handle(.socketPonged(number), engine)
-            return
-        }
-        let session = SessionID(rawValue: connection.rawValue)
-        feed(number.map { .ponged(session, $0) } ?? .showedLife(session))
     }
 }
 

@@ -1,19 +1,10 @@
 import CallCore
 import CallWire
-public import LibWebSockets
+import LibWebSockets
 import SocketIO
 import Switchboard
 
 extension Gateway {
-    /// Handles a complete request.
-    public func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
-        if head.listener == Self.adminListener {
-            server?.respond(exchange, with: administer(head))
-            return
-        }
-        take(door.look(at: head, body: body, now: now), exchange)
-    }
-
     /// Handles a request that was checked.
     func take(_ request: Doorkeeper.Request, _ exchange: ExchangeID) {
         switch request {
@@ -22,17 +13,17 @@ extension Gateway {
             if let origin { origins[exchange] = origin }
             vouch(for: exchange)
             feed(.requested(RequestID(rawValue: exchange.rawValue), who, request))
-        case .engine(let knock, let posted, let origin):
+        case .engine(let handshake, let posted, let origin):
             if let origin { origins[exchange] = origin }
-            take(knock, posted: posted, exchange)
+            take(handshake, posted: posted, exchange)
         }
     }
 
     /// Handles the end of a request that its client gave up.
-    public func abandoned(_ exchange: ExchangeID) {
+    func abandoned(_ exchange: ExchangeID) {
         origins[exchange] = nil
-        if let engine = engines.byRequest.removeValue(forKey: exchange) {
-            handle(.abandoned(exchange.rawValue), engine)
+        if let session = socketIO.byRequest.removeValue(forKey: exchange) {
+            handle(.abandoned(exchange.rawValue), session)
             return
         }
         feed(.abandoned(RequestID(rawValue: exchange.rawValue)))

@@ -24,16 +24,14 @@ public final class Gateway: @unchecked Sendable {
     private var store: (any CallStore)?
     private var push: (any PushSender)?
 
-    /// The connections that were admitted and are not open yet.
-    var admitted: [ConnectionID: Admission] = [:]
     /// The sessions to be pinged at the end of the turn, each with the number of its ping.
     var pingsDue: [SessionID: UInt64] = [:]
     /// The Socket.IO sessions.
-    var engines = EngineTable()
-    /// The buffer for the current message, reused.
-    var received: [UInt8] = []
-    /// The loops besides this one, in order.
-    var links: [LoopLink] = []
+    var socketIO = SocketIOSessions()
+    /// The loop that runs on this thread, the owner's; set while ``server`` may be used on it.
+    private(set) var ownLoop: WorkerLoop?
+    /// The loops on threads of their own, in order.
+    var workers: [WorkerLoopHandle] = []
     private var inbox = Deque<Switchboard.Input>()
     private var outputs: [Switchboard.Output] = []
     private var isBusy = false
@@ -43,8 +41,7 @@ public final class Gateway: @unchecked Sendable {
     /// The deadline of a shutdown.
     private var drainBy: Moment?
     var isDraining: Bool { drainBy != nil }
-    /// The number of sessions that were closed because they read too slowly, except those that further loops count
-    /// themselves.
+    /// The number of sessions that were closed because they read too slowly.
     var queueDrops: UInt64 = 0
     /// The number of unidentified Socket.IO sessions that were closed, by reason.
     var strangersDropped: [DroppedStrangers: UInt64] = [:]
@@ -78,17 +75,18 @@ public final class Gateway: @unchecked Sendable {
         relay: (any RelayIssuer)? = nil
     ) throws {
         // The port comes first: a second server on the same port must not touch the first one's store.
-        let server = try Server(configuration: configuration.server, delegate: self)
+        let server = try Server(configuration: configuration.server)
         if let admin = configuration.admin {
             _ = try server.addListener(host: admin.host, port: admin.port, id: Self.adminListener).asAdminPort(of: self)
         }
-        try listen(beside: server)
+        try makeWorkers(beside: server)
         let now = self.now
         let stored = try store.open(at: now)
         if stored.crashes > 0 { log.notice("the last run did not end in good order; going on with what was committed") }
         for (user, moment) in stored.revocations { door.revocations.note(user, before: moment) }
         basis.ownDescriptors = ProcessFigures.countDescriptors()
         self.server = server
+        ownLoop = WorkerLoop(server, door: door, sessions: socketIO.index, sink: .owner(self))
         self.store = store
         self.push = push
         switchboard = Switchboard(
@@ -99,7 +97,7 @@ public final class Gateway: @unchecked Sendable {
             random: SystemRandomNumberGenerator(),
             at: now
         )
-        try startLoops()
+        try startWorkers()
     }
 
     static let adminListener = 1
@@ -110,10 +108,12 @@ public final class Gateway: @unchecked Sendable {
 
     /// Serves on the calling thread until ``drain()`` has completed, and then closes the store.
     public func run() {
-        guard let server else { return }
+        guard let server, let ownLoop else { return }
         server.post { [self] in turn() }
-        server.run()
-        endLoops()
+        ownLoop.run()
+        endWorkers()
+        // The loop holds the gateway.
+        self.ownLoop = nil
         store?.close()
     }
 
@@ -154,10 +154,10 @@ public final class Gateway: @unchecked Sendable {
             log.notice("shutting down")
             configuration.audit(.stopping)
             drainBy = now + .milliseconds(configuration.drainMilliseconds)
-            server?.stopListening()
-            drainLinks()
+            socketIO.index.drain()
+            stopListening()
             feed(.drain)
-            drainEngines()
+            drainSocketIO()
         }
     }
 
@@ -200,7 +200,7 @@ public final class Gateway: @unchecked Sendable {
             // Inputs that the commit has caused are part of this turn.
             emptyInbox()
             sendPings()
-            turnEngines()
+            turnSocketIO()
             guard switchboard.hasChanges else { continue }
             let now = self.now
             if let commitDue, commitDue > now { continue }
@@ -208,8 +208,8 @@ public final class Gateway: @unchecked Sendable {
             switchboard.flush(at: now, into: &outputs)
             perform()
             isBusy = false
-        } while !inbox.isEmpty || !pingsDue.isEmpty || !engines.unturned.isEmpty
-        flushLinks()
+        } while !inbox.isEmpty || !pingsDue.isEmpty || !socketIO.unturned.isEmpty
+        flushWorkers()
         setTimer()
     }
 
@@ -226,7 +226,7 @@ public final class Gateway: @unchecked Sendable {
         guard let switchboard, let server else { return }
         // This builds no array of deadlines, because it runs after every turn.
         var next = switchboard.deadline
-        if let check = engines.nextCheck { next = next.map { min($0, check) } ?? check }
+        if let check = socketIO.nextCheck { next = next.map { min($0, check) } ?? check }
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
         if let drainBy {
             if isDeserted || now >= drainBy {
@@ -244,8 +244,8 @@ public final class Gateway: @unchecked Sendable {
 
     func timerDue() {
         timerAt = nil
-        if isDraining { countLinks() }
-        checkEngines()
+        if isDraining { countConnections() }
+        checkSocketIO()
         feed(.deadlineReached)
     }
 
@@ -260,22 +260,18 @@ public final class Gateway: @unchecked Sendable {
     }
 
     private func perform(_ output: Switchboard.Output) {
-        guard let server else { return }
+        guard let ownLoop else { return }
         switch output {
         case .send(let session, let frame):
-            if let engine = engine(session) {
-                handle(.frame(frame), engine)
+            if let socketIO = socketIOSession(session) {
+                handle(.frame(frame), socketIO)
                 return
             }
-            let connection = ConnectionID(rawValue: session.rawValue)
-            if send(frame, to: connection, server) == .overflow {
-                queueDrops += 1
-                close(connection, code: 4408, reason: "too slow", discardingQueue: true)
-            }
+            send(frame, to: ConnectionID(rawValue: session.rawValue), ownLoop)
         case .ping(let session, let number): pingsDue[session] = number
         case .close(let session, let code, let reason, let isLost):
-            if let engine = engine(session) {
-                handle(.dismissed(code: code, reason: reason), engine)
+            if let socketIO = socketIOSession(session) {
+                handle(.dismissed(code: code, reason: reason), socketIO)
                 return
             }
             close(ConnectionID(rawValue: session.rawValue), code: code, reason: reason, discardingQueue: isLost)
@@ -302,8 +298,8 @@ public final class Gateway: @unchecked Sendable {
     }
 
     /// Returns the Socket.IO session with the switchboard's id.
-    func engine(_ session: SessionID) -> Engine? {
-        EngineTable.mayHold(session) ? engines.byID[session] : nil
+    func socketIOSession(_ id: SessionID) -> SocketIOSession? {
+        SocketIOSessions.mayHold(id) ? socketIO.byID[id] : nil
     }
 
     private func write(_ note: Switchboard.Note) {

@@ -44,7 +44,7 @@ public struct ConnectionID: Hashable, Sendable, CustomStringConvertible {
     /// The id as C stores it: the number itself, not a pointer to anything.
     var opaque: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: UInt(rawValue)) }
 
-    /// `slot.generation`, for logs; prefixed with the loop's number on a further loop.
+    /// `slot.generation`, for logs; prefixed with the loop's number unless that is 0.
     public var description: String { (loop == 0 ? "" : "\(loop):") + "\(slot).\(generation)" }
 }
 

@@ -26,8 +26,8 @@ public final class Server: @unchecked Sendable {
     public var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
 
     let configuration: ServerConfiguration
-    /// The delegate, held until ``run()`` has returned.
-    var delegate: (any ServerDelegate)?
+    /// The receiver of the callbacks; set it before ``run()``, which holds it until it returns.
+    public var delegate: (any ServerDelegate)?
     let mailbox = Mailbox()
     let handles: LoopHandles
     var library: LibraryContext?
@@ -67,11 +67,11 @@ public final class Server: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - configuration: What to listen on, how, and within which limits.
-    ///   - delegate: Held strongly until ``run()`` has returned.
+    ///   - delegate: Held strongly until ``run()`` has returned; it may also be set later.
     /// - Throws: ``ServerError``; each case describes itself in one sentence.
     public convenience init(
         configuration: ServerConfiguration,
-        delegate: any ServerDelegate
+        delegate: (any ServerDelegate)? = nil
     ) throws(ServerError) {
         precondition((1...Self.mostLoops).contains(configuration.loops), "there are 1–16 loops")
         let areSeveral = configuration.loops > 1
@@ -93,12 +93,12 @@ public final class Server: @unchecked Sendable {
     /// - Parameters:
     ///   - first: The server of loop 0.
     ///   - loop: This loop's number, from 1 to one less than ``ServerConfiguration/loops``.
-    ///   - delegate: Held strongly until ``run()`` has returned.
+    ///   - delegate: Held strongly until ``run()`` has returned; it may also be set later.
     /// - Throws: ``ServerError``.
     public convenience init(
         beside first: Server,
         loop: Int,
-        delegate: any ServerDelegate
+        delegate: (any ServerDelegate)? = nil
     ) throws(ServerError) {
         precondition(first.loop == 0 && (1..<first.configuration.loops).contains(loop), "a loop that was announced")
         var configuration = first.configuration
@@ -115,7 +115,7 @@ public final class Server: @unchecked Sendable {
 
     private init(
         _ configuration: ServerConfiguration,
-        _ delegate: any ServerDelegate,
+        _ delegate: (any ServerDelegate)?,
         loop: Int,
         allowance: ConnectionAllowance?,
         ticketKeys: TicketKeys,

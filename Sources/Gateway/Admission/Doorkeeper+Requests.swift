@@ -10,7 +10,7 @@ extension Doorkeeper {
         case answered(HTTPResponse)
         case asks(Who, Switchboard.Request, origin: String?)
         /// One of Engine.IO's requests: a poll, or a POST with its body.
-        case engine(EngineKnock, posted: [UInt8]?, origin: String?)
+        case engine(EngineHandshake, posted: [UInt8]?, origin: String?)
     }
 
     /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
@@ -21,11 +21,11 @@ extension Doorkeeper {
         if head.method == "OPTIONS" { return .answered(preflight(head)) }
         if Gateway.socketIOPaths.contains(head.path) {
             do throws(EngineRefusal) {
-                let knock = try knock(head, transport: "polling")
-                if let refusal = connectRefusal(of: knock) {
+                let handshake = try handshake(head, transport: "polling")
+                if let refusal = connectRefusal(of: handshake) {
                     return .answered(response(to: refusal, for: head.origin))
                 }
-                return .engine(knock, posted: head.method == "GET" ? nil : body, origin: head.origin)
+                return .engine(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin)
             } catch {
                 return .answered(response(to: error, for: head.origin))
             }

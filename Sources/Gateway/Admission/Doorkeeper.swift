@@ -34,7 +34,7 @@ struct Doorkeeper: Sendable {
     enum Upgrade {
         case decided(UpgradeDecision)
         case session(Admission, subprotocol: String?)
-        case engine(EngineKnock)
+        case engine(EngineHandshake)
     }
 
     /// Checks the upgrade of a browser or an app: its origin, its token and its device's name.
@@ -44,11 +44,11 @@ struct Doorkeeper: Sendable {
         }
         if Gateway.socketIOPaths.contains(upgrade.path) {
             do throws(EngineRefusal) {
-                let knock = try knock(upgrade, transport: "websocket")
-                if let refusal = connectRefusal(of: knock) {
+                let handshake = try handshake(upgrade, transport: "websocket")
+                if let refusal = connectRefusal(of: handshake) {
                     return .decided(.refuse(response(to: refusal, for: nil)))
                 }
-                return .engine(knock)
+                return .engine(handshake)
             } catch {
                 return .decided(.refuse(response(to: error, for: nil)))
             }
@@ -72,8 +72,8 @@ struct Doorkeeper: Sendable {
     }
 
     /// Returns why a new Socket.IO session is refused, or `nil` if it may begin.
-    func connectRefusal(of knock: EngineKnock) -> WireError? {
-        guard case .new(let beginning) = knock, let who = beginning.who else { return nil }
+    func connectRefusal(of handshake: EngineHandshake) -> WireError? {
+        guard case .new(let beginning) = handshake, let who = beginning.who else { return nil }
         return connects.refusal(of: who, at: now)
     }
 

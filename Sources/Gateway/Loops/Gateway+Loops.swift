@@ -4,122 +4,78 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// The connections of further loops: their events arrive here, and orders for them are sent from here.
+/// The loops: the one on this thread, and with `--loops` those on threads of their own.
 extension Gateway {
-    /// Creates the loops besides this one, according to the configuration.
-    func listen(beside server: Server) throws(ServerError) {
-        guard configuration.server.loops > 1 else { return }
-        let board = EngineBoard()
-        engines.board = board
-        for loop in 1..<configuration.server.loops {
-            let further = FurtherLoop(door: door, board: board) { [weak self] news, loop, taken in
+    /// Creates the loops besides this thread's, according to the configuration.
+    func makeWorkers(beside first: Server) throws(ServerError) {
+        for number in 1..<max(1, configuration.server.loops) {
+            let batches = LoopEventBatches { [weak self] events, taken in
                 self?.post { gateway in
-                    gateway.take(news, from: loop)
+                    for event in events { gateway.take(event) }
                     taken()
                 }
             }
-            try further.listen(beside: server, loop: loop)
-            links.append(LoopLink(further))
+            let server = try Server(beside: first, loop: number)
+            let loop = WorkerLoop(server, door: door, sessions: socketIO.index, sink: .batches(batches))
+            workers.append(WorkerLoopHandle(loop))
         }
     }
 
-    /// Starts the further loops.
-    func startLoops() throws(ServerError) {
-        for link in links {
-            link.thread = link.loop.start()
-            guard link.thread != nil else {
-                endLoops()
-                throw .library("the system gives no thread for a loop")
-            }
+    /// Starts the loops besides this thread's.
+    func startWorkers() throws(ServerError) {
+        guard workers.allSatisfy({ $0.start() }) else {
+            endWorkers()
+            throw .library("the system gives no thread for a loop")
         }
     }
 
-    /// Stops the further loops, and waits until they have ended.
-    func endLoops() {
-        for link in links { link.loop.stop() }
-        for link in links {
-            link.thread?.join()
-            link.thread = nil
-        }
+    /// Stops the loops besides this thread's, and waits until they have ended.
+    func endWorkers() {
+        for worker in workers { worker.loop.stop() }
+        for worker in workers { worker.join() }
     }
 
-    /// Handles the events of a further loop.
-    private func take(_ news: [LoopNews], from loop: Int) {
-        for new in news {
-            switch new {
-            case .opened(let connection, let admission):
-                feed(.opened(SessionID(rawValue: connection.rawValue), admission.who, device: admission.device))
-            case .openedEngine(let connection, let knock): opened(connection, knock)
-            case .received(let connection, let bytes):
-                if let engine = engines.byConnection[connection] {
-                    handle(.socketReceived(bytes), engine)
-                } else {
-                    feed(.received(SessionID(rawValue: connection.rawValue), bytes))
-                }
-            case .ponged(let connection, let number): ponged(number, on: connection)
-            case .closed(let connection): closed(connection, code: nil)
-            case .requested(let exchange, let request): take(request, exchange)
-            case .abandoned(let exchange): abandoned(exchange)
-            case .counted(let count): links[loop - 1].connections = count
-            }
-        }
-    }
-
-    /// Handles a WebSocket for a Socket.IO session, which the board accepted: its state may have changed since.
-    private func opened(_ connection: ConnectionID, _ knock: EngineKnock) {
-        switch admit(knock, as: connection) {
-        case .accept: _ = openedSocketIO(connection)
-        case .refuse, .acceptThenClose:
-            close(connection, code: isDraining ? 1001 : 1000, reason: "its session is over, or has another WebSocket")
-        }
-    }
-
-    // MARK: Out
+    // MARK: Commands
 
     @inline(__always)
-    func send(_ frame: [UInt8], to connection: ConnectionID, _ server: Server) -> SendOutcome {
-        if connection.loop == 0 { return server.send(frame, to: connection) }
-        return links[connection.loop - 1].send(frame, to: connection)
-    }
-
-    func ping(_ connection: ConnectionID, _ number: UInt64) {
+    func send(_ frame: [UInt8], to connection: ConnectionID, _ ownLoop: WorkerLoop) {
         if connection.loop == 0 {
-            server?.ping(connection, payload: PingPayload.of(number))
-        } else {
-            links[connection.loop - 1].order(.ping(connection, number))
+            ownLoop.carryOut(.send(frame, connection))
+        } else if !workers[connection.loop - 1].send(frame, to: connection) {
+            close(connection, code: 4408, reason: "too slow", discardingQueue: true)
+            tooSlow(connection)
         }
     }
+
+    func ping(_ connection: ConnectionID, _ number: UInt64) { carryOut(.ping(connection, number), on: connection.loop) }
 
     func close(_ connection: ConnectionID, code: UInt16, reason: String, discardingQueue: Bool = false) {
-        if connection.loop == 0 {
-            server?.close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
-        } else {
-            links[connection.loop - 1].order(
-                .close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
-            )
-        }
+        carryOut(.close(connection, code: code, reason: reason, discardingQueue: discardingQueue), on: connection.loop)
     }
 
     func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
-        if exchange.loop == 0 {
-            server?.respond(exchange, with: response)
-        } else {
-            links[exchange.loop - 1].order(.respond(exchange, response), bytes: response.body.count)
-        }
+        carryOut(.respond(exchange, response), on: exchange.loop, bytes: response.body.count)
     }
 
     /// Records that the user of a request is known, so that its connection no longer counts as unidentified.
-    func vouch(for exchange: ExchangeID) {
-        if exchange.loop == 0 {
-            server?.vouch(for: exchange)
+    func vouch(for exchange: ExchangeID) { carryOut(.vouch(exchange), on: exchange.loop) }
+
+    /// Has a command carried out: at once if it is for the loop of this thread, else by the other loop at the end of
+    /// this turn.
+    ///
+    /// Inlined where the command is named, so that the loop of this thread does what it says without building it.
+    @inline(__always)
+    private func carryOut(_ command: LoopCommand, on loop: Int, bytes: Int = 0) {
+        if loop == 0 {
+            ownLoop?.carryOut(command)
         } else {
-            links[exchange.loop - 1].order(.vouch(exchange))
+            workers[loop - 1].queue(command, bytes: bytes)
         }
     }
 
-    /// Passes the orders of this turn to the further loops.
-    func flushLinks() {
-        for link in links { link.flush() }
+    /// Passes the commands of this turn to the other loops.
+    func flushWorkers() {
+        for worker in workers { worker.flush() }
     }
 
     // MARK: Certificates
@@ -127,8 +83,8 @@ extension Gateway {
     /// Serves a renewed certificate to all connections that are made from now on, on every loop; from any thread.
     public func serve(_ certificate: ServerCertificate) {
         post { gateway in
-            gateway.server?.serve(certificate)
-            for link in gateway.links { link.order(.serve(certificate)) }
+            gateway.ownLoop?.serve(certificate)
+            for worker in gateway.workers { worker.loop.serve(certificate) }
         }
     }
 
@@ -138,16 +94,16 @@ extension Gateway {
     // MARK: The end
 
     /// Whether there is no connection left on any loop.
-    var isDeserted: Bool { server?.connectionCount == 0 && links.allSatisfy { $0.connections == 0 } }
+    var isDeserted: Bool { server?.connectionCount == 0 && workers.allSatisfy { $0.connections == 0 } }
 
-    /// Makes the further loops accept no more connections, and report how many are left.
-    func drainLinks() {
-        engines.board?.drain()
-        for link in links { link.order(.stopListening) }
-        countLinks()
+    /// Makes all loops accept no more connections, and the others report how many are left.
+    func stopListening() {
+        for loop in 0...workers.count { carryOut(.stopListening, on: loop) }
+        countConnections()
     }
 
-    func countLinks() {
-        for link in links where link.connections != 0 { link.order(.count) }
+    /// Asks the other loops for the number of their connections; that of this thread's loop is always known.
+    func countConnections() {
+        for worker in workers where worker.connections != 0 { worker.queue(.count) }
     }
 }

@@ -1,15 +1,17 @@
-/// The limits on the bytes in transit between the owner's loop and a further one, each with its reason.
+/// The limits on the bytes in transit between the owner and a loop on another thread, each with its reason.
 enum LoopLimits {
-    /// The bytes that a further loop has read and the owner has not taken yet.
+    /// The bytes that a loop has read and the owner has not taken yet.
     ///
     /// Above this limit the loop stops reading. So its clients' sending slows down, as it would if the owner itself
     /// read.
-    static let news = 8 << 20
-    /// The bytes of the owner's orders that a further loop has not carried out yet.
+    static let events = 8 << 20
+    /// The bytes of the owner's commands that a loop has not carried out yet.
     ///
     /// Above this limit a frame overflows its connection, which is closed like that of a slow reader. The owner never
-    /// waits for a further loop, because that loop may be waiting for the owner.
-    static let orders = 64 << 20
+    /// waits for a loop, because that loop may be waiting for the owner.
+    static let commands = 64 << 20
     /// The bytes that each message counts besides its payload.
     static let overhead = 64
+    /// The largest capacity, in bytes, that a loop's buffer for messages keeps for the next one.
+    static let keptBuffer = 16_384
 }

@@ -8,11 +8,11 @@ import Testing
 @testable import Gateway
 
 @Suite("The Socket.IO sessions of a gateway")
-struct EngineTableTests {
+struct SocketIOSessionsTests {
     private static let start = Moment(milliseconds: 1_700_000_000_000)
 
-    private static func engine(in table: inout EngineTable) -> Engine {
-        let session = SocketSession(
+    private static func session(in table: inout SocketIOSessions) -> SocketIOSession {
+        let machine = SocketSession(
             names: ("sid", "public", "tag"),
             version: .v4,
             isSocket: true,
@@ -20,26 +20,26 @@ struct EngineTableTests {
             trustsRegister: false,
             at: start
         )
-        let beginning = EngineKnock.Beginning(
+        let beginning = EngineHandshake.Beginning(
             version: .v4,
             credential: .none,
             who: nil,
             device: nil,
             share: RequestHead(path: "/").share
         )
-        let engine = Engine(session: session, id: table.makeID(), beginning)
-        table.insert(engine, at: start)
-        table.join(engine)
-        return engine
+        let session = SocketIOSession(machine, id: table.makeID(), beginning)
+        table.insert(session, at: start)
+        table.join(session)
+        return session
     }
 
     @Test("A device's cursors are remembered while its session is open, and for ten minutes after that")
     func places() throws {
-        var table = EngineTable()
-        let engine = Self.engine(in: &table)
+        var table = SocketIOSessions()
+        let session = Self.session(in: &table)
         let key = Places.Key(user: try #require(UserID("11")), device: try #require(DeviceID("t-1")))
         let log = LogName(callID: try #require(CallID("11-10")), room: "p2p:11-10", epoch: 1)
-        engine.place = key
+        session.place = key
         table.places.note([log: 7], by: key, at: Self.start)
         var now = Self.start
         func wait(_ seconds: Int64) {
@@ -52,9 +52,9 @@ struct EngineTableTests {
         // No signal comes in the call for an hour, so no cursor is noted again.
         wait(3_600)
         #expect(table.places.seen(by: key) == [log: 7])
-        table.remove(engine)
+        table.remove(session)
         // The table forgets cursors only when it checks a session, so there must be another session.
-        _ = Self.engine(in: &table)
+        _ = Self.session(in: &table)
         wait(500)
         #expect(table.places.seen(by: key) == [log: 7])
         wait(200)

@@ -5,7 +5,7 @@ import SocketIO
 import Switchboard
 
 /// A parsed Engine.IO request or upgrade, with its token verified.
-enum EngineKnock: Sendable {
+enum EngineHandshake: Sendable {
     /// It names a session, which may not exist.
     case known(sid: String)
     /// It asks for a new session.
@@ -23,7 +23,7 @@ enum EngineKnock: Sendable {
 }
 
 extension Doorkeeper {
-    func knock(_ head: RequestHead, transport: String) throws(EngineRefusal) -> EngineKnock {
+    func handshake(_ head: RequestHead, transport: String) throws(EngineRefusal) -> EngineHandshake {
         guard let version = EngineVersion(parameter: head.parameter("EIO")) else { throw .unsupportedVersion }
         switch head.parameter("transport") {
         case transport: break

@@ -10,7 +10,7 @@ import Threads
 
 extension EveryTest {
     @Suite("Bytes in transit between two event loops")
-    struct FurtherLoopTests {
+    struct WorkerLoopTests {
         @Test("A producer above the limit waits until the other side has taken some bytes")
         func valve() {
             let valve = Valve(limit: 100)
@@ -44,28 +44,27 @@ extension EveryTest {
         }
 
         @Test("Frames overflow when too many bytes wait for their loop, until the loop has taken them")
-        func orders() throws {
+        func commands() throws {
             let world = try LoopWorld()
-            let link = LoopLink(world.loop)
+            let handle = world.handle
             let frame = [UInt8](repeating: 0, count: 1 << 20)
             let connection = ConnectionID(rawValue: 1 << 32 | 1 << 24)
             // The loop does not run yet, so it takes nothing.
             for number in 0..<63 {
-                #expect(link.send(frame, to: connection) == .queued, "frame \(number)")
-                link.flush()
+                #expect(handle.send(frame, to: connection), "frame \(number)")
+                handle.flush()
             }
-            #expect(link.send(frame, to: connection) == .overflow)
-            let thread = try #require(world.loop.start())
-            #expect(wait(seconds: 10) { world.loop.orderedBytes == 0 })
-            #expect(link.send(frame, to: connection) == .queued)
-            world.loop.stop()
-            thread.join()
+            #expect(!handle.send(frame, to: connection))
+            try #require(handle.start())
+            #expect(wait(seconds: 10) { handle.bytesUnderWay == 0 })
+            #expect(handle.send(frame, to: connection))
+            world.end()
         }
 
         @Test("A loop stops reading while the owner takes nothing, and all messages arrive in order in the end")
-        func news() throws {
+        func events() throws {
             let world = try LoopWorld()
-            let thread = try #require(world.loop.start())
+            try #require(world.handle.start())
             let sender = try Sender(port: world.port)
             let messages = 600
             let sent = Locked(0)
@@ -77,25 +76,61 @@ extension EveryTest {
             }.start()
             // The owner takes nothing: 36 MB do not fit into the bytes that a loop may have read and the kernel's
             // buffers.
-            #expect(wait(seconds: 10) { world.heldBytes >= LoopLimits.news - 70_000 })
+            #expect(wait(seconds: 10) { world.heldBytes >= LoopLimits.events - 70_000 })
             #expect(!wait(seconds: 2) { sent.withLock { $0 == messages } })
-            #expect(world.heldBytes < LoopLimits.news + (1 << 22))
+            #expect(world.heldBytes < LoopLimits.events + (1 << 22))
             world.takeAll()
             #expect(wait(seconds: 10) { world.numbers.count == messages })
             #expect(world.numbers == Array(0..<messages))
-            world.loop.stop()
-            thread.join()
+            world.end()
+        }
+
+        @Test("A loop closes a reader that does not keep up, and reports it once, however many frames are sent to it")
+        func tooSlow() throws {
+            let world = try LoopWorld {
+                $0.maxQueueBytes = 1 << 16
+                $0.closeTimeoutSeconds = 1
+            }
+            world.takeAll()
+            try #require(world.handle.start())
+            let reader = try Sender(port: world.port)
+            #expect(wait(seconds: 10) { world.opened.count == 1 })
+            let connection = try #require(world.opened.first)
+            // 30 MB do not fit into the kernel's buffers.
+            for _ in 0..<30 {
+                for _ in 0..<20 { #expect(world.handle.send([UInt8](repeating: 0x20, count: 50_000), to: connection)) }
+                world.handle.flush()
+            }
+            #expect(wait(seconds: 10) { world.closed == [connection] })
+            #expect(world.tooSlow == [connection])
+            withExtendedLifetime(reader) {}
+            world.end()
         }
     }
 }
 
-/// A further event loop beside a first one that never runs, with a record of the events that it passes on.
-private final class LoopWorld: @unchecked Sendable {
+/// An event loop beside a first one that never runs, with a record of the events that it passes on.
+private final class LoopWorld {
     private struct Told {
+        var opened: [ConnectionID] = []
+        var closed: [ConnectionID] = []
+        var tooSlow: [ConnectionID] = []
         var numbers: [Int] = []
         var held: [@Sendable () -> Void] = []
         var heldBytes = 0
         var takes = false
+
+        mutating func note(_ event: LoopEvent) {
+            switch event {
+            case .opened(let connection, _): opened.append(connection)
+            case .closed(let connection): closed.append(connection)
+            case .tooSlow(let connection): tooSlow.append(connection)
+            case .received(_, let bytes):
+                heldBytes += bytes.count
+                numbers.append(Int(String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self)) ?? -1)
+            default: break
+            }
+        }
     }
 
     private struct Anybody: Bouncer {
@@ -108,50 +143,42 @@ private final class LoopWorld: @unchecked Sendable {
         }
     }
 
-    private final class Nobody: ServerDelegate {
-        func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
-            .refuse(HTTPResponse(status: 503))
-        }
-        func opened(_ connection: ConnectionID) {}
-        func received(_ message: RawSpan, on connection: ConnectionID) {}
-        func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {}
-        func closed(_ connection: ConnectionID, code: UInt16?) {}
-        func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {}
-        func abandoned(_ exchange: ExchangeID) {}
-    }
-
-    let loop: FurtherLoop
+    let handle: WorkerLoopHandle
     let port: Int
     private let first: Server
     private let told: Locked<Told>
 
-    init() throws {
+    init(_ configure: (inout ServerConfiguration) -> Void = { _ in }) throws {
         var configuration = GatewayConfiguration()
         configuration.server.host = "127.0.0.1"
         configuration.server.loops = 2
-        first = try Server(configuration: configuration.server, delegate: Nobody())
+        configure(&configuration.server)
+        first = try Server(configuration: configuration.server)
         port = first.port
         let told = Locked(Told())
         self.told = told
-        loop = FurtherLoop(door: Doorkeeper(configuration, bouncer: Anybody()), board: EngineBoard()) {
-            news,
-            _,
-            taken in
+        let batches = LoopEventBatches { events, taken in
             let takes = told.withLock { told in
-                for case .received(_, let bytes) in news {
-                    told.heldBytes += bytes.count
-                    told.numbers.append(Int(String(decoding: bytes.prefix { $0 != 0x20 }, as: UTF8.self)) ?? -1)
-                }
+                for event in events { told.note(event) }
                 if !told.takes { told.held.append(taken) }
                 return told.takes
             }
             if takes { taken() }
         }
-        try loop.listen(beside: first, loop: 1)
+        let loop = WorkerLoop(
+            try Server(beside: first, loop: 1),
+            door: Doorkeeper(configuration, bouncer: Anybody()),
+            sessions: SessionIndex(),
+            sink: .batches(batches)
+        )
+        handle = WorkerLoopHandle(loop)
         // This way every connection comes to the loop that runs.
         first.stopListening()
     }
 
+    var opened: [ConnectionID] { told.withLock { $0.opened } }
+    var closed: [ConnectionID] { told.withLock { $0.closed } }
+    var tooSlow: [ConnectionID] { told.withLock { $0.tooSlow } }
     var heldBytes: Int { told.withLock { $0.heldBytes } }
     var numbers: [Int] { told.withLock { $0.numbers } }
 
@@ -161,6 +188,11 @@ private final class LoopWorld: @unchecked Sendable {
             return told.held
         }
         for taken in held { taken() }
+    }
+
+    func end() {
+        handle.loop.stop()
+        handle.join()
     }
 }
 

@@ -11,57 +11,55 @@ extension Gateway {
     public static let socketIOPaths = ["/signal/socket.io/", "/signal/socket.io", "/socket.io/", "/socket.io"]
 
     /// Passes an input to a session and performs its outputs.
-    func handle(_ input: SocketSession.Input, _ engine: Engine) {
-        for output in engine.session.handle(input, at: now) { perform(output, engine) }
+    func handle(_ input: SocketSession.Input, _ session: SocketIOSession) {
+        for output in session.machine.handle(input, at: now) { perform(output, session) }
     }
 
-    private func perform(_ output: SocketSession.Output, _ engine: Engine) {
+    private func perform(_ output: SocketSession.Output, _ session: SocketIOSession) {
         switch output {
         case .respond(let request, let payload): answer(request, payload, type: "text/plain; charset=UTF-8")
         case .accept(let request): answer(request, Array("ok".utf8), type: "text/html")
         case .refuse(let request, let refusal): refuse(ExchangeID(rawValue: request), refusal)
         case .send(let frame):
-            guard let connection = engine.connection, let server, send(frame, to: connection, server) == .overflow
-            else { return }
-            handle(.dismissed(code: 4408, reason: "too slow"), engine)
-        case .pingSocket(let number): if let connection = engine.connection { ping(connection, number) }
+            if let connection = session.connection, let ownLoop { send(frame, to: connection, ownLoop) }
+        case .pingSocket(let number): if let connection = session.connection { ping(connection, number) }
         case .closeSocket(let code, let reason):
-            guard let connection = engine.connection else { return }
-            engine.connection = nil
-            engines.byConnection[connection] = nil
+            guard let connection = session.connection else { return }
+            session.connection = nil
+            socketIO.byConnection[connection] = nil
             close(connection, code: code, reason: reason, discardingQueue: code == 4408)
-        case .verify(let token): verify(token, for: engine)
-        case .join(let identity, let device, let isTrusted): join(engine, identity, device, isTrusted: isTrusted)
-        case .received(let frame): feed(.received(engine.id, frame))
-        case .showedLife: if engine.isJoined { feed(.showedLife(engine.id)) }
-        case .ponged(let number): if engine.isJoined { feed(.ponged(engine.id, number)) }
-        case .seen(let places): if let key = engine.place { engines.places.note(places, by: key, at: now) }
+        case .verify(let token): verify(token, for: session)
+        case .join(let identity, let device, let isTrusted): join(session, identity, device, isTrusted: isTrusted)
+        case .received(let frame): feed(.received(session.id, frame))
+        case .showedLife: if session.isJoined { feed(.showedLife(session.id)) }
+        case .ponged(let number): if session.isJoined { feed(.ponged(session.id, number)) }
+        case .seen(let places): if let key = session.place { socketIO.places.note(places, by: key, at: now) }
         case .needsTurn:
-            guard !engine.needsTurn else { return }
-            engine.needsTurn = true
-            engines.unturned.append(engine)
+            guard !session.needsTurn else { return }
+            session.needsTurn = true
+            socketIO.unturned.append(session)
         case .refusedPacket(let reason): packetsRefused[reason, default: 0] += 1
         case .over:
-            if engine.session.wasTooSlow { queueDrops += 1 }
-            engines.remove(engine)
-            if engine.isJoined { feed(.closed(engine.id)) }
+            if session.machine.wasTooSlow { queueDrops += 1 }
+            socketIO.remove(session)
+            if session.isJoined { feed(.closed(session.id)) }
         }
     }
 
-    private func verify(_ token: String, for engine: Engine) {
+    private func verify(_ token: String, for session: SocketIOSession) {
         do throws(WireError) {
             let who = try door.admit(token)
             // The handshake already counted a connect for the user of its own token, if it had one.
-            if who.user != engine.guarantor, let refusal = door.connects.refusal(of: who, at: now) { throw refusal }
-            engine.who = who
-            handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), engine)
+            if who.user != session.guarantor, let refusal = door.connects.refusal(of: who, at: now) { throw refusal }
+            session.who = who
+            handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), session)
         } catch {
-            handle(.verified(.failure(error)), engine)
+            handle(.verified(.failure(error)), session)
         }
     }
 
     private func join(
-        _ engine: Engine,
+        _ session: SocketIOSession,
         _ identity: SocketSession.Identity,
         _ device: DeviceID?,
         isTrusted: Bool
@@ -73,42 +71,42 @@ extension Gateway {
             issuedAt: now,
             userIsInteger: identity.isInteger
         )
-        guard let who = isTrusted ? trusted : engine.who else { return }
+        guard let who = isTrusted ? trusted : session.who else { return }
         // The connect of a client with a token was counted when its token was verified.
         if isTrusted, let refusal = door.connects.refusal(of: who.user, at: now) {
-            handle(.dismissed(code: 4429, reason: refusal.message), engine)
+            handle(.dismissed(code: 4429, reason: refusal.message), session)
             return
         }
-        let device = device ?? engine.device ?? who.device
+        let device = device ?? session.device ?? who.device
         guard let phone = device ?? switchboard?.phone(opening: who).id else { return }
         let place = Places.Key(user: who.user, device: phone)
-        engine.place = place
-        engines.join(engine)
-        feed(.joined(engine.id, who, device: device, seen: engines.places.seen(by: place)))
+        session.place = place
+        socketIO.join(session)
+        feed(.joined(session.id, who, device: device, seen: socketIO.places.seen(by: place)))
     }
 
     /// Ends the turn of the sessions that asked for it, when all inputs that arrived together have been handled.
-    func turnEngines() {
-        while !engines.unturned.isEmpty {
-            var batch: [Engine] = []
-            swap(&batch, &engines.unturned)
-            for engine in batch {
-                engine.needsTurn = false
-                handle(.turned, engine)
+    func turnSocketIO() {
+        while !socketIO.unturned.isEmpty {
+            var batch: [SocketIOSession] = []
+            swap(&batch, &socketIO.unturned)
+            for session in batch {
+                session.needsTurn = false
+                handle(.turned, session)
             }
         }
     }
 
     /// Checks the deadlines that are due.
-    func checkEngines() {
-        while let engine = engines.lateStranger(at: now) { drop(engine, .late) }
-        for engine in engines.due(at: now) { handle(.deadlineReached, engine) }
+    func checkSocketIO() {
+        while let session = socketIO.lateStranger(at: now) { drop(session, .late) }
+        for session in socketIO.due(at: now) { handle(.deadlineReached, session) }
     }
 
     /// Closes the sessions that have not joined, which the switchboard does not know and so cannot close.
-    func drainEngines() {
-        for engine in engines.bySID.values where !engine.isJoined {
-            handle(.dismissed(code: 1001, reason: "the server is shutting down; reconnect"), engine)
+    func drainSocketIO() {
+        for session in socketIO.bySID.values where !session.isJoined {
+            handle(.dismissed(code: 1001, reason: "the server is shutting down; reconnect"), session)
         }
     }
 
@@ -117,8 +115,8 @@ extension Gateway {
     /// Creates a session.
     ///
     /// If there are then too many unidentified sessions, it closes one of them.
-    func makeEngine(_ beginning: EngineKnock.Beginning, isSocket: Bool) -> Engine {
-        let session = SocketSession(
+    func makeSession(_ beginning: EngineHandshake.Beginning, isSocket: Bool) -> SocketIOSession {
+        let machine = SocketSession(
             names: (Self.name(bytes: 15), Self.name(bytes: 15), "s" + Self.name(bytes: 6)),
             version: beginning.version,
             isSocket: isSocket,
@@ -126,13 +124,13 @@ extension Gateway {
             trustsRegister: configuration.trustsRegister,
             at: now
         )
-        let engine = Engine(session: session, id: engines.makeID(), beginning)
-        engines.insert(engine, at: now)
-        if let other = engines.strangerTooMany { drop(other, .crowded) }
-        return engine
+        let session = SocketIOSession(machine, id: socketIO.makeID(), beginning)
+        socketIO.insert(session, at: now)
+        if let other = socketIO.strangerTooMany { drop(other, .crowded) }
+        return session
     }
 
-    private func drop(_ stranger: Engine, _ reason: DroppedStrangers) {
+    private func drop(_ stranger: SocketIOSession, _ reason: DroppedStrangers) {
         strangersDropped[reason, default: 0] += 1
         handle(.dismissed(code: 4401, reason: "nobody knows who this is"), stranger)
     }

@@ -1,0 +1,47 @@
+import LibWebSockets
+
+/// An event of a loop's sockets, passed to the owner in the order of occurrence.
+///
+/// It is a plain value, in which connections and requests are numbers, so that the owner may be anywhere.
+enum LoopEvent: Sendable {
+    /// A connection was opened by a user that its loop admitted.
+    case opened(ConnectionID, Admission)
+    /// A WebSocket of Engine.IO was opened. The owner decides whether its session accepts it.
+    case openedEngine(ConnectionID, EngineHandshake)
+    /// A complete text message arrived.
+    case received(ConnectionID, [UInt8])
+    /// A pong arrived, with the number of its ping; `nil` for a ping, and for a pong to no ping of this server.
+    case ponged(ConnectionID, UInt64?)
+    /// A connection was closed with 4408, because too much waited for its reader. Its end is reported as well.
+    case tooSlow(ConnectionID)
+    /// A connection ended, or one that was admitted did not open.
+    case closed(ConnectionID)
+    /// A request was checked on its loop and not answered.
+    case requested(ExchangeID, Doorkeeper.Request)
+    /// A request arrived at the operators' listener, which only the owner's own loop has.
+    case requestedByOperator(ExchangeID, RequestHead)
+    /// The client of a request gave it up.
+    case abandoned(ExchangeID)
+    /// The number of connections of a loop, requested by ``LoopCommand/count``.
+    case counted(Int, loop: Int)
+}
+
+/// A command of the owner to a loop, carried out in the order of decision.
+///
+/// It is a plain value for the same reason as a ``LoopEvent``.
+enum LoopCommand: Sendable {
+    /// Send a frame, with its headroom in front. A reader that does not keep up is closed with 4408.
+    case send([UInt8], ConnectionID)
+    /// Send a ping with a number, which its pong returns.
+    case ping(ConnectionID, UInt64)
+    /// Close a connection.
+    case close(ConnectionID, code: UInt16, reason: String, discardingQueue: Bool)
+    /// Answer a request.
+    case respond(ExchangeID, HTTPResponse)
+    /// Record that the user of a request is known, so that its connection no longer counts as unidentified.
+    case vouch(ExchangeID)
+    /// Accept no more connections.
+    case stopListening
+    /// Report the number of connections with ``LoopEvent/counted(_:loop:)``.
+    case count
+}

@@ -1,0 +1,47 @@
+import Threads
+
+/// The way of a loop's events to the owner.
+enum LoopEventSink {
+    /// The owner runs on the loop's own thread and takes each event while it happens. Nothing is queued.
+    case owner(Gateway)
+    /// The owner runs on another thread and gets one batch per turn of the loop.
+    case batches(LoopEventBatches)
+}
+
+/// The events of a loop on their way to an owner on another thread, in one batch per turn of the loop.
+///
+/// So their order is kept, and a busy loop wakes the owner once for many events.
+///
+/// It is confined to the loop's thread, except ``openForGood()``.
+final class LoopEventBatches {
+    /// Passes a batch to the owner's thread, which calls `taken` when it has handled the batch.
+    typealias Delivery = @Sendable (_ events: [LoopEvent], _ taken: @escaping @Sendable () -> Void) -> Void
+
+    private let deliver: Delivery
+    private let valve = Valve(limit: LoopLimits.events)
+    private var events: [LoopEvent] = []
+    private var bytes = 0
+
+    init(deliver: @escaping Delivery) { self.deliver = deliver }
+
+    /// Adds an event to the batch of this turn; `bytes` is the size of its payload.
+    func append(_ event: LoopEvent, bytes more: Int) {
+        events.append(event)
+        bytes += more + LoopLimits.overhead
+    }
+
+    /// Passes the events of this turn to the owner, and waits while too many bytes of earlier ones are under way.
+    func send() {
+        guard !events.isEmpty else { return }
+        var batch: [LoopEvent] = []
+        batch.reserveCapacity(events.count)
+        swap(&batch, &events)
+        let bytes = bytes
+        self.bytes = 0
+        valve.enter(bytes)
+        deliver(batch) { [valve] in valve.leave(bytes) }
+    }
+
+    /// Lets the loop wait no more, because the owner has stopped; from any thread.
+    func openForGood() { valve.openForGood() }
+}

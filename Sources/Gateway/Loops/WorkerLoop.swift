@@ -1,0 +1,159 @@
+import CallCore
+import LibWebSockets
+import SocketIO
+import Switchboard
+import Threads
+
+/// An event loop: its sockets with their TLS and framing, and the admission of its clients.
+///
+/// Calls and sessions belong to the owner. A loop turns the callbacks of its server into events for the owner, and
+/// carries out the owner's commands. The loop on the owner's thread does this like every other. Only its sink is
+/// another one: the owner takes each event as it happens, and has each command carried out at once.
+///
+/// @unchecked: everything is confined to this loop's thread, except the members that are marked.
+final class WorkerLoop: ServerDelegate, @unchecked Sendable {
+    private enum Admitted {
+        case session(Admission)
+        case engine(EngineHandshake)
+    }
+
+    /// The loop's server; its own members say which of them any thread may use.
+    let server: Server
+    private let door: Doorkeeper
+    private let sessions: SessionIndex
+    private let sink: LoopEventSink
+    /// The connections that were admitted and are not open yet.
+    private var admitted: [ConnectionID: Admitted] = [:]
+    /// The buffer for the current message, reused where the owner takes events as they happen.
+    private var buffer: [UInt8] = []
+
+    init(_ server: Server, door: Doorkeeper, sessions: SessionIndex, sink: LoopEventSink) {
+        self.server = server
+        self.door = door
+        self.sessions = sessions
+        self.sink = sink
+    }
+
+    /// Serves on the calling thread, which becomes the loop's, until ``stop()``.
+    func run() {
+        server.delegate = self
+        server.run()
+    }
+
+    /// Stops the loop, also if it waits for the owner; from any thread.
+    func stop() {
+        if case .batches(let batches) = sink { batches.openForGood() }
+        server.stop()
+    }
+
+    /// Serves a renewed certificate to all connections that are made from now on; from any thread.
+    func serve(_ certificate: ServerCertificate) {
+        server.post { [server] in server.serve(certificate) }
+    }
+
+    /// Carries out a command of the owner.
+    @inline(__always)
+    func carryOut(_ command: LoopCommand) {
+        switch command {
+        case .send(let frame, let connection):
+            guard server.send(frame, to: connection) == .overflow else { return }
+            server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
+            tell(.tooSlow(connection))
+        case .ping(let connection, let number): server.ping(connection, payload: PingPayload.of(number))
+        case .close(let connection, let code, let reason, let discardingQueue):
+            server.close(connection, code: code, reason: reason, discardingQueue: discardingQueue)
+        case .respond(let exchange, let response): server.respond(exchange, with: response)
+        case .vouch(let exchange): server.vouch(for: exchange)
+        case .stopListening: server.stopListening()
+        case .count: tell(.counted(server.connectionCount, loop: server.loop))
+        }
+    }
+
+    /// Passes an event to the owner; `bytes` is the size of its payload.
+    @inline(__always)
+    private func tell(_ event: LoopEvent, bytes: Int = 0) {
+        switch sink {
+        // Both this function and `take` are inlined, so that no event is ever built on this way.
+        case .owner(let owner): owner.take(event)
+        case .batches(let batches): batches.append(event, bytes: bytes)
+        }
+    }
+
+    // MARK: ServerDelegate
+
+    func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
+        guard upgrade.listener != Gateway.adminListener else { return .refuse(Gateway.noSuchAdminPath) }
+        switch door.look(at: upgrade) {
+        case .decided(let decision): return decision
+        case .session(let admission, let subprotocol):
+            admitted[connection] = .session(admission)
+            return .accept(subprotocol: subprotocol)
+        case .engine(let handshake):
+            if let refusal = sessions.refusal(of: handshake, by: door, for: nil) { return .refuse(refusal) }
+            admitted[connection] = .engine(handshake)
+            return .accept(subprotocol: nil)
+        }
+    }
+
+    func opened(_ connection: ConnectionID) {
+        switch admitted.removeValue(forKey: connection) {
+        case .session(let admission)?: tell(.opened(connection, admission))
+        case .engine(let handshake)?: tell(.openedEngine(connection, handshake))
+        case nil: break
+        }
+    }
+
+    func received(_ message: RawSpan, on connection: ConnectionID) {
+        switch sink {
+        case .owner(let owner):
+            // The owner does not keep the array after this call, except for a message that waits in its inbox.
+            var bytes: [UInt8] = []
+            swap(&bytes, &buffer)
+            message.withUnsafeBytes { bytes.append(contentsOf: $0) }
+            owner.take(.received(connection, bytes))
+            bytes.removeAll(keepingCapacity: bytes.capacity <= LoopLimits.keptBuffer)
+            swap(&bytes, &buffer)
+        case .batches(let batches):
+            let bytes = message.withUnsafeBytes { Array($0) }
+            batches.append(.received(connection, bytes), bytes: bytes.count)
+        }
+    }
+
+    func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {
+        tell(.ponged(connection, PingPayload.number(in: payload)))
+    }
+
+    func receivedPing(on connection: ConnectionID) { tell(.ponged(connection, nil)) }
+
+    func closed(_ connection: ConnectionID, code: UInt16?) {
+        admitted[connection] = nil
+        tell(.closed(connection))
+    }
+
+    func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
+        if head.listener == Gateway.adminListener {
+            tell(.requestedByOperator(exchange, head))
+            return
+        }
+        let request = door.look(at: head, body: body, now: Moment(milliseconds: door.clock.now()))
+        if case .answered(let response) = request {
+            server.respond(exchange, with: response)
+        } else {
+            tell(.requested(exchange, request), bytes: body.count)
+        }
+    }
+
+    func abandoned(_ exchange: ExchangeID) { tell(.abandoned(exchange)) }
+
+    func timerFired() {
+        // Only the owner sets a timer, on the loop of its own thread.
+        if case .owner(let owner) = sink { owner.timerDue() }
+    }
+
+    func loopTurned() {
+        switch sink {
+        case .owner(let owner): owner.turn()
+        case .batches(let batches): batches.send()
+        }
+    }
+}

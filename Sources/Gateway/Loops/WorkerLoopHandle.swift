@@ -1,0 +1,87 @@
+import LibWebSockets
+import Synchronization
+import Threads
+
+/// The owner's end of a loop on another thread; used on the owner's thread only.
+///
+/// Commands go to the loop in one batch per turn of the owner. So their order is kept, and a busy owner wakes the loop
+/// once for many commands.
+final class WorkerLoopHandle {
+    let loop: WorkerLoop
+    /// The number of connections that the loop last reported; `nil` before its first report.
+    var connections: Int?
+
+    private var thread: WorkThread?
+    private var commands: [LoopCommand] = []
+    private var bytes = 0
+    private let underWay = ByteCount()
+
+    /// The bytes of commands that were passed to the loop and not carried out yet.
+    private final class ByteCount: Sendable {
+        let bytes = Atomic<Int>(0)
+    }
+
+    init(_ loop: WorkerLoop) { self.loop = loop }
+
+    /// Starts the loop on a thread of its own; returns false if the system provides no thread.
+    func start() -> Bool {
+        // The error is not needed: the caller reports that there is no thread.
+        thread = try? WorkThread(named: "loop \(loop.server.loop)") { [loop] in loop.run() }
+        return thread != nil
+    }
+
+    /// Waits until the stopped loop has ended.
+    func join() {
+        thread?.join()
+        thread = nil
+    }
+
+    /// The bytes of commands that the loop has not carried out yet, except those of this turn.
+    var bytesUnderWay: Int { underWay.bytes.load(ordering: .relaxed) }
+
+    /// Queues a frame, which is passed to the loop at the end of the owner's turn.
+    ///
+    /// Returns false if too many bytes already wait for the loop.
+    func send(_ frame: [UInt8], to connection: ConnectionID) -> Bool {
+        guard bytes + frame.count + bytesUnderWay <= LoopLimits.commands else { return false }
+        queue(.send(frame, connection), bytes: frame.count)
+        return true
+    }
+
+    /// Queues a command, which is passed to the loop at the end of the owner's turn; `bytes` is its payload's size.
+    func queue(_ command: LoopCommand, bytes more: Int = 0) {
+        commands.append(command)
+        bytes += more + LoopLimits.overhead
+    }
+
+    /// Passes the queued commands to the loop, at the end of the owner's turn.
+    func flush() {
+        guard !commands.isEmpty else { return }
+        var batch: [LoopCommand] = []
+        batch.reserveCapacity(commands.count)
+        swap(&batch, &commands)
+        let bytes = bytes
+        self.bytes = 0
+        underWay.bytes.wrappingAdd(bytes, ordering: .relaxed)
+        loop.server.post { [loop, underWay, batch] in
+            for command in batch { loop.carryOut(command.withOwnFrame) }
+            underWay.bytes.wrappingSubtract(bytes, ordering: .relaxed)
+        }
+    }
+}
+
+extension LoopCommand {
+    /// The command with a copy of its frame.
+    ///
+    /// The library writes a header into the array's headroom, and another loop may do so in the same array at the same
+    /// time.
+    fileprivate var withOwnFrame: LoopCommand {
+        guard case .send(let frame, let connection) = self else { return self }
+        var copy: [UInt8] = []
+        copy.reserveCapacity(frame.count)
+        copy.append(contentsOf: repeatElement(0, count: Server.headroom))
+        // The headroom is skipped without even reading it, because another loop may be writing to it.
+        copy.append(contentsOf: frame.dropFirst(Server.headroom))
+        return .send(copy, connection)
+    }
+}

@@ -1,0 +1,100 @@
+import CallCore
+import CallWire
+import LibWebSockets
+import SocketIO
+import Switchboard
+
+/// Handles Engine.IO's requests and upgrades.
+extension Gateway {
+    // MARK: Polling
+
+    func take(_ handshake: EngineHandshake, posted body: [UInt8]?, _ exchange: ExchangeID) {
+        switch handshake {
+        case .known(let sid):
+            guard let session = socketIO.bySID[sid] else {
+                refuse(exchange, .sessionUnknown)
+                return
+            }
+            if session.isJoined { vouch(for: exchange) }
+            hand(body, exchange, to: session)
+        case .new(let beginning):
+            if let refusal = socketIO.index.refusal(of: handshake, by: door, for: origins[exchange]) {
+                origins[exchange] = nil
+                respond(exchange, with: refusal)
+                return
+            }
+            if beginning.who != nil { vouch(for: exchange) }
+            let session = makeSession(beginning, isSocket: false)
+            handle(.began, session)
+            hand(nil, exchange, to: session)
+        }
+    }
+
+    private func hand(_ body: [UInt8]?, _ exchange: ExchangeID, to session: SocketIOSession) {
+        socketIO.byRequest[exchange] = session
+        if let body {
+            handle(.posted(exchange.rawValue, body), session)
+        } else {
+            handle(.polled(exchange.rawValue), session)
+        }
+    }
+
+    /// Answers one of Engine.IO's requests.
+    func answer(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
+        let exchange = ExchangeID(rawValue: request)
+        socketIO.byRequest[exchange] = nil
+        let headers = Doorkeeper.commonHeaders(for: origins.removeValue(forKey: exchange))
+        respond(
+            exchange,
+            with: HTTPResponse(status: status, contentType: type, headers: headers, body: body)
+        )
+    }
+
+    func refuse(_ exchange: ExchangeID, _ refusal: EngineRefusal) {
+        answer(exchange.rawValue, refusal.body, type: "application/json", status: refusal.status)
+    }
+
+    // MARK: WebSockets
+
+    /// Attaches an open WebSocket to the session that its handshake names, or to a new one.
+    ///
+    /// Its loop admitted it by the index, and the state of the sessions may have changed since.
+    func opened(_ connection: ConnectionID, _ handshake: EngineHandshake) {
+        let session: SocketIOSession
+        switch handshake {
+        case .known(let sid):
+            guard let polling = socketIO.bySID[sid], polling.machine.standing != .over, polling.connection == nil else {
+                rejectLate(connection)
+                return
+            }
+            session = polling
+            attach(connection, to: session)
+        case .new(let beginning):
+            guard socketIO.index.refusal(of: handshake, by: door, for: nil) == nil else {
+                rejectLate(connection)
+                return
+            }
+            session = makeSession(beginning, isSocket: true)
+            attach(connection, to: session)
+            handle(.began, session)
+        }
+        handle(.socketOpened, session)
+    }
+
+    private func rejectLate(_ connection: ConnectionID) {
+        close(connection, code: isDraining ? 1001 : 1000, reason: "its session is over, or has another WebSocket")
+    }
+
+    private func attach(_ connection: ConnectionID, to session: SocketIOSession) {
+        session.connection = connection
+        socketIO.byConnection[connection] = session
+    }
+
+    /// Detaches a connection that ended; returns `false` if it belongs to no Socket.IO session.
+    func closedSocketIO(_ connection: ConnectionID) -> Bool {
+        guard let session = socketIO.byConnection.removeValue(forKey: connection) else { return false }
+        session.connection = nil
+        handle(.socketClosed, session)
+        return true
+    }
+}

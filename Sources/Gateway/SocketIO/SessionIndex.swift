@@ -1,0 +1,51 @@
+import CallCore
+import LibWebSockets
+import SocketIO
+import Switchboard
+import Threads
+
+/// The state of the Socket.IO sessions that every loop needs to answer an upgrade with the right status.
+///
+/// The sessions belong to the owner. The owner writes, and all loops read. The owner checks each upgrade that a loop
+/// accepted again, because the state may have changed meanwhile.
+final class SessionIndex: Sendable {
+    private struct State {
+        /// The sessions by id, each with whether it already has a WebSocket.
+        var sessions: [String: Bool] = [:]
+        /// The number of each user's sessions with a good token that have not joined.
+        var unjoined: [UserID: Int] = [:]
+        var isDraining = false
+    }
+
+    private let state = Locked(State())
+
+    /// Returns the refusal of an upgrade or of a new session, or `nil` if it may proceed.
+    func refusal(of handshake: EngineHandshake, by door: Doorkeeper, for origin: String?) -> HTTPResponse? {
+        state.withLock { state in
+            switch handshake {
+            case .known(let sid):
+                guard let hasSocket = state.sessions[sid] else {
+                    return door.response(to: .sessionUnknown, for: origin)
+                }
+                return hasSocket ? door.response(to: .badRequest, for: origin) : nil
+            case .new(let beginning):
+                let unjoined = beginning.who.map { state.unjoined[$0.user] ?? 0 } ?? 0
+                return door.refusal(whenDraining: state.isDraining, unjoined: unjoined, for: origin)
+            }
+        }
+    }
+
+    // MARK: The owner's
+
+    func note(_ sid: String, hasSocket: Bool) { state.withLock { $0.sessions[sid] = hasSocket } }
+    func remove(_ sid: String) { state.withLock { $0.sessions[sid] = nil } }
+    func drain() { state.withLock { $0.isDraining = true } }
+
+    /// Counts one session more, or fewer, of a user that has not joined.
+    func count(_ more: Int, unjoinedOf user: UserID) {
+        state.withLock { state in
+            let count = (state.unjoined[user] ?? 0) + more
+            state.unjoined[user] = count == 0 ? nil : count
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import CallCore
+import CallWire
+import DequeModule
+import LibWebSockets
+import SocketIO
+import Switchboard
+
+/// All Socket.IO sessions, indexed by each of their ids.
+struct SocketIOSessions {
+    /// The state of these sessions that every loop needs.
+    let index = SessionIndex()
+    private(set) var bySID: [String: SocketIOSession] = [:]
+    private(set) var byID: [SessionID: SocketIOSession] = [:]
+    var byConnection: [ConnectionID: SocketIOSession] = [:]
+    /// The sessions of the requests that wait for their answer.
+    var byRequest: [ExchangeID: SocketIOSession] = [:]
+    /// The sessions that need `SocketSession.Input.turned` at the end of the turn.
+    var unturned: [SocketIOSession] = []
+    var places = Places()
+    private var checks = Deque<(at: Moment, sid: String)>()
+    private var last: UInt64 = 0
+
+    /// How often a session's deadlines are checked.
+    private static let checkEvery = Moment.Span.seconds(5)
+
+    /// Returns a new session id that no connection has: a connection's id ends in a slot, which is below 2^31.
+    mutating func makeID() -> SessionID {
+        last += 1
+        return SessionID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))
+    }
+
+    /// Returns whether a session id can belong to a Socket.IO session.
+    static func mayHold(_ id: SessionID) -> Bool { id.rawValue & 1 << 31 != 0 }
+
+    /// The sessions that have not identified themselves.
+    private var strangers = Newcomers<SessionID>()
+
+    /// The session to be closed when there are too many unidentified ones.
+    var strangerTooMany: SocketIOSession? {
+        strangers.count > SocketIOLimits.strangers ? strangers.first.flatMap { byID[$0] } : nil
+    }
+
+    /// Returns a session that has taken too long to identify itself, while many have not.
+    func lateStranger(at now: Moment) -> SocketIOSession? {
+        guard strangers.count > SocketIOLimits.strangers / 2 else { return nil }
+        let since = now.milliseconds - Int64(SocketIOLimits.hurriedConnectMilliseconds)
+        return strangers.oldest(since: UInt64(clamping: since)).flatMap { byID[$0] }
+    }
+
+    /// Counts a session that has not joined yet.
+    private mutating func wait(_ session: SocketIOSession, at now: Moment) {
+        if let user = session.guarantor {
+            index.count(1, unjoinedOf: user)
+        } else {
+            strangers.insert(session.id, of: session.share, at: UInt64(clamping: now.milliseconds))
+        }
+    }
+
+    /// Stops counting a session that has joined or is gone.
+    private mutating func waitNoMore(_ session: SocketIOSession) {
+        if let user = session.guarantor {
+            index.count(-1, unjoinedOf: user)
+        } else {
+            strangers.remove(session.id)
+        }
+    }
+
+    mutating func insert(_ session: SocketIOSession, at now: Moment) {
+        bySID[session.machine.sid] = session
+        byID[session.id] = session
+        session.index = index
+        index.note(session.machine.sid, hasSocket: session.connection != nil)
+        wait(session, at: now)
+        checks.append((now + Self.checkEvery, session.machine.sid))
+    }
+
+    mutating func join(_ session: SocketIOSession) {
+        session.isJoined = true
+        waitNoMore(session)
+    }
+
+    mutating func remove(_ session: SocketIOSession) {
+        guard bySID.removeValue(forKey: session.machine.sid) != nil else { return }
+        byID[session.id] = nil
+        if let connection = session.connection { byConnection[connection] = nil }
+        if !session.isJoined { waitNoMore(session) }
+        session.index = nil
+        index.remove(session.machine.sid)
+    }
+
+    /// When the next session is to be checked.
+    var nextCheck: Moment? { checks.first?.at }
+
+    /// Returns the sessions whose deadlines are to be checked, and plans their next check.
+    mutating func due(at now: Moment) -> [SocketIOSession] {
+        var due: [SocketIOSession] = []
+        while let check = checks.first, check.at <= now {
+            checks.removeFirst()
+            guard let session = bySID[check.sid] else { continue }
+            due.append(session)
+            if let key = session.place { places.keep(key, at: now) }
+            // All checks are planned with the same delay, so the one appended last is due last.
+            checks.append((now + Self.checkEvery, check.sid))
+        }
+        if !due.isEmpty { places.prune(at: now) }
+        return due
+    }
+}

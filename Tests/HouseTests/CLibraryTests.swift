@@ -54,15 +54,36 @@ struct CLibraryTests {
         }
     }
 
-    @Test("is stood in front of by functions that an optimised build shows to the dynamic linker")
-    func standInsAreVisible() {
-        let standIns = Repository.sources.flatMap { file in
-            file.lines.indices.dropLast().filter { file.lines[$0].hasPrefix("@c(lws_") }
-                .map { (place: "\(file.path):\($0 + 1)", next: file.lines[$0 + 1]) }
+    /// The functions of ours that replace one of the same name in a library: all C functions with such a name.
+    private static let interposed: [(name: String, path: String, line: Int, declaration: Substring)] =
+        Repository.sources.filter { $0.target == "LibWebSockets" }.flatMap { file in
+            file.lines.indices.dropLast().compactMap { index in
+                file.lines[index].wholeMatch(of: /@c\((\w+)\)/).map {
+                    (String($0.1), file.path, index + 1, file.lines[index + 1])
+                }
+            }
         }
-        #expect(!standIns.isEmpty)
+
+    @Test("has functions of ours in front of its own in one folder only, and a page says why each is there")
+    func interposedFunctionsAreListed() {
+        #expect(Self.interposed.count >= 7)
+        let folder = "Sources/LibWebSockets/Interposed/"
         expectNone(
-            standIns.filter { !$0.next.hasPrefix("package func") && !$0.next.hasPrefix("public func") }.map(\.place),
+            Self.interposed.filter { !$0.path.hasPrefix(folder) }.map { "\($0.path):\($0.line)" },
+            "belongs into \(folder)"
+        )
+        let page = Repository.text(of: "Sources/ringline/ringline.docc/Decisions/0013-interposed-functions.md")
+        let rows = page.split(separator: "\n").compactMap { $0.prefixMatch(of: /\| `(\w+)` \|/) }
+        let listed = Set(rows.map { String($0.1) })
+        let names = Set(Self.interposed.map(\.name))
+        expectNone(names.subtracting(listed).sorted(), "Decision 0013 has no row about it")
+        expectNone(listed.subtracting(names).sorted(), "Decision 0013 has a row about a function that is gone")
+    }
+
+    @Test("is stood in front of by functions that an optimised build shows to the dynamic linker")
+    func interposedFunctionsAreVisible() {
+        expectNone(
+            Self.interposed.filter { !$0.declaration.hasPrefix("public func") }.map { "\($0.path):\($0.line)" },
             "what is internal is hidden in a release, and the library goes on calling its own"
         )
     }

@@ -154,7 +154,7 @@ let package = Package(
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
-        library("LibWebSockets", ["CLibwebsockets", "Threads"]),
+        library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire"]),
         library(
             "Gateway",
             [

@@ -12,7 +12,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-/// `LWS_PRE` expands through a function-like macro, which Swift does not import.
+/// The number of bytes in front of a payload into which the library writes a header. `LWS_PRE` expands through a
+/// function-like macro, which Swift does not import.
 static inline size_t clws_pre(void) { return LWS_PRE; }
 
 /// Requires TLS 1.2 or later, forbids renegotiation and compression, prefers the server's order of ciphers, and

@@ -22,6 +22,4 @@ public enum WireLimits {
     public static let syncedCalls = 256
     /// The range of ring times that an offer may ask for, in seconds (protocol, section 3.2).
     public static let ringSeconds: ClosedRange<Int64> = 5...120
-    /// The number of bytes left free in front of each outgoing frame for the transport's header (`LWS_PRE` is 16).
-    public static let headroom = 16
 }

@@ -267,7 +267,7 @@ public final class Gateway: @unchecked Sendable {
                 handle(.frame(frame), socketIO)
                 return
             }
-            send(frame, to: ConnectionID(rawValue: session.rawValue), ownLoop)
+            send(Frame(withHeadroom: frame), to: ConnectionID(rawValue: session.rawValue), ownLoop)
         case .ping(let session, let number): pingsDue[session] = number
         case .close(let session, let code, let reason, let isLost):
             if let socketIO = socketIOSession(session) {

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import CallWire
 internal import Glibc
 internal import Threads
 
@@ -43,6 +44,7 @@ final class ClientLibrary {
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
     init(authoritiesPath: String?, owner: UnsafeMutableRawPointer) {
+        precondition(clws_pre() <= Frame.headroom, "the library writes its header into the headroom of a frame")
         var entry = lws_protocols()
         entry.name = UnsafePointer(string("client"))
         entry.callback = clwsClientEvent

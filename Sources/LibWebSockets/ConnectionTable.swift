@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import CallWire
 
 /// The phase of a connection.
 enum ConnectionPhase: UInt8 {
@@ -24,9 +25,17 @@ enum ConnectionPhase: UInt8 {
 
 /// One outgoing frame that has not been written yet.
 struct WaitingFrame {
-    /// `Server.headroom` spare bytes, then the payload.
+    /// The headroom of a `Frame`, then the message; emptied when the frame is written.
     var bytes: [UInt8]
     var isPing: Bool
+
+    init(_ frame: Frame, isPing: Bool) {
+        bytes = frame.bytes
+        self.isPing = isPing
+    }
+
+    /// The length of the message.
+    var messageBytes: Int { bytes.count - Frame.headroom }
 }
 
 /// The frames that wait for one slow reader, first in, first out; an empty queue owns no memory.
@@ -40,7 +49,7 @@ struct FrameQueue {
 
     mutating func append(_ frame: WaitingFrame) {
         frames.append(frame)
-        bytes += frame.bytes.count - Server.headroom
+        bytes += frame.messageBytes
     }
 
     mutating func popFirst() -> WaitingFrame? {
@@ -48,7 +57,7 @@ struct FrameQueue {
         let frame = frames[head]
         frames[head].bytes = []
         head += 1
-        bytes -= frame.bytes.count - Server.headroom
+        bytes -= frame.messageBytes
         if head == frames.count {
             removeAll()
         } else if head >= 64, head * 2 >= frames.count {

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import CallWire
 internal import Glibc
 internal import Threads
 
@@ -62,6 +63,14 @@ final class LibraryContext {
         for string in strings { free(string) }
     }
 
+    /// Refuses a library that writes more bytes in front of a frame than a frame leaves free.
+    ///
+    /// It would overwrite memory in front of the array, without any other sign.
+    static func checkHeadroom(wanted: Int = clws_pre()) throws(ServerError) {
+        guard wanted > Frame.headroom else { return }
+        throw .library("it writes up to \(wanted) bytes in front of a frame, where \(Frame.headroom) are free")
+    }
+
     private func string(_ text: String) -> UnsafeMutablePointer<CChar>? {
         guard let copy = strdup(text) else { return nil }
         strings.append(copy)
@@ -72,6 +81,7 @@ final class LibraryContext {
         _ configuration: ServerConfiguration,
         owner: UnsafeMutableRawPointer
     ) throws(ServerError) {
+        try Self.checkHeadroom()
         var info = lws_context_creation_info()
         info.port = CONTEXT_PORT_NO_LISTEN_SERVER
         info.protocols = UnsafePointer(protocols)

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import CallWire
 
 /// The outgoing frames of one turn, for all connections, in the order in which they were sent.
 ///
@@ -40,7 +41,7 @@ extension Server {
             outbox.entries[Int(table[slot].lastOut)].next = place
         }
         table[slot].lastOut = place
-        table[slot].outBytes += Int32(truncatingIfNeeded: frame.bytes.count - Self.headroom)
+        table[slot].outBytes += Int32(truncatingIfNeeded: frame.messageBytes)
         outbox.entries.append(Outbox.Entry(frame: frame))
         if Int(table[slot].outBytes) > Self.mostHeldBytes { sendOut(slot) }
     }
@@ -87,8 +88,8 @@ extension Server {
         var place = first
         while place >= 0 {
             let frame = take(place)
-            FrameHeader(isPing: frame.isPing, payloadBytes: frame.bytes.count - Self.headroom).write(to: &text)
-            text.append(contentsOf: frame.bytes[Self.headroom...])
+            FrameHeader(isPing: frame.isPing, payloadBytes: frame.messageBytes).write(to: &text)
+            text.append(contentsOf: frame.bytes[Frame.headroom...])
             place = outbox.entries[Int(place)].next
         }
         let isWritten = text.withUnsafeMutableBufferPointer { text in

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import CallWire
 internal import Glibc
 
 /// HTTP requests and their responses.
@@ -154,8 +155,8 @@ extension Server {
         let isHead = table[slot].exchange?.head.method == "HEAD"
         table[slot].exchange = nil
         table[slot].isLastRequest = true
-        let bytes = response.encoded(headroom: Self.headroom, forHead: isHead, closing: true)
-        guard write(bytes, headroom: Self.headroom, to: wsi) else { return -1 }
+        let bytes = response.encoded(headroom: Frame.headroom, forHead: isHead, closing: true)
+        guard write(bytes, headroom: Frame.headroom, to: wsi) else { return -1 }
         guard length > 0 else { return -1 }
         // A close with unread bytes would make the kernel send a reset, and the peer would lose the response. So the
         // bytes are read.
@@ -175,11 +176,11 @@ extension Server {
         table[slot].serial = 0
         table[slot].exchange = nil
         let bytes = response.encoded(
-            headroom: Self.headroom,
+            headroom: Frame.headroom,
             forHead: exchange.head.method == "HEAD",
             closing: exchange.closes
         )
-        guard write(bytes, headroom: Self.headroom, to: wsi) else { return -1 }
+        guard write(bytes, headroom: Frame.headroom, to: wsi) else { return -1 }
         if lws_partial_buffered(wsi) == 0 {
             if exchange.closes { return -1 }
             if table[slot].isWatched { unwatch(slot) }

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+public import CallWire
 internal import Glibc
 
 /// WebSocket connections: frames in and out, close.
@@ -8,14 +9,14 @@ extension Server {
     /// It goes out at the end of this turn, or behind the frames that already wait for this connection.
     ///
     /// - Parameters:
-    ///   - frame: ``headroom`` bytes of any value, then the message in UTF-8. The same array may be sent to any number
-    ///     of connections. It must have been built at run time, because the library writes into its headroom.
+    ///   - frame: The message. The same frame may be sent to any number of connections of this event loop. Its bytes
+    ///     must have been built at run time, because the library writes into its headroom.
     ///   - connection: The receiving connection.
     /// - Returns: The result (`lws_write`).
     @discardableResult
-    public func send(_ frame: [UInt8], to connection: ConnectionID) -> SendOutcome {
+    public func send(_ frame: Frame, to connection: ConnectionID) -> SendOutcome {
         checkThread()
-        return emit(WaitingFrame(bytes: frame, isPing: false), to: connection)
+        return emit(WaitingFrame(frame, isPing: false), to: connection)
     }
 
     /// Sends a ping; the pong is reported by ``ServerDelegate/receivedPong(_:on:)``.
@@ -29,11 +30,7 @@ extension Server {
     public func ping(_ connection: ConnectionID, payload: [UInt8] = []) -> SendOutcome {
         checkThread()
         let payload = payload.isEmpty ? [UInt8(ascii: "p")] : payload
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.headroom + payload.count)
-        bytes.append(contentsOf: repeatElement(0, count: Self.headroom))
-        bytes.append(contentsOf: payload.prefix(125))
-        return emit(WaitingFrame(bytes: bytes, isPing: true), to: connection)
+        return emit(WaitingFrame(Frame(payload.prefix(125)), isPing: true), to: connection)
     }
 
     /// Closes a WebSocket connection with a code: queued frames go out first, then the close frame.
@@ -95,7 +92,7 @@ extension Server {
             hold(frame, for: slot)
             return .written
         }
-        guard table[slot].queue.bytes + frame.bytes.count - Self.headroom <= configuration.maxQueueBytes else {
+        guard table[slot].queue.bytes + frame.messageBytes <= configuration.maxQueueBytes else {
             return .overflow
         }
         table[slot].queue.append(frame)
@@ -105,12 +102,12 @@ extension Server {
 
     @inline(__always)
     func write(_ frame: WaitingFrame, _ wsi: OpaquePointer) -> Bool {
-        let count = frame.bytes.count - Self.headroom
+        let count = frame.messageBytes
         return frame.bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress, count >= 0 else { return true }
             // The library writes the header into the headroom. That is harmless: the same message always gets the same
             // header.
-            let payload = UnsafeMutablePointer(mutating: base + Self.headroom)
+            let payload = UnsafeMutablePointer(mutating: base + Frame.headroom)
             return lws_write(wsi, payload, count, frame.isPing ? LWS_WRITE_PING : LWS_WRITE_TEXT) >= count
         }
     }

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import CallWire
 
 /// WebSocket handshakes: the client's obligations in RFC 6455 §4.2.1 that the library does not check.
 extension Server {
@@ -87,12 +88,12 @@ extension Server {
     }
 
     private func refuse(_ wsi: OpaquePointer, _ response: HTTPResponse) -> Int32 {
-        let bytes = response.encoded(headroom: Self.headroom, forHead: false, closing: true)
+        let bytes = response.encoded(headroom: Frame.headroom, forHead: false, closing: true)
         bytes.withUnsafeBufferPointer { bytes in
             guard let base = bytes.baseAddress else { return }
-            let start = UnsafeMutablePointer(mutating: base + Self.headroom)
+            let start = UnsafeMutablePointer(mutating: base + Frame.headroom)
             // The connection ends, whether the response was sent or not.
-            _ = lws_write(wsi, start, bytes.count - Self.headroom, LWS_WRITE_HTTP)
+            _ = lws_write(wsi, start, bytes.count - Frame.headroom, LWS_WRITE_HTTP)
         }
         return -1
     }

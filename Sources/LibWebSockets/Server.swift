@@ -9,11 +9,6 @@ internal import Glibc
 public final class Server: @unchecked Sendable {
     // @unchecked: the two methods that any thread may call touch only the mailbox; the others check the calling thread.
 
-    /// The number of spare bytes in front of an outgoing frame's payload (`LWS_PRE`).
-    ///
-    /// The library writes the frame's header there.
-    public static let headroom = 16
-
     /// The port of the configured listener, as the system assigned it.
     public let port: Int
     /// The largest number of event loops on one port: ids have four bits for the loop's number.

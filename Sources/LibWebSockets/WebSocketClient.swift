@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import CallWire
 internal import Glibc
 internal import Threads
 
@@ -212,10 +213,10 @@ public final class WebSocketClient: @unchecked Sendable {
     }
 
     private func write(_ bytes: [UInt8], _ kind: lws_write_protocol, _ wsi: OpaquePointer) -> Bool {
-        var frame = [UInt8](repeating: 0, count: Server.headroom) + bytes
+        var frame = Frame(bytes).bytes
         return frame.withUnsafeMutableBufferPointer { frame in
             guard let base = frame.baseAddress else { return false }
-            return lws_write(wsi, base + Server.headroom, bytes.count, kind) >= bytes.count
+            return lws_write(wsi, base + Frame.headroom, bytes.count, kind) >= bytes.count
         }
     }
 

@@ -235,7 +235,7 @@ extension ModelClient {
             return
         }
         for element in object.elements(of: .signals) {
-            let frame = [UInt8](repeating: 0, count: WireLimits.headroom) + element
+            let frame = Frame(element).bytes
             if let inner = Reading.object(element), let type = inner.text(of: .type) {
                 entry(SignalKind(rawValue: type), inner, frame, at: now, into: &outputs)
             }

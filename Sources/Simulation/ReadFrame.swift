@@ -49,7 +49,7 @@ final class ReadFrame {
     /// The frame as the client core parses it.
     var incoming: Incoming {
         if let knownIncoming { return knownIncoming }
-        let read = Incoming(Array(bytes[WireLimits.headroom...]))
+        let read = Incoming(Array(bytes[Frame.headroom...]))
         knownIncoming = read
         return read
     }

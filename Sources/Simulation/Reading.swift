@@ -55,7 +55,7 @@ enum Reading {
     }
 
     /// Returns the object in a frame, after the headroom for a transport's header.
-    static func object(inFrame frame: [UInt8]) -> JSONObject? { object(frame, from: WireLimits.headroom) }
+    static func object(inFrame frame: [UInt8]) -> JSONObject? { object(frame, from: Frame.headroom) }
 
     /// Returns how long a server that shuts down asks its clients to stay away, in milliseconds.
     ///

@@ -156,7 +156,7 @@ extension World {
         guard handset.link == index, handset.instance == link.instance else { return }
         handset.heardAt = now
         mix(frame.bytes)
-        log("server → \(handset.device.text): \(Ladder.text(frame.bytes, from: WireLimits.headroom))")
+        log("server → \(handset.device.text): \(Ladder.text(frame.bytes, from: Frame.headroom))")
         watch.shown(frame, to: handset)
         if let pause = Reading.pause(in: frame) { handset.returnsAt = now + pause }
         if let seq = frame.seq, frame.type != "ack", case .call(let name) = frame.place(for: handset.user) {

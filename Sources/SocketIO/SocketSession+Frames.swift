@@ -6,7 +6,7 @@ extension SocketSession {
     mutating func relay(_ frame: [UInt8]) {
         guard case .joined(let me) = standing,
             // The server wrote this frame itself, so a fault in it is not reported to the client.
-            let object = try? JSONObject(frame, in: WireLimits.headroom..<frame.count), let type = object.text("type")
+            let object = try? JSONObject(frame, in: Frame.headroom..<frame.count), let type = object.text("type")
         else { return }
         let log = object.logName
         if let log, let seq = object.number("seq") {

@@ -50,7 +50,7 @@ extension SocketSession {
         case accept(UInt64)
         /// Refuse a request.
         case refuse(UInt64, EngineRefusal)
-        /// Send on the session's WebSocket. The first `WireLimits.headroom` bytes are headroom.
+        /// Send on the session's WebSocket. The first `Frame.headroom` bytes are headroom.
         case send([UInt8])
         /// Send a WebSocket ping frame with this number.
         case pingSocket(UInt64)

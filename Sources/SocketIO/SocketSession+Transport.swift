@@ -28,7 +28,7 @@ extension SocketSession {
     mutating func push(_ text: [UInt8]) {
         guard maySend(text.count) else { return }
         if transport == .socket {
-            outputs.append(.send([UInt8](repeating: 0, count: WireLimits.headroom) + text))
+            outputs.append(.send(Frame(text).bytes))
         } else {
             enqueue(text)
         }
@@ -36,7 +36,7 @@ extension SocketSession {
 
     /// Sends a Socket.IO packet by the current transport.
     mutating func push(_ packet: SocketPacket) {
-        let headroom = transport == .socket ? WireLimits.headroom : 0
+        let headroom = transport == .socket ? Frame.headroom : 0
         let text = packet.text(headroom: headroom)
         guard maySend(text.count - headroom) else { return }
         if transport == .socket { outputs.append(.send(text)) } else { enqueue(text) }
@@ -163,7 +163,7 @@ extension SocketSession {
         case (.opened, .ping) where packet.data.elementsEqual("probe".utf8):
             candidate = .probed(since: now)
             let pong = EnginePacket(.pong, packet.data).text
-            outputs.append(.send([UInt8](repeating: 0, count: WireLimits.headroom) + pong))
+            outputs.append(.send(Frame(pong).bytes))
             // The client stops polling, and waits for the answer to its last poll.
             if case .polling(let request?) = transport {
                 if queue.isEmpty { enqueue(EnginePacket(.noop).text) }

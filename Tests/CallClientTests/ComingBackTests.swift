@@ -7,7 +7,7 @@ import Testing
 struct ComingBackTests {
     private func draining(_ milliseconds: Int64) -> CallClient.Input {
         let frame = ServerFrame.draining(reconnectAfterMs: milliseconds)
-        return .received(Incoming(Array(frame.dropFirst(WireLimits.headroom))))
+        return .received(Incoming(Array(frame.dropFirst(Frame.headroom))))
     }
 
     @Test("The device asks for a socket at the time that the server named, not earlier and only once")

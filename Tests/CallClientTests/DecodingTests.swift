@@ -11,7 +11,7 @@ struct DecodingTests {
         at: Moment(milliseconds: 1_234)
     )
 
-    private func read(_ frame: [UInt8]) -> Incoming { Incoming(Array(frame.dropFirst(WireLimits.headroom))) }
+    private func read(_ frame: [UInt8]) -> Incoming { Incoming(Array(frame.dropFirst(Frame.headroom))) }
 
     @Test("An offer is read with all that the server adds")
     func offer() throws {

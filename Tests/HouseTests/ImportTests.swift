@@ -16,7 +16,7 @@ struct ImportTests {
         "MemoryStore": ["Switchboard", "CallCore"],
         "OutboundHTTP": ["CCurl", "Threads"],
         "ApplePush": ["OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", "CallWire", "Logging"],
-        "LibWebSockets": ["CLibwebsockets", "Threads"],
+        "LibWebSockets": ["CLibwebsockets", "Threads", "CallWire"],
         "Gateway": [
             "LibWebSockets", "Threads", "Identity", "Crypto", "Switchboard", "SocketIO", "CallWire", "CallCore",
             "Logging",

@@ -47,7 +47,7 @@ extension EveryTest {
         func commands() throws {
             let world = try LoopWorld()
             let handle = world.handle
-            let frame = [UInt8](repeating: 0, count: 1 << 20)
+            let frame = Frame(withHeadroom: [UInt8](repeating: 0, count: 1 << 20))
             let connection = ConnectionID(rawValue: 1 << 32 | 1 << 24)
             // The loop does not run yet, so it takes nothing.
             for number in 0..<63 {
@@ -97,8 +97,9 @@ extension EveryTest {
             #expect(wait(seconds: 10) { world.opened.count == 1 })
             let connection = try #require(world.opened.first)
             // 30 MB do not fit into the kernel's buffers.
+            let frame = Frame(repeatElement(0x20, count: 50_000))
             for _ in 0..<30 {
-                for _ in 0..<20 { #expect(world.handle.send([UInt8](repeating: 0x20, count: 50_000), to: connection)) }
+                for _ in 0..<20 { #expect(world.handle.send(frame, to: connection)) }
                 world.handle.flush()
             }
             #expect(wait(seconds: 10) { world.closed == [connection] })

@@ -6,9 +6,9 @@ public struct RelayedObject: Sendable {
 
     /// Parses a frame with its headroom; `nil` if it does not contain exactly one JSON object.
     public init?(_ frame: [UInt8]) {
-        guard frame.count > WireLimits.headroom,
+        guard frame.count > Frame.headroom,
             // The server wrote the frame, so the caller cannot do anything about the kind of fault.
-            let object = try? JSONObject(frame, in: WireLimits.headroom..<frame.count)
+            let object = try? JSONObject(frame, in: Frame.headroom..<frame.count)
         else { return nil }
         self.object = object
     }

@@ -63,7 +63,7 @@ public struct RelayedSignal: Sendable {
     public func frame(around relayed: RelayedMembers) -> [UInt8] {
         let names = place.log.members.count + from.text.utf8.count + device.text.utf8.count
         var json = JSONWriter(
-            headroom: WireLimits.headroom,
+            headroom: Frame.headroom,
             capacity: relayed.byteCount + names + (id?.text.utf8.count ?? 0) + (offer == nil ? 128 : 384)
         )
         json.part(Self.type)

@@ -2,7 +2,7 @@ public import CallCore
 
 /// The frames that the server itself originates.
 ///
-/// Each begins with ``WireLimits/headroom`` free bytes.
+/// Each begins with ``Frame/headroom`` free bytes.
 public enum ServerFrame {
     /// Returns the `welcome`, the first frame on a socket.
     public static func welcome(
@@ -41,7 +41,7 @@ public enum ServerFrame {
     /// Returns the ack of a signal that is durable; a resent signal may have been durable before.
     public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
         var json = JSONWriter(
-            headroom: WireLimits.headroom,
+            headroom: Frame.headroom,
             capacity: id.text.utf8.count + callID.text.utf8.count + (outcome == nil ? 80 : 384)
         )
         json.part(ackID)
@@ -178,7 +178,7 @@ public enum ServerFrame {
     }
 
     private static func frame(_ body: (inout JSONWriter) -> Void) -> [UInt8] {
-        var json = JSONWriter(headroom: WireLimits.headroom)
+        var json = JSONWriter(headroom: Frame.headroom)
         json.beginObject()
         body(&json)
         json.endObject()

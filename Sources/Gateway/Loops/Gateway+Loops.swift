@@ -1,4 +1,5 @@
 import CallCore
+import CallWire
 public import LibWebSockets
 import SocketIO
 import Switchboard
@@ -38,7 +39,7 @@ extension Gateway {
     // MARK: Commands
 
     @inline(__always)
-    func send(_ frame: [UInt8], to connection: ConnectionID, _ ownLoop: WorkerLoop) {
+    func send(_ frame: Frame, to connection: ConnectionID, _ ownLoop: WorkerLoop) {
         if connection.loop == 0 {
             ownLoop.carryOut(.send(frame, connection))
         } else if !workers[connection.loop - 1].send(frame, to: connection) {

@@ -1,3 +1,4 @@
+import CallWire
 import LibWebSockets
 
 /// An event of a loop's sockets, passed to the owner in the order of occurrence.
@@ -30,8 +31,8 @@ enum LoopEvent: Sendable {
 ///
 /// It is a plain value for the same reason as a ``LoopEvent``.
 enum LoopCommand: Sendable {
-    /// Send a frame, with its headroom in front. A reader that does not keep up is closed with 4408.
-    case send([UInt8], ConnectionID)
+    /// Send a frame. A reader that does not keep up is closed with 4408.
+    case send(Frame, ConnectionID)
     /// Send a ping with a number, which its pong returns.
     case ping(ConnectionID, UInt64)
     /// Close a connection.

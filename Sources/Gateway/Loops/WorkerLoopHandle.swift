@@ -1,3 +1,4 @@
+import CallWire
 import LibWebSockets
 import Synchronization
 import Threads
@@ -42,9 +43,9 @@ final class WorkerLoopHandle {
     /// Queues a frame, which is passed to the loop at the end of the owner's turn.
     ///
     /// Returns false if too many bytes already wait for the loop.
-    func send(_ frame: [UInt8], to connection: ConnectionID) -> Bool {
-        guard bytes + frame.count + bytesUnderWay <= LoopLimits.commands else { return false }
-        queue(.send(frame, connection), bytes: frame.count)
+    func send(_ frame: Frame, to connection: ConnectionID) -> Bool {
+        guard bytes + frame.bytes.count + bytesUnderWay <= LoopLimits.commands else { return false }
+        queue(.send(frame, connection), bytes: frame.bytes.count)
         return true
     }
 
@@ -77,11 +78,7 @@ extension LoopCommand {
     /// time.
     fileprivate var withOwnFrame: LoopCommand {
         guard case .send(let frame, let connection) = self else { return self }
-        var copy: [UInt8] = []
-        copy.reserveCapacity(frame.count)
-        copy.append(contentsOf: repeatElement(0, count: Server.headroom))
         // The headroom is skipped without even reading it, because another loop may be writing to it.
-        copy.append(contentsOf: frame.dropFirst(Server.headroom))
-        return .send(copy, connection)
+        return .send(Frame(frame.message), connection)
     }
 }

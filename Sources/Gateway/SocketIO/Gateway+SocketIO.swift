@@ -21,7 +21,8 @@ extension Gateway {
         case .accept(let request): answer(request, Array("ok".utf8), type: "text/html")
         case .refuse(let request, let refusal): refuse(ExchangeID(rawValue: request), refusal)
         case .send(let frame):
-            if let connection = session.connection, let ownLoop { send(frame, to: connection, ownLoop) }
+            guard let connection = session.connection, let ownLoop else { return }
+            send(Frame(withHeadroom: frame), to: connection, ownLoop)
         case .pingSocket(let number): if let connection = session.connection { ping(connection, number) }
         case .closeSocket(let code, let reason):
             guard let connection = session.connection else { return }

@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import CallWire
 
 /// Replaces the library's function of the same name, also for the library's own calls (they go through the PLT).
 ///
@@ -26,11 +27,11 @@ public func clwsReturnHTTPStatus(_ wsi: OpaquePointer?, _ status: UInt32, _ page
         let message = "the request line cannot be read: a method that is not known, no path, or a wrong escape in it"
         response = .problem(400, code: "bad_request", message: message)
     }
-    var bytes = response.encoded(headroom: Server.headroom, forHead: false, closing: true)
+    var bytes = response.encoded(headroom: Frame.headroom, forHead: false, closing: true)
     bytes.withUnsafeMutableBufferPointer { bytes in
         guard let base = bytes.baseAddress else { return }
         // The connection ends, whether the response was sent or not.
-        _ = lws_write(wsi, base + Server.headroom, bytes.count - Server.headroom, LWS_WRITE_HTTP)
+        _ = lws_write(wsi, base + Frame.headroom, bytes.count - Frame.headroom, LWS_WRITE_HTTP)
     }
     return 1
 }

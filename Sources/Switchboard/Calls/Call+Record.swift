@@ -91,15 +91,14 @@ extension Call {
         isSilenced = state.isSilenced
         pushes = state.pushes
         taken = state.taken
-        let headroom = [UInt8](repeating: 0, count: WireLimits.headroom)
-        frames = stored.entries.map { headroom + $0.object }
+        frames = stored.entries.map { Frame($0.object).bytes }
         countedEntries = frames.count
     }
 
     /// Returns the stored record of a log entry.
     func entryRecord(at index: Int) -> EntryRecord {
         let entry = session.log[index]
-        let object = frames[index][WireLimits.headroom...]
+        let object = frames[index][Frame.headroom...]
         switch entry.content {
         case .signal(let kind, let side, let phone, let id, let digest):
             return EntryRecord(

@@ -49,7 +49,7 @@ extension Switchboard {
 
     /// The outputs of a switchboard, which the caller carries out in order.
     public enum Output: Sendable {
-        /// Send a frame; its first `WireLimits.headroom` bytes are left free for the transport's header.
+        /// Send a frame; its first `Frame.headroom` bytes are left free for the transport's header.
         case send(SessionID, [UInt8])
         /// Send a ping with this number, after what was sent before. Of a connection's pings in one turn the last is
         /// enough.

@@ -85,7 +85,7 @@ enum FetchView {
         json.endArray()
         json.name("signals")
         json.beginArray()
-        for index in new { json.raw(call.frames[index].dropFirst(WireLimits.headroom)) }
+        for index in new { json.raw(call.frames[index].dropFirst(Frame.headroom)) }
         json.endArray()
         json.name("iceServers")
         json.raw(iceServers)

@@ -1,3 +1,4 @@
+import CallWire
 import Glibc
 import LibWebSockets
 
@@ -8,7 +9,6 @@ final class Relay: ServerDelegate {
     var server: Server?
     private var partners: [ConnectionID: ConnectionID] = [:]
     private var single: ConnectionID?
-    private var frame: [UInt8] = []
 
     func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision { .accept(subprotocol: nil) }
 
@@ -24,10 +24,7 @@ final class Relay: ServerDelegate {
 
     func received(_ message: RawSpan, on connection: ConnectionID) {
         guard let partner = partners[connection], let server else { return }
-        frame.removeAll(keepingCapacity: true)
-        frame.append(contentsOf: repeatElement(0, count: Server.headroom))
-        message.withUnsafeBytes { frame.append(contentsOf: $0) }
-        server.send(frame, to: partner)
+        server.send(message.withUnsafeBytes { Frame($0) }, to: partner)
     }
 
     func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {}

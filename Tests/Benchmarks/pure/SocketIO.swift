@@ -22,7 +22,7 @@ let socketIOOperations: [Operation] = [
         let packets = (1...200).map { SocketPacket(.event, data: Array(event($0).dropFirst(2))) }
         return {
             var done = 0
-            for packet in packets where packet.text(headroom: WireLimits.headroom).count > packet.data.count {
+            for packet in packets where packet.text(headroom: Frame.headroom).count > packet.data.count {
                 done += 1
             }
             return done

@@ -20,7 +20,7 @@ let wireOperations: [Operation] = [
             for (index, id) in ids.enumerated() {
                 let seq = UInt64(index) + 6
                 let frame = ServerFrame.ack(id: id, callID: call, epoch: 1, seq: seq, outcome: nil)
-                if frame.count > WireLimits.headroom { done += 1 }
+                if frame.count > Frame.headroom { done += 1 }
             }
             return done
         }

@@ -11,7 +11,7 @@ func quoted(_ text: String) -> String {
 }
 
 /// Returns the text of a frame, without its headroom.
-func text(_ frame: [UInt8]) -> String { String(decoding: frame.dropFirst(WireLimits.headroom), as: UTF8.self) }
+func text(_ frame: [UInt8]) -> String { String(decoding: frame.dropFirst(Frame.headroom), as: UTF8.self) }
 
 /// Returns the reason why a text is refused as JSON; `nil` if it is one object.
 func fault(_ text: [UInt8]) -> JSONFault? {

@@ -109,7 +109,7 @@ final class Desk {
                 switch output {
                 case .send(_, let frame):
                     said += 1
-                    let text = Array(frame.dropFirst(WireLimits.headroom))
+                    let text = Array(frame.dropFirst(Frame.headroom))
                     // The content of a damaged row is sent as it was stored.
                     expect(
                         isDamaged || (try? JSONObject(text)) != nil,

@@ -1,3 +1,4 @@
+import CallWire
 import Foundation
 import Glibc
 import LibWebSockets
@@ -62,8 +63,7 @@ private final class Echo: ServerDelegate, @unchecked Sendable {
     }
     func opened(_ connection: ConnectionID) {}
     func received(_ message: RawSpan, on connection: ConnectionID) {
-        let frame = [UInt8](repeating: 0, count: Server.headroom) + Array("{}".utf8)
-        _ = server?.send(frame, to: connection)
+        _ = server?.send(Frame("{}".utf8), to: connection)
     }
     func receivedPong(_ payload: RawSpan, on connection: ConnectionID) {}
     func closed(_ connection: ConnectionID, code: UInt16?) {}

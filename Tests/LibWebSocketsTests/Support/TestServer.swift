@@ -1,3 +1,4 @@
+import CallWire
 import Foundation
 import LibWebSockets
 import Threads
@@ -158,10 +159,8 @@ func wait(seconds: Double = 5, for condition: () -> Bool) -> Bool {
     return condition()
 }
 
-/// Returns a text with headroom in front, ready to be sent as a frame.
-func frame(_ text: String) -> [UInt8] {
-    [UInt8](repeating: 0, count: Server.headroom) + Array(text.utf8)
-}
+/// Returns a text as a frame that can be sent.
+func frame(_ text: String) -> Frame { Frame(text.utf8) }
 
 /// A variable without a lock, for the event loop's thread.
 final class OnLoop<Value>: @unchecked Sendable {

@@ -73,7 +73,7 @@ struct Bench {
 
     /// Passes a frame of the switchboard to the session.
     mutating func hear(_ frame: String) {
-        give(.frame([UInt8](repeating: 0, count: WireLimits.headroom) + bytes(frame)))
+        give(.frame([UInt8](repeating: 0, count: Frame.headroom) + bytes(frame)))
     }
 
     mutating func taken() -> [SocketSession.Output] {
@@ -85,7 +85,7 @@ struct Bench {
 extension [SocketSession.Output] {
     /// The packets that the client is sent on its WebSocket.
     var sent: [String] {
-        compactMap { if case .send(let frame) = $0 { text(frame.dropFirst(WireLimits.headroom)) } else { nil } }
+        compactMap { if case .send(let frame) = $0 { text(frame.dropFirst(Frame.headroom)) } else { nil } }
     }
     /// The bodies of the responses to the client's polls.
     var answers: [String] { compactMap { if case .respond(_, let body) = $0 { text(body) } else { nil } } }

@@ -232,8 +232,8 @@ struct Frame: CustomStringConvertible {
     private let object: JSONObject?
 
     init(_ bytes: [UInt8]) {
-        description = String(decoding: bytes.dropFirst(WireLimits.headroom), as: UTF8.self)
-        object = try? JSONObject(Array(bytes.dropFirst(WireLimits.headroom)))
+        description = String(decoding: bytes.dropFirst(CallWire.Frame.headroom), as: UTF8.self)
+        object = try? JSONObject(Array(bytes.dropFirst(CallWire.Frame.headroom)))
         if object == nil { Issue.record("no JSON: \(description)") }
     }
 
@@ -261,7 +261,7 @@ extension [Frame] {
 extension Reply {
     var text: String { String(decoding: body, as: UTF8.self) }
 
-    subscript(_ name: String) -> String? { Frame([UInt8](repeating: 0, count: WireLimits.headroom) + body)[name] }
+    subscript(_ name: String) -> String? { Frame([UInt8](repeating: 0, count: CallWire.Frame.headroom) + body)[name] }
 }
 
 func user(_ text: String) throws -> UserID {

@@ -6,9 +6,8 @@ import Switchboard
 
 extension Gateway {
     /// Handles a request that was checked.
-    func take(_ request: Doorkeeper.Request, _ exchange: ExchangeID) {
+    func take(_ request: RequestRouter.Request, _ exchange: ExchangeID) {
         switch request {
-        case .answered(let response): respond(exchange, with: response)
         case .asks(let who, let request, let origin):
             if let origin { origins[exchange] = origin }
             vouch(for: exchange)
@@ -30,7 +29,7 @@ extension Gateway {
     }
 
     func respond(_ reply: Reply, to exchange: ExchangeID) {
-        var headers = Doorkeeper.commonHeaders(for: origins.removeValue(forKey: exchange))
+        var headers = RequestRouter.commonHeaders(for: origins.removeValue(forKey: exchange))
         // RFC 9110, section 15.5.2: a 401 response must name the authentication scheme.
         if reply.status == 401 { headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#)) }
         if let seconds = reply.retryAfterSeconds { headers.append(.init("Retry-After", String(seconds))) }

@@ -16,7 +16,7 @@ package import Threads
 /// state is confined to the loop thread.
 public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
-    let door: Doorkeeper
+    let router: RequestRouter
     let log: Logger
     /// Set once by ``open(store:push:capabilities:relay:)``, before the loop runs.
     private(set) var server: Server?
@@ -58,7 +58,7 @@ public final class Gateway: @unchecked Sendable {
     /// Creates a gateway that is not open yet.
     public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: Logger) {
         self.configuration = configuration
-        door = Doorkeeper(
+        router = RequestRouter(
             configuration,
             bouncer: configuration.trustsRegister ? TrustingBouncer(strict: bouncer) : bouncer
         )
@@ -83,10 +83,10 @@ public final class Gateway: @unchecked Sendable {
         let now = self.now
         let stored = try store.open(at: now)
         if stored.crashes > 0 { log.notice("the last run did not end in good order; going on with what was committed") }
-        for (user, moment) in stored.revocations { door.revocations.note(user, before: moment) }
+        for (user, moment) in stored.revocations { router.revocations.note(user, before: moment) }
         basis.ownDescriptors = ProcessFigures.countDescriptors()
         self.server = server
-        ownLoop = WorkerLoop(server, door: door, sessions: socketIO.index, sink: .owner(self))
+        ownLoop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .owner(self))
         self.store = store
         self.push = push
         switchboard = Switchboard(
@@ -277,7 +277,7 @@ public final class Gateway: @unchecked Sendable {
             close(ConnectionID(rawValue: session.rawValue), code: code, reason: reason, discardingQueue: isLost)
         case .reply(let request, let reply): respond(reply, to: ExchangeID(rawValue: request.rawValue))
         case .verify(let session, let id, let token):
-            let result = Result { () throws(WireError) in try door.admit(token) }
+            let result = Result { () throws(WireError) in try router.admit(token) }
             inbox.append(.verified(session, id: id, result))
         case .commit(let changes, let ticket):
             if store?.commit(changes, as: ticket) == true {
@@ -289,7 +289,7 @@ public final class Gateway: @unchecked Sendable {
         case .push(let order): push?.send(order)
         case .cancelPush(let id): push?.cancel(id)
         case .revoked(let user, let moment):
-            door.revocations.note(user, before: moment)
+            router.revocations.note(user, before: moment)
             log.notice("a user's tokens were revoked", metadata: ["user.id": "\(user.text)"])
         case .done(let id): orders.removeValue(forKey: id)?()
         case .note(let note): write(note)

@@ -168,7 +168,7 @@ private final class LoopWorld {
         }
         let loop = WorkerLoop(
             try Server(beside: first, loop: 1),
-            door: Doorkeeper(configuration, bouncer: Anybody()),
+            router: RequestRouter(configuration, bouncer: Anybody()),
             sessions: SessionIndex(),
             sink: .batches(batches)
         )

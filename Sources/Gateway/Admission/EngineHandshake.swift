@@ -22,7 +22,7 @@ enum EngineHandshake: Sendable {
     }
 }
 
-extension Doorkeeper {
+extension RequestRouter {
     func handshake(_ head: RequestHead, transport: String) throws(EngineRefusal) -> EngineHandshake {
         guard let version = EngineVersion(parameter: head.parameter("EIO")) else { throw .unsupportedVersion }
         switch head.parameter("transport") {

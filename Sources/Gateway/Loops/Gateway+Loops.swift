@@ -17,7 +17,7 @@ extension Gateway {
                 }
             }
             let server = try Server(beside: first, loop: number)
-            let loop = WorkerLoop(server, door: door, sessions: socketIO.index, sink: .batches(batches))
+            let loop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .batches(batches))
             workers.append(WorkerLoopHandle(loop))
         }
     }

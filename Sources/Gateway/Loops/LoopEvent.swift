@@ -18,7 +18,7 @@ enum LoopEvent: Sendable {
     /// A connection ended, or one that was admitted did not open.
     case closed(ConnectionID)
     /// A request was checked on its loop and not answered.
-    case requested(ExchangeID, Doorkeeper.Request)
+    case requested(ExchangeID, RequestRouter.Request)
     /// A request arrived at the operators' listener, which only the owner's own loop has.
     case requestedByOperator(ExchangeID, RequestHead)
     /// The client of a request gave it up.

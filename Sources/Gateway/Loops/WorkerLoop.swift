@@ -19,7 +19,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     /// The loop's server; its own members say which of them any thread may use.
     let server: Server
-    private let door: Doorkeeper
+    private let router: RequestRouter
     private let sessions: SessionIndex
     private let sink: LoopEventSink
     /// The connections that were admitted and are not open yet.
@@ -27,9 +27,9 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     /// The buffer for the current message, reused where the owner takes events as they happen.
     private var buffer: [UInt8] = []
 
-    init(_ server: Server, door: Doorkeeper, sessions: SessionIndex, sink: LoopEventSink) {
+    init(_ server: Server, router: RequestRouter, sessions: SessionIndex, sink: LoopEventSink) {
         self.server = server
-        self.door = door
+        self.router = router
         self.sessions = sessions
         self.sink = sink
     }
@@ -83,13 +83,13 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
         guard upgrade.listener != Gateway.adminListener else { return .refuse(Gateway.noSuchAdminPath) }
-        switch door.look(at: upgrade) {
+        switch router.look(at: upgrade) {
         case .decided(let decision): return decision
         case .session(let admission, let subprotocol):
             admitted[connection] = .session(admission)
             return .accept(subprotocol: subprotocol)
         case .engine(let handshake):
-            if let refusal = sessions.refusal(of: handshake, by: door, for: nil) { return .refuse(refusal) }
+            if let refusal = sessions.refusal(of: handshake, by: router, for: nil) { return .refuse(refusal) }
             admitted[connection] = .engine(handshake)
             return .accept(subprotocol: nil)
         }
@@ -135,11 +135,9 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
             tell(.requestedByOperator(exchange, head))
             return
         }
-        let request = door.look(at: head, body: body, now: Moment(milliseconds: door.clock.now()))
-        if case .answered(let response) = request {
-            server.respond(exchange, with: response)
-        } else {
-            tell(.requested(exchange, request), bytes: body.count)
+        switch router.look(at: head, body: body, now: Moment(milliseconds: router.clock.now())) {
+        case .answered(let response): server.respond(exchange, with: response)
+        case .passed(let request): tell(.requested(exchange, request), bytes: body.count)
         }
     }
 

@@ -49,9 +49,9 @@ extension Gateway {
 
     private func verify(_ token: String, for session: SocketIOSession) {
         do throws(WireError) {
-            let who = try door.admit(token)
+            let who = try router.admit(token)
             // The handshake already counted a connect for the user of its own token, if it had one.
-            if who.user != session.guarantor, let refusal = door.connects.refusal(of: who, at: now) { throw refusal }
+            if who.user != session.guarantor, let refusal = router.connects.refusal(of: who, at: now) { throw refusal }
             session.who = who
             handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), session)
         } catch {
@@ -74,7 +74,7 @@ extension Gateway {
         )
         guard let who = isTrusted ? trusted : session.who else { return }
         // The connect of a client with a token was counted when its token was verified.
-        if isTrusted, let refusal = door.connects.refusal(of: who.user, at: now) {
+        if isTrusted, let refusal = router.connects.refusal(of: who.user, at: now) {
             handle(.dismissed(code: 4429, reason: refusal.message), session)
             return
         }

@@ -18,7 +18,7 @@ extension Gateway {
             if session.isJoined { vouch(for: exchange) }
             hand(body, exchange, to: session)
         case .new(let beginning):
-            if let refusal = socketIO.index.refusal(of: handshake, by: door, for: origins[exchange]) {
+            if let refusal = socketIO.index.refusal(of: handshake, by: router, for: origins[exchange]) {
                 origins[exchange] = nil
                 respond(exchange, with: refusal)
                 return
@@ -43,7 +43,7 @@ extension Gateway {
     func answer(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
         let exchange = ExchangeID(rawValue: request)
         socketIO.byRequest[exchange] = nil
-        let headers = Doorkeeper.commonHeaders(for: origins.removeValue(forKey: exchange))
+        let headers = RequestRouter.commonHeaders(for: origins.removeValue(forKey: exchange))
         respond(
             exchange,
             with: HTTPResponse(status: status, contentType: type, headers: headers, body: body)
@@ -70,7 +70,7 @@ extension Gateway {
             session = polling
             attach(connection, to: session)
         case .new(let beginning):
-            guard socketIO.index.refusal(of: handshake, by: door, for: nil) == nil else {
+            guard socketIO.index.refusal(of: handshake, by: router, for: nil) == nil else {
                 rejectLate(connection)
                 return
             }

@@ -20,17 +20,17 @@ final class SessionIndex: Sendable {
     private let state = Locked(State())
 
     /// Returns the refusal of an upgrade or of a new session, or `nil` if it may proceed.
-    func refusal(of handshake: EngineHandshake, by door: Doorkeeper, for origin: String?) -> HTTPResponse? {
+    func refusal(of handshake: EngineHandshake, by router: RequestRouter, for origin: String?) -> HTTPResponse? {
         state.withLock { state in
             switch handshake {
             case .known(let sid):
                 guard let hasSocket = state.sessions[sid] else {
-                    return door.response(to: .sessionUnknown, for: origin)
+                    return router.response(to: .sessionUnknown, for: origin)
                 }
-                return hasSocket ? door.response(to: .badRequest, for: origin) : nil
+                return hasSocket ? router.response(to: .badRequest, for: origin) : nil
             case .new(let beginning):
                 let unjoined = beginning.who.map { state.unjoined[$0.user] ?? 0 } ?? 0
-                return door.refusal(whenDraining: state.isDraining, unjoined: unjoined, for: origin)
+                return router.refusal(whenDraining: state.isDraining, unjoined: unjoined, for: origin)
             }
         }
     }

@@ -3,7 +3,7 @@ import LibWebSockets
 import SocketIO
 import Switchboard
 
-extension Doorkeeper {
+extension RequestRouter {
     func response(to error: WireError, for origin: String?) -> HTTPResponse {
         response(to: .wire(error), for: origin)
     }
@@ -59,20 +59,11 @@ extension Doorkeeper {
     static func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {
         // A response belongs to one user, so no cache on the way may keep it.
         var headers = [HTTPResponse.Header("Cache-Control", "no-store")]
-        if let origin {
-            headers.append(.init("Access-Control-Allow-Origin", origin))
-            headers.append(.init("Vary", "Origin"))
-            // The headers that a page may read besides the body: how long to wait, and what is wrong with its token.
-            headers.append(.init("Access-Control-Expose-Headers", "Retry-After, WWW-Authenticate"))
-        }
+        if let origin { headers += OriginPolicy.headers(for: origin) }
         return headers
     }
 
     func preflight(_ head: RequestHead) -> HTTPResponse {
-        var headers = Self.commonHeaders(for: head.origin)
-        headers.append(.init("Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS"))
-        headers.append(.init("Access-Control-Allow-Headers", "Authorization, Content-Type"))
-        headers.append(.init("Access-Control-Max-Age", "600"))
-        return HTTPResponse(status: 204, headers: headers)
+        HTTPResponse(status: 204, headers: Self.commonHeaders(for: head.origin) + OriginPolicy.preflightHeaders)
     }
 }

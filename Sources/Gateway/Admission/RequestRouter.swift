@@ -6,15 +6,16 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// Checks the origin, the limits and the token of a connection or request before it reaches any call or session.
+/// Decides where an upgrade or a request goes: it checks origin, limits and token, and answers or passes it on.
 ///
+/// Nothing reaches a call or a session before.
 /// It has no state of its own except the revocations and the connect limit, which all loops share. It runs on the
 /// thread of every loop, because verifying tokens is the largest cost of a connect.
-struct Doorkeeper: Sendable {
+struct RequestRouter: Sendable {
     let bouncer: any Bouncer
     let revocations = Revocations()
     let connects: ConnectLimit
-    private let allowedOrigins: Set<String>
+    let originPolicy: OriginPolicy
     /// The clock against which tokens and capabilities are checked.
     let clock: ServerClock
     private let audit: @Sendable (AuditEvent) -> Void
@@ -24,7 +25,7 @@ struct Doorkeeper: Sendable {
     init(_ configuration: GatewayConfiguration, bouncer: any Bouncer) {
         self.bouncer = bouncer
         connects = ConnectLimit(perMinute: configuration.policy.connectsPerMinute)
-        allowedOrigins = configuration.allowedOrigins
+        originPolicy = OriginPolicy(allowing: configuration.allowedOrigins)
         clock = configuration.clock
         ringFor = configuration.policy.ringFor
         audit = configuration.audit
@@ -39,7 +40,7 @@ struct Doorkeeper: Sendable {
 
     /// Checks the upgrade of a browser or an app: its origin, its token and its device's name.
     func look(at upgrade: RequestHead) -> Upgrade {
-        guard isAllowed(origin: upgrade.origin, host: upgrade.host) else {
+        guard originPolicy.isAllowed(origin: upgrade.origin, host: upgrade.host) else {
             return .decided(.refuse(response(to: WireError(.forbidden, "this Origin may not connect"), for: nil)))
         }
         if Gateway.socketIOPaths.contains(upgrade.path) {
@@ -118,16 +119,6 @@ struct Doorkeeper: Sendable {
             throw WireError(.unauthenticated, "Authorization must be Bearer and a token")
         }
         return try admit(String(words[1]))
-    }
-
-    /// Returns whether a page of this origin may connect.
-    ///
-    /// By default only pages of the same host may.
-    func isAllowed(origin: String?, host: String?) -> Bool {
-        guard let origin else { return true }
-        if allowedOrigins.contains("*") || allowedOrigins.contains(origin) { return true }
-        guard let host, let slash = origin.lastIndex(of: "/") else { return false }
-        return origin[origin.index(after: slash)...].lowercased() == host.lowercased()
     }
 }
 

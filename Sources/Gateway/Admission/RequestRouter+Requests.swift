@@ -4,18 +4,24 @@ import LibWebSockets
 import SocketIO
 import Switchboard
 
-extension Doorkeeper {
+extension RequestRouter {
     /// The result of a request, as far as it can be determined without the calls.
-    enum Request: Sendable {
+    enum Routing {
         case answered(HTTPResponse)
+        case passed(Request)
+    }
+
+    /// A request that the owner has to answer.
+    enum Request: Sendable {
+        /// A request to the switchboard, with its user.
         case asks(Who, Switchboard.Request, origin: String?)
         /// One of Engine.IO's requests: a poll, or a POST with its body.
         case engine(EngineHandshake, posted: [UInt8]?, origin: String?)
     }
 
     /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
-    func look(at head: RequestHead, body: [UInt8], now: Moment) -> Request {
-        guard isAllowed(origin: head.origin, host: head.host) else {
+    func look(at head: RequestHead, body: [UInt8], now: Moment) -> Routing {
+        guard originPolicy.isAllowed(origin: head.origin, host: head.host) else {
             return .answered(response(to: WireError(.forbidden, "this Origin may not ask"), for: nil))
         }
         if head.method == "OPTIONS" { return .answered(preflight(head)) }
@@ -25,7 +31,7 @@ extension Doorkeeper {
                 if let refusal = connectRefusal(of: handshake) {
                     return .answered(response(to: refusal, for: head.origin))
                 }
-                return .engine(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin)
+                return .passed(.engine(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin))
             } catch {
                 return .answered(response(to: error, for: head.origin))
             }
@@ -37,7 +43,8 @@ extension Doorkeeper {
                 throw RoutingFault.wire(error)
             }
             do throws(WireError) {
-                return .asks(who, try route.request(head, body: body, ringFor: ringFor), origin: head.origin)
+                let request = try route.request(head, body: body, ringFor: ringFor)
+                return .passed(.asks(who, request, origin: head.origin))
             } catch { throw RoutingFault.wire(error) }
         } catch {
             return .answered(response(to: error, for: head.origin))

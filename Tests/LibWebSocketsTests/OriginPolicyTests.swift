@@ -1,0 +1,28 @@
+import Testing
+
+@testable import Gateway
+
+@Suite("The policy about the origins of web pages")
+struct OriginPolicyTests {
+    @Test(
+        "lets pages of the server's own host connect, of the origins that are set, and clients that are no page",
+        arguments: [
+            (nil, nil, true), (nil, "rl.example", true),
+            ("https://rl.example", "rl.example", true), ("https://RL.example", "rl.EXAMPLE", true),
+            ("http://rl.example:8080", "rl.example:8080", true), ("http://rl.example:8080", "rl.example", false),
+            ("https://app.example", "rl.example", true), ("https://app.example:444", "rl.example", false),
+            ("https://evil.example", "rl.example", false), ("https://rl.example.evil", "rl.example", false),
+            ("https://rl.example", nil, false), ("null", "rl.example", false), ("null", "null", false),
+        ] as [(String?, String?, Bool)]
+    )
+    func own(_ origin: String?, _ host: String?, _ isAllowed: Bool) {
+        let policy = OriginPolicy(allowing: ["https://app.example"])
+        #expect(policy.isAllowed(origin: origin, host: host) == isAllowed)
+    }
+
+    @Test("lets every page connect if it is set so")
+    func any() {
+        let policy = OriginPolicy(allowing: ["*"])
+        for origin in ["https://evil.example", "null", ""] { #expect(policy.isAllowed(origin: origin, host: "x")) }
+    }
+}

@@ -144,7 +144,7 @@ let package = Package(
         // Storage.
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
-        library("SQLiteStore", ["SQLite", "Threads", "Switchboard", "CallCore", logging]),
+        library("SQLiteStore", ["SQLite", "Threads", "Switchboard", "CallCore"]),
         library("MemoryStore", ["Switchboard", "CallCore"], pure),
 
         // Pushes.
@@ -158,8 +158,7 @@ let package = Package(
         library(
             "Gateway",
             [
-                "LibWebSockets", "Threads", "Switchboard", "SocketIO", "CallCore", "CallWire", "Identity", "Crypto",
-                logging,
+                "LibWebSockets", "Threads", "Switchboard", "SocketIO", "CallCore", "CallWire", "Crypto", logging,
                 deques,
             ]
         ),
@@ -178,7 +177,7 @@ let package = Package(
         library("CallClient", ["CallWire", "CallCore"], pure),
 
         // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
-        library("CallTesting", ["Switchboard", "CallCore", "CallWire"]),
+        library("CallTesting", ["Switchboard", "CallCore"]),
         library("Simulation", ["Switchboard", "CallClient", "CallCore", "CallWire"], pure),
     ] + (isForImage ? [] : testing) + benchmarks + fuzzing,
     swiftLanguageModes: [.v6]

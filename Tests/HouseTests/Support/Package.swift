@@ -1,0 +1,39 @@
+/// The targets below `Sources` as `Package.swift` declares them.
+///
+/// They are read from its text: `swift package describe` takes seconds, and waits for the lock that `swift test` holds.
+enum Package {
+    /// A target that holds Swift files.
+    struct Module {
+        let name: String
+        /// The modules that the target depends on: the project's, those of C, and those of packages.
+        let dependencies: Set<String>
+        /// Whether the target is built with the settings `pure`: it uses nothing of the system.
+        let isPure: Bool
+    }
+
+    private static let text = Repository.text(of: "Package.swift")
+
+    /// Every module, by its name.
+    static let modules: [String: Module] = {
+        let calls = text.matches(of: /library\(\s*"([\w-]+)"(?:,\s*\[([^\]]*)\](,\s*pure)?)?\s*\)/).map {
+            Module(name: String($0.1), dependencies: names(in: $0.2), isPure: $0.3 != nil)
+        }
+        let targets = text.matches(
+            of: /\.executableTarget\(\s*name:\s*"([\w-]+)",\s*dependencies:\s*\[([^\]]*)\]([^)]*)/
+        )
+        .filter { !$0.3.contains("path:") }
+        .map { Module(name: String($0.1), dependencies: names(in: $0.2), isPure: $0.3.contains("pure")) }
+        return Dictionary((calls + targets).map { ($0.name, $0) }) { first, _ in first }
+    }()
+
+    /// The products of packages, by the name of the constant that stands for each.
+    private static let products = Dictionary(
+        text.matches(of: /let (\w+) = Target\.Dependency\.product\(name: "(\w+)"/).map {
+            (String($0.1), String($0.2))
+        }
+    ) { first, _ in first }
+
+    private static func names(in list: Substring?) -> Set<String> {
+        Set((list ?? "").split { ", \n\"".contains($0) }.map { products[String($0)] ?? String($0) })
+    }
+}

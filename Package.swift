@@ -118,6 +118,7 @@ let package = Package(
     name: "ringline",
     products: [
         .executable(name: "ringline", targets: ["ringline"]),
+        .executable(name: "ringline-simulate", targets: ["ringline-simulate"]),
         .library(name: "CallCore", targets: ["CallCore"]),
         .library(name: "CallClient", targets: ["CallClient"]),
     ],
@@ -167,7 +168,7 @@ let package = Package(
             name: "ringline",
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallCore", "CallWire",
-                "LibWebSockets", "Threads", "Simulation", "OutboundHTTP",
+                "LibWebSockets", "Threads", "OutboundHTTP",
                 "Crypto", arguments, logging,
             ],
             swiftSettings: house
@@ -179,6 +180,11 @@ let package = Package(
         // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
         library("CallTesting", ["Switchboard", "CallCore"]),
         library("Simulation", ["Switchboard", "CallClient", "CallCore", "CallWire"], pure),
+        .executableTarget(
+            name: "ringline-simulate",
+            dependencies: ["Simulation", arguments],
+            swiftSettings: house
+        ),
     ] + (isForImage ? [] : testing) + benchmarks + fuzzing,
     swiftLanguageModes: [.v6]
 )

@@ -95,7 +95,7 @@ public struct Coverage: Equatable, Sendable {
 
             How often each event met a call in each state: \(calls) simulated calls, seed \(seed).
 
-            Written by `ringline simulate --seed \(seed) --coverage`. A dash marks an impossible pair: a
+            Written by `ringline-simulate --seed \(seed) --coverage`. A dash marks an impossible pair: a
             ringing call, for example, has no winner yet. A call that ended unanswered has no winner either, so its callee's devices are `callee`.
 
             | event | by | none | ringing | answered | active | ended |

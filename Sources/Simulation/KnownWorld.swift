@@ -1,4 +1,4 @@
-/// A world that once broke an invariant, as a line of the table that `ringline simulate --replay` reads.
+/// A world that once broke an invariant, as a line of the table that `ringline-simulate --replay` reads.
 ///
 /// The line is `SEED CALLS FAULTS`, followed by a `#` and the defect that the world showed.
 public struct KnownWorld: Equatable, Sendable {

@@ -70,7 +70,7 @@ public struct Violation: Error, Sendable, CustomStringConvertible {
     public var description: String {
         var text = "\(invariant) broken: \(message)\n"
         text += "seed \(seed), \(calls) calls, faults: \(faults.names)\n"
-        text += "again: ringline simulate --world \(seed) --faults \(faults.rawValue) --world-calls \(calls)\n"
+        text += "again: ringline-simulate --world \(seed) --faults \(faults.rawValue) --world-calls \(calls)\n"
         for line in ladder { text += line + "\n" }
         return text
     }

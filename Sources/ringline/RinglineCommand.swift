@@ -50,7 +50,6 @@ struct RinglineCommand: ParsableCommand {
         ServeCommand.self, ConfigCommand.self, DoctorCommand.self, TokenCommand.self, HealthCommand.self,
         CallsCommand.self, DevicesCommand.self, PushTestCommand.self, ExplainCommand.self,
         RevokeCommand.self, BackupCommand.self, RestoreCommand.self, CallCommand.self, AnswerCommand.self,
-        SimulateCommand.self,
         VersionCommand.self,
     ]
 }

@@ -1,18 +1,19 @@
 import ArgumentParser
 import FoundationEssentials
+import Glibc
 import Simulation
 
 /// Runs simulated worlds until an invariant breaks or enough calls were made; for the developers of Ringline.
+@main
 struct SimulateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "simulate",
+        commandName: "ringline-simulate",
         abstract: "Simulate hostile worlds, and check the call session's invariants after every step.",
         discussion: """
             The server's and the clients' own logic, between simulated sockets, requests, pushes, phones, crashes and
             clocks. One seed is one course of events on every machine. Exits with 1 when an invariant breaks, and prints
             the smallest world found that breaks it, step by step.
-            """,
-        shouldDisplay: false
+            """
     )
 
     @Option(help: "The run's seed.") var seed: UInt64 = 1
@@ -37,52 +38,60 @@ struct SimulateCommand: ParsableCommand {
     }
 
     func run() throws {
-        do throws(Complaint) { try simulate() } catch { throw error.shown() }
+        do throws(Failure) {
+            try simulate()
+            // A closed stdout, and a reader that has stopped reading, are deliberate.
+            guard fflush(nil) != 0, errno != EBADF, errno != EPIPE else { return }
+            throw Failure("the output cannot be written: \(String(cString: strerror(errno)))")
+        } catch {
+            error.show()
+            throw ExitCode.failure
+        }
     }
 
-    private func simulate() throws(Complaint) {
+    private func simulate() throws(Failure) {
         if let world { return try live(world) }
         if let replay { return try live(table: replay) }
         let began = ContinuousClock.now
         let outcome = Simulation.run(seed: seed, calls: calls) { statistics in
-            Complaint("\(statistics.calls) calls after \(ContinuousClock.now - began)").show()
+            Failure("\(statistics.calls) calls after \(ContinuousClock.now - began)").show()
         }
         switch outcome {
         case .broken(let violation, _):
             print(violation)
-            throw Complaint("\(violation.invariant) broke after \(violation.foundAfterCalls) calls.")
+            throw Failure("\(violation.invariant) broke after \(violation.foundAfterCalls) calls.")
         case .clean(let statistics):
             let report = Self.report(statistics, after: ContinuousClock.now - began)
             guard coverage else { return print(report) }
             print(statistics.coverage.markdown(calls: statistics.calls, seed: seed), terminator: "")
             let missing = statistics.coverage.missing
             for pair in missing {
-                Complaint("not visited: \(pair.event) by \(pair.part.rawValue) while \(pair.state)").show()
+                Failure("not visited: \(pair.event) by \(pair.part.rawValue) while \(pair.state)").show()
             }
-            if !missing.isEmpty { throw Complaint("\(missing.count) pairs of state and event were not visited.") }
+            if !missing.isEmpty { throw Failure("\(missing.count) pairs of state and event were not visited.") }
         }
     }
 
-    private func live(_ world: UInt64) throws(Complaint) {
+    private func live(_ world: UInt64) throws(Failure) {
         let (_, violation, ladder) = Simulation.world(seed: world, calls: worldCalls, faults: Faults(rawValue: faults))
         for line in ladder { print(line) }
-        if let violation { throw Complaint("\(violation.invariant) broke: \(violation.message)") }
+        if let violation { throw Failure("\(violation.invariant) broke: \(violation.message)") }
     }
 
-    private func live(table path: String) throws(Complaint) {
+    private func live(table path: String) throws(Failure) {
         let text: String
         do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
-            throw Complaint("cannot read \(path)")
+            throw Failure("cannot read \(path)")
         }
         let worlds: [KnownWorld]
         do throws(KnownWorld.Unreadable) { worlds = try KnownWorld.table(text) } catch {
-            throw Complaint("\(path), line \(error.number): must be SEED CALLS FAULTS.")
+            throw Failure("\(path), line \(error.number): must be SEED CALLS FAULTS.")
         }
         for one in worlds {
             let (_, violation, _) = Simulation.world(seed: one.seed, calls: one.calls, faults: one.faults)
             guard let violation else { continue }
             print(violation)
-            throw Complaint("\(violation.invariant) broke again in world \(one.seed).")
+            throw Failure("\(violation.invariant) broke again in world \(one.seed).")
         }
         print("\(worlds.count) worlds that once broke an invariant keep them all.")
     }
@@ -97,5 +106,17 @@ struct SimulateCommand: ParsableCommand {
             Ended: \(endings).
             Trace \(String(all.trace, radix: 16)).
             """
+    }
+}
+
+/// The reason why a run failed, or a line about its progress.
+private struct Failure: Error {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    /// Prints it to stderr as one line.
+    func show() {
+        _ = Array("ringline-simulate: \(text)\n".utf8).withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
     }
 }

@@ -51,23 +51,23 @@ let testing: [Target] = [
     tests("CallCoreTests", ["CallCore", "CallTesting"]),
     tests("CallWireTests", ["CallWire", "CallCore"]),
     tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire"]),
-    tests("SwitchboardTests", ["Switchboard", "CallCore", "CallWire", "CallTesting", "CallClient"]),
+    tests("SwitchboardTests", ["Switchboard", "CallPorts", "CallCore", "CallWire", "CallTesting", "CallClient"]),
     tests("ThreadsTests", ["Threads"]),
     tests("IdentityTests", ["Identity", "Crypto"]),
     tests("SQLiteTests", ["SQLite"]),
     tests(
         "ContractTests",
-        ["SQLiteStore", "SQLite", "MemoryStore", "Switchboard", "CallTesting", "CallCore", "Threads"]
+        ["SQLiteStore", "SQLite", "MemoryStore", "CallPorts", "CallTesting", "CallCore", "Threads"]
     ),
     tests(
         "ApplePushTests",
-        ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]
+        ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", logging]
     ),
     // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
     // `EveryTest`.
     tests(
         "LibWebSocketsTests",
-        ["LibWebSockets", "Threads", "Gateway", "SocketIO", "Switchboard", "CallCore", "CallWire"]
+        ["LibWebSockets", "Threads", "Gateway", "SocketIO", "Switchboard", "CallPorts", "CallCore", "CallWire"]
     ),
     tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
     tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
@@ -75,7 +75,7 @@ let testing: [Target] = [
     .target(
         name: "FuzzTargets",
         dependencies: [
-            "Switchboard", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallTesting",
+            "Switchboard", "CallPorts", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallTesting",
             "CallCore", "CallWire",
         ],
         path: "Tests/Fuzz/Targets",
@@ -94,7 +94,7 @@ let benchmarks: [Target] =
     : [
         .executableTarget(
             name: "pure-benchmarks",
-            dependencies: ["Switchboard", "SocketIO", "CallCore", "CallWire"],
+            dependencies: ["Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire"],
             path: "Tests/Benchmarks/pure",
             swiftSettings: house
         )
@@ -132,7 +132,8 @@ let package = Package(
         library("CallCore", [], pure),
         library("CallWire", ["CallCore"], pure),
         library("SocketIO", ["CallCore", "CallWire"], pure),
-        library("Switchboard", ["CallCore", "CallWire", deques, heaps], pure),
+        library("CallPorts", ["CallCore"], pure),
+        library("Switchboard", ["CallPorts", "CallCore", "CallWire", deques, heaps], pure),
 
         // Authentication.
         system("COpenSSL", apt: "libssl-dev"),
@@ -145,13 +146,13 @@ let package = Package(
         // Storage.
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
-        library("SQLiteStore", ["SQLite", "Threads", "Switchboard", "CallCore"]),
-        library("MemoryStore", ["Switchboard", "CallCore"], pure),
+        library("SQLiteStore", ["SQLite", "Threads", "CallPorts", "CallCore"]),
+        library("MemoryStore", ["CallPorts", "CallCore"], pure),
 
         // Pushes.
         system("CCurl", apt: "libcurl4-openssl-dev"),
         library("OutboundHTTP", ["CCurl", "Threads"]),
-        library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "Switchboard", "CallCore", logging]),
+        library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", logging]),
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
@@ -159,7 +160,8 @@ let package = Package(
         library(
             "Gateway",
             [
-                "LibWebSockets", "Threads", "Switchboard", "SocketIO", "CallCore", "CallWire", "Crypto", logging,
+                "LibWebSockets", "Threads", "Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire", "Crypto",
+                logging,
                 deques,
             ]
         ),
@@ -167,7 +169,8 @@ let package = Package(
         .executableTarget(
             name: "ringline",
             dependencies: [
-                "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallCore", "CallWire",
+                "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallPorts",
+                "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP",
                 "Crypto", arguments, logging,
             ],
@@ -178,8 +181,8 @@ let package = Package(
         library("CallClient", ["CallWire", "CallCore"], pure),
 
         // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
-        library("CallTesting", ["Switchboard", "CallCore"]),
-        library("Simulation", ["Switchboard", "CallClient", "CallCore", "CallWire"], pure),
+        library("CallTesting", ["CallPorts", "CallCore"]),
+        library("Simulation", ["Switchboard", "CallPorts", "CallClient", "CallCore", "CallWire"], pure),
         .executableTarget(
             name: "ringline-simulate",
             dependencies: ["Simulation", arguments],

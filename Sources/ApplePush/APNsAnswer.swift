@@ -1,7 +1,7 @@
 import CallCore
+import CallPorts
 import FoundationEssentials
 import OutboundHTTP
-import Switchboard
 
 /// Apple's answer to one push: `{"reason":…,"timestamp":…}` with an error, an empty body with 200.
 struct APNsAnswer: Decodable {

@@ -1,7 +1,7 @@
+public import CallPorts
 import Crypto
 import Dispatch
 import OutboundHTTP
-public import Switchboard
 import Threads
 
 /// A test request to Apple's push service that shows whether it accepts our provider token, for `ringline doctor`.

@@ -1,8 +1,8 @@
 import CallCore
+public import CallPorts
 import Crypto
 public import Logging
 import OutboundHTTP
-public import Switchboard
 import Threads
 
 /// A sender of pushes through Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.

@@ -1,6 +1,6 @@
 import CallCore
+public import CallPorts
 public import Logging
-public import Switchboard
 
 /// A replacement for the sender to Apple when there is no key: it logs each push instead of sending it.
 public final class LoggingPushSender: PushSender {

@@ -1,5 +1,5 @@
 import CallCore
-import Switchboard
+import CallPorts
 
 extension StoreContract {
     /// Questions and their answers.

@@ -1,5 +1,5 @@
 import CallCore
-import Switchboard
+import CallPorts
 
 extension StoreContract {
     /// Every kind of change is read back after a restart with all its fields.

@@ -1,5 +1,5 @@
 import CallCore
-import Switchboard
+import CallPorts
 
 extension StoreContract {
     /// The reports that the event loop receives, and when.

@@ -1,4 +1,4 @@
-public import Switchboard
+public import CallPorts
 
 /// The requirements on every `CallStore`, as cases that the tests of any adapter can run.
 ///

@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import Foundation
-import Switchboard
 
 /// The workbench of a case: opens stores one after another at one place, and collects their reports.
 final class Bench {

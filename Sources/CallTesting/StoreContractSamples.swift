@@ -1,5 +1,5 @@
 import CallCore
-import Switchboard
+import CallPorts
 
 /// Sample records for testing a store.
 enum Sample {

@@ -1,4 +1,5 @@
 import CallCore
+public import CallPorts
 import CallWire
 import DequeModule
 import LibWebSockets

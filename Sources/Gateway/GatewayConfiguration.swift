@@ -1,4 +1,3 @@
-public import CallWire
 public import LibWebSockets
 public import Switchboard
 package import Threads
@@ -45,17 +44,4 @@ public struct GatewayConfiguration: Sendable {
 
     /// Creates the default configuration.
     public init() {}
-}
-
-/// Verifies tokens and capabilities: the port to the keys.
-public protocol Bouncer: Sendable {
-    /// Returns the bearer of a token, verified at a moment in seconds since 1970.
-    ///
-    /// - Throws: `WireError` with `unauthenticated` or `token_expired`.
-    func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who
-
-    /// Returns the device and call of a push's capability, verified at a moment in milliseconds since 1970.
-    ///
-    /// - Throws: `WireError` with `unauthenticated`.
-    func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who
 }

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import Switchboard
 
 /// The counters in Prometheus' text format (version 0.0.4).

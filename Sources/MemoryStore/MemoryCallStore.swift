@@ -1,5 +1,5 @@
 public import CallCore
-public import Switchboard
+public import CallPorts
 import Synchronization
 
 /// A store that keeps calls, devices and blocks in the memory of this process, for `--data :memory:`.

@@ -1,5 +1,5 @@
 import CallCore
-import Switchboard
+import CallPorts
 
 /// The answers to questions, from the data in memory.
 extension Tables {

@@ -1,5 +1,5 @@
 import CallCore
-import Switchboard
+import CallPorts
 
 /// The stored data, and the rules by which changes alter it.
 struct Tables {

@@ -1,5 +1,5 @@
+import CallPorts
 import SQLite
-import Switchboard
 import Threads
 
 /// Answers questions on its own thread and connection, so that a long question delays no commit.

@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import SQLite
-import Switchboard
 
 /// Writes changes into the tables, with statements that are compiled once.
 ///

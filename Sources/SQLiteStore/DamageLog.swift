@@ -1,4 +1,4 @@
-import Switchboard
+import CallPorts
 import Threads
 
 /// The impossible values that were found in a database.

@@ -1,6 +1,6 @@
+import CallPorts
 import Glibc
 import SQLite
-import Switchboard
 
 /// A database file that is being written, under another name beside its target, so that no process sees half of it.
 ///

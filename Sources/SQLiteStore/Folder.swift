@@ -1,6 +1,6 @@
+import CallPorts
 import FoundationEssentials
 import Glibc
-import Switchboard
 import Threads
 
 /// The data folder.

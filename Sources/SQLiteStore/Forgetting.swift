@@ -1,5 +1,5 @@
+import CallPorts
 import SQLite
-import Switchboard
 
 /// Deletes old history in slices, so that the deletion of a whole day never delays the current commits.
 ///

@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import FoundationEssentials
-import Switchboard
 
 /// The legs of a call as the JSON text of one column.
 ///

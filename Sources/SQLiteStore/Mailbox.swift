@@ -1,4 +1,4 @@
-import Switchboard
+import CallPorts
 import Threads
 
 /// The queue from the event loop to the writer.

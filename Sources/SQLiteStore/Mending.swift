@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import SQLite
-import Switchboard
 
 /// Repairs impossible values at each opening, where it is not enough to ignore them when reading.
 ///

@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import SQLite
-import Switchboard
 
 /// The questions that only operators ask.
 extension Questions {

@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import SQLite
-import Switchboard
 
 /// Answers questions from a connection, and reads everything that a start needs.
 struct Questions {

@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import SQLite
-import Switchboard
 
 /// Creates records from rows.
 ///

@@ -1,6 +1,6 @@
+public import CallPorts
 import Glibc
 import SQLite
-public import Switchboard
 
 extension SQLiteCallStore {
     /// Puts a copy of a backup into a data folder as its database, which the next start uses.

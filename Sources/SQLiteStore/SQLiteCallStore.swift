@@ -1,5 +1,5 @@
 public import CallCore
-public import Switchboard
+public import CallPorts
 
 /// A store that keeps calls, devices and blocks in one SQLite database, `ringline.sqlite`, in a data folder.
 ///

@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import SQLite
-import Switchboard
 import Threads
 
 /// The database while it is open for writing, on the writer's thread.

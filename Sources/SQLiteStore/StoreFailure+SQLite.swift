@@ -1,5 +1,5 @@
+import CallPorts
 import SQLite
-import Switchboard
 
 extension StoreFailure {
     /// Creates a failure that explains SQLite's error to the operator.

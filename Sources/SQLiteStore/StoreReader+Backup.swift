@@ -1,6 +1,6 @@
+public import CallPorts
 import Glibc
 import SQLite
-public import Switchboard
 
 extension StoreReader {
     /// Copies the database, as it is at one moment, into a new file while its server goes on (`VACUUM INTO`).

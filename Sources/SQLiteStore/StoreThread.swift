@@ -1,4 +1,4 @@
-import Switchboard
+import CallPorts
 import Threads
 
 /// Runs one of the store's own threads.

@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import SQLite
-import Switchboard
 import Threads
 
 /// The thread that writes: it opens the database, commits what is queued in the mailbox, and closes the database.

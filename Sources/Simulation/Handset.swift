@@ -1,5 +1,5 @@
 import CallCore
-import Switchboard
+import CallPorts
 
 /// A simulated device of a user: its power, network, token, and app.
 final class Handset {

@@ -1,5 +1,5 @@
 import CallCore
-import Switchboard
+import CallPorts
 
 /// A store that keeps exactly what was committed, and commits when the world decides.
 struct ModelStore {

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import Switchboard
 
 /// Simulates Apple's push service: its response to a push is independent of the push's delivery to a device.

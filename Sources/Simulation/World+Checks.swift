@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import Switchboard
 
 /// Checks the invariants that concern both the server and the simulated devices.

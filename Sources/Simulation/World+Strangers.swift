@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import Switchboard
 
 /// Injects offers under the callId of a call of other users, and acknowledged ends that arrive again, mostly while a

@@ -1,4 +1,5 @@
 public import CallCore
+public import CallPorts
 
 /// The counts of a switchboard: plain numbers for the metrics page.
 public struct Metrics: Sendable {

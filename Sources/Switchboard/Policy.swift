@@ -1,4 +1,5 @@
 public import CallCore
+public import CallPorts
 
 /// The settings of an operator; the defaults are those of the protocol, sections 3, 6 and 8.
 public struct Policy: Sendable {

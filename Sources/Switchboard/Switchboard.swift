@@ -1,4 +1,5 @@
 public import CallCore
+public import CallPorts
 import CallWire
 import DequeModule
 import HeapModule
@@ -204,17 +205,4 @@ public final class Switchboard {
         reschedule(call)
         for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
     }
-}
-
-/// Issues the capability that a push carries, so that a just-woken app with an expired token can fetch the call.
-public protocol CapabilityIssuer {
-    /// Returns a capability for one device and one epoch of a call, valid until a moment (protocol, section 6).
-    func capability(
-        call: CallID,
-        epoch: UInt32,
-        user: UserID,
-        peer: UserID,
-        device: DeviceID,
-        until: Moment
-    ) -> String
 }

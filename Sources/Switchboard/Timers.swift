@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import HeapModule
 
 /// A moment at which something must be checked.

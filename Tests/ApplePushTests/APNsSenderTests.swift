@@ -1,7 +1,7 @@
 import CallCore
+import CallPorts
 import Crypto
 import Foundation
-import Switchboard
 import Testing
 
 @testable import ApplePush

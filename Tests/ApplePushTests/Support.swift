@@ -1,9 +1,9 @@
 import CallCore
+import CallPorts
 import Foundation
 import Glibc
 import Logging
 import OutboundHTTP
-import Switchboard
 import Testing
 import Threads
 

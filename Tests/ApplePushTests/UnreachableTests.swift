@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import Foundation
-import Switchboard
 import Testing
 
 @testable import ApplePush

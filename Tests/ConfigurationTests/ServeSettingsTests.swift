@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallCore
+import CallPorts
 import LibWebSockets
 import Switchboard
 import Testing

@@ -1,8 +1,8 @@
 import CallCore
+import CallPorts
 import Foundation
 import SQLite
 import SQLiteStore
-import Switchboard
 import Testing
 
 /// Tests with values that no server writes, but that a bad disk or somebody's SQL may have put into the database.

@@ -1,7 +1,7 @@
 import CallCore
+import CallPorts
 import CallTesting
 import MemoryStore
-import Switchboard
 import Testing
 
 @Suite("The store in memory")

@@ -1,7 +1,7 @@
+import CallPorts
 import CallTesting
 import Foundation
 import SQLiteStore
-import Switchboard
 import Testing
 
 @Suite("The SQLite store")

@@ -1,8 +1,8 @@
 import CallCore
+import CallPorts
 import Foundation
 import Glibc
 import SQLiteStore
-import Switchboard
 import Testing
 
 @Suite("A server that is killed")

@@ -59,6 +59,10 @@ struct ImportTests {
             file.imports.filter { $0.module != file.target && Self.adapters.contains($0.module) }.map(\.place)
         }
         expectNone(befriended, "adapters know the ports only")
+        // The gateway hosts the switchboard; the others are told what to do, by the ports.
+        let hosted = Repository.sources.filter { Self.adapters.contains($0.target) && $0.target != "Gateway" }
+            .flatMap(\.imports).filter { $0.module == "Switchboard" }.map(\.place)
+        expectNone(hosted, "an adapter imports CallPorts, nothing of the switchboard")
     }
 
     @Test("that is a test's may import what it tests and its tools, never XCTest")

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Foundation
 import LibWebSockets
@@ -135,11 +136,11 @@ private final class LoopWorld {
     }
 
     private struct Anybody: Bouncer {
-        func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
-            guard let user = UserID("11") else { throw WireError(.unauthenticated, "") }
+        func admit(_ token: String, atSeconds now: Int64) throws(AdmissionError) -> Who {
+            guard let user = UserID("11") else { throw .invalid("") }
             return Who(user: user, mark: TokenMark(rawValue: 1))
         }
-        func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who {
+        func admit(capability: String, atMilliseconds now: Int64) throws(AdmissionError) -> Who {
             try admit("", atSeconds: 0)
         }
     }

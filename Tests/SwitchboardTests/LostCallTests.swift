@@ -1,5 +1,6 @@
 import CallClient
 import CallCore
+import CallPorts
 import CallWire
 import Testing
 

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import LibWebSockets
 import SocketIO
@@ -56,7 +57,9 @@ extension RequestRouter {
     private func admit(request authorization: String?, now: Moment) throws(WireError) -> Who {
         let words = authorization?.split(separator: " ", maxSplits: 1) ?? []
         guard words.count == 2, words[0].lowercased() == "ring" else { return try admit(authorization: authorization) }
-        return try bouncer.admit(capability: String(words[1]), atMilliseconds: now.milliseconds)
+        do throws(AdmissionError) {
+            return try bouncer.admit(capability: String(words[1]), atMilliseconds: now.milliseconds)
+        } catch { throw WireError(error) }
     }
 }
 

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Crypto
 import LibWebSockets
@@ -97,7 +98,10 @@ struct RequestRouter: Sendable {
     /// Returns the bearer of a token, verified at the current time.
     func admit(_ token: String) throws(WireError) -> Who {
         let (now, date) = clock.nowAndDate()
-        var who = try bouncer.admit(token, atSeconds: date / 1_000)
+        var who: Who
+        do throws(AdmissionError) { who = try bouncer.admit(token, atSeconds: date / 1_000) } catch {
+            throw WireError(error)
+        }
         if now != date {
             // A token's dates follow the wall clock. The times derived from them - the end of the session, a log-out -
             // are counted by the server's clock.
@@ -126,6 +130,17 @@ struct RequestRouter: Sendable {
 struct Admission: Sendable {
     let who: Who
     let device: DeviceID?
+}
+
+extension WireError {
+    /// Returns the refusal of a token or of a capability, as the client receives it.
+    init(_ error: AdmissionError) {
+        switch error {
+        case .invalid(let message): self.init(.unauthenticated, message)
+        case .expired(let message): self.init(.tokenExpired, message)
+        case .keysUnavailable(let message): self.init(.keysUnavailable, message)
+        }
+    }
 }
 
 extension RequestHead {

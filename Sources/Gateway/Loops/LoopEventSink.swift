@@ -1,3 +1,4 @@
+import CallPorts
 import Threads
 
 /// The way of a loop's events to the owner.

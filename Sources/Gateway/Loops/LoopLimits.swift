@@ -1,3 +1,4 @@
+import CallPorts
 /// The limits on the bytes in transit between the owner and a loop on another thread, each with its reason.
 enum LoopLimits {
     /// The bytes that a loop has read and the owner has not taken yet.

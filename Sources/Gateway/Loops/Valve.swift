@@ -1,3 +1,4 @@
+import CallPorts
 import Threads
 
 /// A bound on the bytes in transit from one thread to another: a producer above the limit waits.

@@ -1,3 +1,4 @@
+import CallPorts
 import CallWire
 import LibWebSockets
 import Synchronization

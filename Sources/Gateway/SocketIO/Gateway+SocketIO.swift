@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Crypto
 import LibWebSockets
@@ -147,13 +148,13 @@ extension Gateway {
 struct TrustingBouncer: Bouncer {
     let strict: any Bouncer
 
-    func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
+    func admit(_ token: String, atSeconds now: Int64) throws(AdmissionError) -> Who {
         var who = try strict.admit(token, atSeconds: now)
         if !who.isService { who.mark = Self.mark(of: who.user) }
         return who
     }
 
-    func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who {
+    func admit(capability: String, atMilliseconds now: Int64) throws(AdmissionError) -> Who {
         try strict.admit(capability: capability, atMilliseconds: now)
     }
 

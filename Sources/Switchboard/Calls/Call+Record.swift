@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// Conversion of a call to its stored record, and back.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// A call in the switchboard: the state machine that decides, with its frames, pushes and timers.

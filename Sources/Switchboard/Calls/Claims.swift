@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// Decides which of several calls under one callId is meant by a signal or a request that does not name the peer.
 ///

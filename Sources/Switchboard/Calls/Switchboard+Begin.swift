@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// The beginning of a call: its epoch, the devices that are shown it, and the calls that it crosses.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// The shell around the call core: hands inputs to a call and carries out its outputs.

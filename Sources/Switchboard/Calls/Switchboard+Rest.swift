@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// Calls at rest: an ended call is removed from memory, and loaded again when a client asks for it.

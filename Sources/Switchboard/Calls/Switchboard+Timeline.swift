@@ -1,4 +1,5 @@
 import CallCore
+public import CallPorts
 import CallWire
 
 /// The timeline of a call: everything that helps to explain why a device did not ring, and nothing else.

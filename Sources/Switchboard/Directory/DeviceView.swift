@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// Devices as JSON for the user that registered them.

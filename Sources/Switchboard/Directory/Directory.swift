@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// The devices, blocks, do-not-disturb settings and revocations of users, and the epochs of callIds.
 struct Directory {

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// Devices, blocks and do-not-disturb, as their users change them.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// The ladder: which party sent what to which other one, and when.
 ///

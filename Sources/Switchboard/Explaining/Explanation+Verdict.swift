@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// The verdict: the outcome of the call and the reason for it, in a sentence or two.
 extension Explanation {

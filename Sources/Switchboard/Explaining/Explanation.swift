@@ -1,4 +1,5 @@
 public import CallCore
+public import CallPorts
 import CallWire
 
 /// An explanation why a call rang, or did not: its ladder as text, and a verdict in plain words.

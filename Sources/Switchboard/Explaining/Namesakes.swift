@@ -1,4 +1,5 @@
 import CallCore
+public import CallPorts
 import CallWire
 
 /// The other calls under an explained call's callId, for a reader that meant one of them.

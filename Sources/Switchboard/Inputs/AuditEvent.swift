@@ -1,4 +1,5 @@
 public import CallCore
+public import CallPorts
 
 /// A security event that an operator may have to account for: who was refused, what changed hands, who asked for it.
 ///

@@ -1,4 +1,5 @@
 public import CallCore
+public import CallPorts
 public import CallWire
 
 extension Switchboard {

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// `GET /api/calls/signal/{callId}`: everything that a woken device needs of a call, in one round trip.

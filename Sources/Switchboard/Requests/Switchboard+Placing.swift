@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// `POST /api/calls`: an app that keeps a list of its calls reports one that it has just begun.

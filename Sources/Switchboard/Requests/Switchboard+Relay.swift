@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// `GET /api/turn-cred`, and the ICE servers in all answers that contain them.

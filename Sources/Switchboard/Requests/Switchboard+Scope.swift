@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// A push's capability: it lets its device fetch the one call that was pushed, report that it rings, and end it.

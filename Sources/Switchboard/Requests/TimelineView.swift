@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// A call's timeline as JSON for its two users and for a service.

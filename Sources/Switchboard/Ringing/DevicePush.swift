@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// The push that wakes one device for one call: at most one is accepted, however often it is tried.
 ///

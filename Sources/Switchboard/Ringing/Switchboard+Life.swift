@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// Signs of life: any authenticated request or connection of a device, or a use of its push's capability.
 extension Switchboard {

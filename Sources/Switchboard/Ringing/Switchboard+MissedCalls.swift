@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// "Missed call": an alert push to the devices that had been rung (protocol, section 6.8).

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// The results of pushes, and their consequences for calls, devices and tokens.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// Deliver or push, never neither (protocol, section 6): which devices a call reaches, and how the server knows.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// Waking devices: one push for each device without a connection.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// Presence: reported to users that asked, and to Socket.IO clients that share a live call; never to strangers.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 public import CallWire
 
 /// Logging out everywhere: all tokens and capabilities that were issued to the user before the log-out become void.

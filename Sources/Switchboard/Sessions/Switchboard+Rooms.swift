@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// A room, independent of how its name is written.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// Connections: how they open, what is replayed to them, how they are checked for life, how they close.

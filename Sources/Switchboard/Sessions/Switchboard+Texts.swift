@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// A text on its way to a user's connections.

@@ -1,4 +1,5 @@
 public import CallCore
+public import CallPorts
 
 /// Which device a client without a device id is.
 ///

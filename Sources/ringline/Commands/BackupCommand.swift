@@ -1,7 +1,7 @@
 import ArgumentParser
+import CallPorts
 import Glibc
 import SQLiteStore
-import Switchboard
 
 /// Copies the database of a running or stopped server.
 struct BackupCommand: ParsableCommand {

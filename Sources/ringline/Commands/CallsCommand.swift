@@ -1,7 +1,7 @@
 import ArgumentParser
 import CallCore
+import CallPorts
 import SQLiteStore
-import Switchboard
 import Threads
 
 /// Lists the calls that are ringing or answered at the moment.

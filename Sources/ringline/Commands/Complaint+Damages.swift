@@ -1,4 +1,4 @@
-import Switchboard
+import CallPorts
 
 extension Complaint {
     /// Reports invalid values of a database on stderr, one line each.

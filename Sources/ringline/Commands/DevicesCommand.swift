@@ -1,7 +1,7 @@
 import ArgumentParser
 import CallCore
+import CallPorts
 import SQLiteStore
-import Switchboard
 import Threads
 
 /// Lists a user's registered devices, and the results of their last pushes.

@@ -1,8 +1,8 @@
 import ArgumentParser
 import CallCore
+import CallPorts
 import CallWire
 import SQLiteStore
-import Switchboard
 import Threads
 
 /// Puts a backup into the data folder of a stopped server.

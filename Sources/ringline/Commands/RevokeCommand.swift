@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallCore
+import CallPorts
 import Glibc
 import SQLiteStore
 import Switchboard

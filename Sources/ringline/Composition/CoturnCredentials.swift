@@ -1,6 +1,6 @@
 import CallCore
+import CallPorts
 import Identity
-import Switchboard
 import Threads
 
 /// Signs coturn's time-limited credentials (`use-auth-secret`, `static-auth-secret`).

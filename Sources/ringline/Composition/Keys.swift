@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import Crypto
 import Gateway
@@ -89,17 +90,17 @@ struct TokenBouncer: Bouncer {
     let acts: ActKeys
     let audit: AuditLog
 
-    func admit(capability: String, atMilliseconds now: Int64) throws(WireError) -> Who {
+    func admit(capability: String, atMilliseconds now: Int64) throws(AdmissionError) -> Who {
         guard let fields = acts.ring.verify(capability, nowMs: now), let user = UserID(fields.user),
             let call = CallID(fields.callId), let peer = UserID(fields.peer), let device = DeviceID(fields.device)
         else {
             audit.take(.tokenRefused(cause: AuditLog.actRefused, nil))
-            throw WireError(.unauthenticated, "the capability is not valid, or no longer")
+            throw AdmissionError.invalid("the capability is not valid, or no longer")
         }
         return Who(user: user, scope: CallScope(call: call, epoch: fields.epoch, peer: peer, device: device))
     }
 
-    func admit(_ token: String, atSeconds now: Int64) throws(WireError) -> Who {
+    func admit(_ token: String, atSeconds now: Int64) throws(AdmissionError) -> Who {
         do throws(TokenError) {
             let claims = try tokens.verify(token, atSeconds: now)
             guard let user = UserID(claims.user) else { throw TokenError.noUser }
@@ -117,10 +118,10 @@ struct TokenBouncer: Bouncer {
         } catch {
             if tokens.mayLearn(of: error) {
                 audit.take(.tokenRefused(cause: AuditLog.keysMissing, nil))
-                throw WireError(.keysUnavailable, "the keys of tokens are being fetched; try again in a moment")
+                throw AdmissionError.keysUnavailable("the keys of tokens are being fetched; try again in a moment")
             }
             audit.take(.tokenRefused(cause: error.cause, nil))
-            throw WireError(error == .expired ? .tokenExpired : .unauthenticated, error.description)
+            throw error == .expired ? AdmissionError.expired(error.description) : .invalid(error.description)
         }
     }
 }

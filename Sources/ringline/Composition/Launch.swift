@@ -1,5 +1,6 @@
 import ApplePush
 import CallCore
+import CallPorts
 import Crypto
 import FoundationEssentials
 import Gateway
@@ -9,7 +10,6 @@ import LibWebSockets
 import Logging
 import MemoryStore
 import SQLiteStore
-import Switchboard
 import Threads
 
 /// Assembles the server from its parts and runs it.

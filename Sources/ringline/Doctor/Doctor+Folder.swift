@@ -1,9 +1,9 @@
 import CallCore
+import CallPorts
 import CallWire
 import FoundationEssentials
 import Glibc
 import SQLiteStore
-import Switchboard
 
 extension Doctor {
     /// Checks the data folder: whether it is writable, on which kind of file system it is, and whether its database is

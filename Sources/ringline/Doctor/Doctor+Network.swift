@@ -1,4 +1,5 @@
 import ApplePush
+import CallPorts
 import Identity
 import Switchboard
 import Threads

@@ -1,7 +1,7 @@
 import ApplePush
+import CallPorts
 import Dispatch
 import Logging
-import Switchboard
 import Threads
 
 /// Sends pushes one after the other, and waits for Apple's answer to each.

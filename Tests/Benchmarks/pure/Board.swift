@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import Switchboard
 
 /// A switchboard with the gateway's work around it: it passes inputs in, performs outputs, and commits once a turn.

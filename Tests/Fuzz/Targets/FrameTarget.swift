@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallTesting
 import CallWire
 import Switchboard

@@ -1,8 +1,8 @@
 import CallCore
+import CallPorts
 import Foundation
 import SQLite
 import SQLiteStore
-import Switchboard
 
 /// Values in the database that no version of the server has written.
 ///

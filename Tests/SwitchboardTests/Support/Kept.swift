@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 @testable import Switchboard
 

@@ -56,32 +56,16 @@ public struct Who: Equatable, Sendable {
     /// Whether a revocation of tokens issued up to a moment covers this token.
     ///
     /// A token without a moment of issue is covered: it may be any that the user ever had.
+    @inlinable
     public func isRevoked(before moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
 
     /// Returns the device that a request comes from: the named device, else the device that the token stands for.
+    @inlinable
     public func phone(named device: DeviceID?) -> Phone {
         if let scope { return Phone(id: scope.device, mark: mark) }
         if let id = device ?? self.device { return Phone(id: id, mark: mark) }
         return Phone(unnamed: mark)
     }
-}
-
-/// The number of a device's connection, assigned by the gateway; never reused.
-public struct SessionID: Hashable, Sendable {
-    /// The number.
-    public let rawValue: UInt64
-
-    /// The connection with this number.
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
-}
-
-/// The number of a request that awaits its reply, assigned by the gateway; never reused.
-public struct RequestID: Hashable, Sendable {
-    /// The number.
-    public let rawValue: UInt64
-
-    /// The request with this number.
-    public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
 /// The scope of a push's capability (protocol, section 6).

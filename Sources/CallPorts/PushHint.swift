@@ -34,15 +34,16 @@ public enum PushHint {
     ]
 
     /// The reason in a timeline when no push leaves this server.
-    static let onlyLogged = "no APNs key is configured: pushes are only logged"
+    public static let onlyLogged = "no APNs key is configured: pushes are only logged"
 
     /// The advice when APNs is not reached, or does not answer.
-    static let network = "check the network, a proxy, the firewall for port 443"
+    public static let network = "check the network, a proxy, the firewall for port 443"
 
-    static func knows(_ reason: String) -> Bool { texts[reason] != nil }
+    /// Whether a reason has a meaning that ``text(for:)`` tells.
+    public static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
     /// Returns the meaning of APNs' reason.
-    static func text(forReason reason: String?) -> String? { reason.flatMap { texts[$0] } }
+    public static func text(forReason reason: String?) -> String? { reason.flatMap { texts[$0] } }
 
     /// Returns the meaning of a push's result and what helps; `nil` where it needs no explanation, or there is none.
     public static func text(for result: PushResult) -> String? {

@@ -47,9 +47,11 @@ public struct Ticket: Hashable, Comparable, Sendable {
     public let rawValue: UInt64
 
     /// The ticket with this number.
+    @inlinable
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
     /// Whether `a` was issued before `b`.
+    @inlinable
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 }
 
@@ -59,6 +61,7 @@ public struct QuestionID: Hashable, Sendable {
     public let rawValue: UInt64
 
     /// The question with this number.
+    @inlinable
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
@@ -149,6 +152,7 @@ public struct CallChoice: Equatable, Sendable {
 extension CallRecord {
     /// Whether a user may see the call: its caller may, and its callee unless a block or a taken callId hides it from
     /// them.
+    @inlinable
     public func concerns(_ user: UserID) -> Bool {
         caller == user || callee == user && hidden != .block && hidden != .nameTaken
     }
@@ -205,6 +209,7 @@ public struct StoredCall: Equatable, Sendable {
     public var entries: [EntryRecord]
 
     /// A call with its log.
+    @inlinable
     public init(record: CallRecord, entries: [EntryRecord]) {
         self.record = record
         self.entries = entries

@@ -18,6 +18,7 @@ public struct PushID: Hashable, Sendable {
     public let rawValue: UInt64
 
     /// The push with this number.
+    @inlinable
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 

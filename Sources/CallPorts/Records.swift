@@ -50,6 +50,7 @@ public struct CallRecord: Equatable, Sendable {
     }
 
     /// A call with the given members.
+    @inlinable
     public init(
         number: CallNumber,
         id: CallID,
@@ -101,6 +102,7 @@ public struct LegRecord: Equatable, Sendable {
     public var phase: String
 
     /// A leg with the given members.
+    @inlinable
     public init(phone: Phone, isCaller: Bool, phase: String) {
         self.phone = phone
         self.isCaller = isCaller
@@ -128,6 +130,7 @@ public struct EntryRecord: Equatable, Sendable {
     public var object: ArraySlice<UInt8>
 
     /// An entry with the given members.
+    @inlinable
     public init(
         seq: UInt64,
         at: Moment,
@@ -159,6 +162,7 @@ public struct TimelineRecord: Equatable, Sendable {
     public var details: String
 
     /// An event with the given members.
+    @inlinable
     public init(at: Moment, event: String, details: String) {
         self.at = at
         self.event = event
@@ -227,6 +231,7 @@ public struct DeviceRecord: Equatable, Sendable {
     }
 
     /// A device without tokens.
+    @inlinable
     public init(user: UserID, id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment) {
         self.user = user
         self.id = id

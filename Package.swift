@@ -71,7 +71,7 @@ let testing: [Target] = [
     ),
     tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
     tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
-    tests("ConfigurationTests", ["ringline"]),
+    tests("ConfigurationTests", ["ringline", "Diagnostics"]),
     .target(
         name: "FuzzTargets",
         dependencies: [
@@ -166,12 +166,15 @@ let package = Package(
             ]
         ),
 
+        // The probes of `ringline doctor`.
+        library("Diagnostics", ["Identity", "Crypto", "CallPorts", "CallWire", "CallCore"]),
+
         .executableTarget(
             name: "ringline",
             dependencies: [
                 "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallPorts",
                 "CallCore", "CallWire",
-                "LibWebSockets", "Threads", "OutboundHTTP",
+                "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",
                 "Crypto", arguments, logging,
             ],
             swiftSettings: house

@@ -4,6 +4,7 @@ import Crypto
 import Switchboard
 import Testing
 
+@testable import Diagnostics
 @testable import ringline
 
 @Suite("The doctor")
@@ -16,7 +17,7 @@ struct DoctorTests {
         ]
     )
     func descriptors(_ hard: Int, _ wanted: Int?, _ grade: Finding.Grade) {
-        #expect(Doctor.descriptors(hard: hard, wanted: wanted).grade == grade)
+        #expect(Rating.descriptors(hard: hard, wanted: wanted).grade == grade)
     }
 
     @Test(
@@ -28,7 +29,7 @@ struct DoctorTests {
     )
     func certificate(_ fromDays: Int64, _ untilDays: Int64, _ grade: Finding.Grade) {
         let now: Int64 = 1_800_000_000
-        let finding = Doctor.validity(from: now + fromDays * 86_400, until: now + untilDays * 86_400, at: now)
+        let finding = Rating.certificate(from: now + fromDays * 86_400, until: now + untilDays * 86_400, at: now)
         #expect(finding.grade == grade)
         #expect((finding.grade == .ok) == (finding.fix == nil))
     }
@@ -42,7 +43,7 @@ struct DoctorTests {
         ] as [(String?, Finding.Grade)]
     )
     func fileSystems(_ kind: String?, _ grade: Finding.Grade) {
-        #expect(Doctor.fileSystem(kind, "/data").grade == grade)
+        #expect(Rating.fileSystem(kind, "/data").grade == grade)
     }
 
     @Test(
@@ -52,21 +53,21 @@ struct DoctorTests {
         ] as [(Int64, Finding.Grade)]
     )
     func clock(_ skew: Int64, _ grade: Finding.Grade) throws {
-        let finding = try #require(Doctor.clock(1_000 + skew, apple: 1_000, isTrusted: false, .production))
+        let finding = try #require(Rating.clock(1_000 + skew, apple: 1_000, isTrusted: false, .production))
         #expect(finding.grade == grade)
         #expect(finding.text.contains("behind") == (skew <= -10))
     }
 
     @Test("If APNs sends no date, an accepted provider token shows that the clocks are close to each other")
     func clockWithoutDate() {
-        #expect(Doctor.clock(1_000, apple: nil, isTrusted: true, .sandbox)?.grade == .ok)
-        #expect(Doctor.clock(1_000, apple: nil, isTrusted: false, .sandbox) == nil)
+        #expect(Rating.clock(1_000, apple: nil, isTrusted: true, .sandbox)?.grade == .ok)
+        #expect(Rating.clock(1_000, apple: nil, isTrusted: false, .sandbox) == nil)
     }
 
     @Test("BadDeviceToken is a good answer, and other refusals are warnings or errors")
     func apns() {
         func grade(_ status: Int, _ reason: String?, topic: String? = "a.voip") -> Finding.Grade {
-            Doctor.finding(.answered(status: status, reason: reason, timestamp: nil), .sandbox, topic: topic).grade
+            Rating.push(.answered(status: status, reason: reason, timestamp: nil), .sandbox, topic: topic).grade
         }
         #expect(grade(400, "BadDeviceToken") == .ok && grade(200, nil) == .ok)
         #expect(grade(400, "MissingTopic", topic: nil) == .ok && grade(400, "MissingTopic") == .error)
@@ -74,13 +75,13 @@ struct DoctorTests {
         #expect(
             grade(503, "ServiceUnavailable") == .warning && grade(429, nil) == .warning && grade(418, nil) == .error
         )
-        #expect(Doctor.finding(.unreachable("x"), .sandbox, topic: nil).grade == .warning)
+        #expect(Rating.push(.unreachable("x"), .sandbox, topic: nil).grade == .warning)
     }
 
     @Test("A TURN server's certificate that is not trusted is a warning that contains the reason")
     func turnCertificate() {
         func finding(_ fault: String?) -> Finding {
-            Doctor.finding(.init(result: .allocated(lifetimeSeconds: 600), certificateFault: fault), "turns:a")
+            Rating.allocation(.init(result: .allocated(lifetimeSeconds: 600), certificateFault: fault), "turns:a")
         }
         #expect(finding(nil) == .ok("TURN turns:a", "granted an allocation for 600 s"))
         #expect(finding("self-signed").grade == .warning && finding("self-signed").text.contains("self-signed"))

@@ -21,10 +21,10 @@ extension Doctor {
         }
         let owner = "it must be a folder that belongs to the user that runs ringline"
         guard isFolder else { return [.error(subject, "\(settings.data) is no folder", fix: owner)] }
-        guard let path = Self.realPath(settings.data) else {
+        guard let path = FileAccess.realPath(settings.data) else {
             return [.error(subject, "\(settings.data) cannot be written", fix: owner)]
         }
-        if let obstacle = Self.obstacle(toWritingIn: path) {
+        if let obstacle = FileAccess.obstacle(toWritingIn: path) {
             let fix =
                 switch obstacle {
                 case ENOSPC, EDQUOT: "free some space on its disk"
@@ -34,7 +34,7 @@ extension Doctor {
             let why = String(cString: strerror(obstacle)).lowercased()
             return [.error(subject, "\(settings.data) cannot be written: \(why)", fix: fix)]
         }
-        return [Self.fileSystem(MountTable().kind(of: path), path), database()].compactMap { $0 }
+        return [Rating.fileSystem(MountTable().kind(of: path), path), database()].compactMap { $0 }
     }
 
     private func missingFolder(_ subject: String) -> Finding {
@@ -52,7 +52,7 @@ extension Doctor {
         }
         // A problem with the file system is reported before the folder is made. A sound file system is reported only
         // once the folder exists.
-        let there = Self.realPath(parent).map { Self.fileSystem(MountTable().kind(of: $0), path) }
+        let there = FileAccess.realPath(parent).map { Rating.fileSystem(MountTable().kind(of: $0), path) }
         guard let there, there.grade != .ok else {
             return .ok(subject, "\(path) is not there yet, and can be made")
         }
@@ -74,36 +74,6 @@ extension Doctor {
         return .ok("audit log", "\(path) can be \(isThere ? "appended to" : "made")")
     }
 
-    /// Rates a kind of file system for a database that relies on working locks and a working `fsync`.
-    static func fileSystem(_ kind: String?, _ path: String) -> Finding {
-        let subject = "data folder"
-        guard let kind else {
-            let fix = "look at it with findmnt: a disk of this machine is wanted"
-            return .warning(subject, "\(path): on what file system it lies cannot be told", fix: fix)
-        }
-        let network = [
-            "nfs", "cifs", "smb", "fuse", "9p", "ceph", "afs", "glusterfs", "lustre", "gfs", "ocfs", "vboxsf",
-        ]
-        if network.contains(where: { kind.hasPrefix($0) }) {
-            return .error(
-                subject,
-                "\(path) lies on \(kind), where SQLite's locks and write-ahead log do not hold",
-                fix: "a disk of this machine: ext4, xfs or the like"
-            )
-        }
-        switch kind {
-        case "tmpfs", "ramfs":
-            return .warning(subject, "\(path) lies on \(kind): a restart of the machine forgets it", fix: "a disk")
-        case "overlay":
-            return .warning(
-                subject,
-                "\(path) lies in the container's own layer, which goes with the container",
-                fix: "mount a volume there"
-            )
-        default: return .ok(subject, "\(path) can be written and lies on \(kind)")
-        }
-    }
-
     private func database() -> Finding? {
         guard access("\(settings.data)/ringline.sqlite", F_OK) == 0 else { return nil }
         do throws(StoreFailure) {
@@ -121,31 +91,5 @@ extension Doctor {
         guard !settings.isInMemory else { return [] }
         // A problem with the database has a finding of its own.
         return (try? SQLiteCallStore.reader(folder: settings.data).bundleIDs(limit: 8)) ?? []
-    }
-
-    /// Returns why no file can be written there (`errno`), or nil.
-    ///
-    /// It writes a file, because a full disk and a read-only file system are writable by their mode bits.
-    private static func obstacle(toWritingIn folder: String) -> Int32? {
-        guard access(folder, W_OK | X_OK) == 0 else { return errno }
-        let path = "\(folder)/.doctor-\(getpid())"
-        let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { return errno }
-        defer {
-            close(file)
-            unlink(path)
-        }
-        return write(file, "x", 1) == 1 && fsync(file) == 0 ? nil : errno
-    }
-
-    private static func realPath(_ path: String) -> String? {
-        guard let found = realpath(path, nil) else { return nil }
-        defer { free(found) }
-        return String(cString: found)
-    }
-
-    /// Formats the day of a time in seconds since 1970: `2026-11-21`.
-    static func date(_ seconds: Int64) -> String {
-        String(Timestamp.text(Moment(milliseconds: seconds * 1_000)).prefix(10))
     }
 }

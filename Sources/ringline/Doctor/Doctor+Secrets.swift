@@ -1,4 +1,4 @@
-import FoundationEssentials
+import Diagnostics
 import Glibc
 import Identity
 import LibWebSockets
@@ -16,7 +16,7 @@ extension Doctor {
         let files = named.compactMap { name, path in path.map { (name, $0) } } + (settings.isInMemory ? [] : made)
         let there = files.filter { access($0.1, F_OK) == 0 }
         guard !there.isEmpty else { return [] }
-        let open = there.filter { Self.isOpen(toAll: $0.1) }
+        let open = there.filter { FileAccess.isOpen(toAll: $0.1) }
         guard !open.isEmpty else { return [.ok(subject, "no other user of this machine can read them")] }
         return open.map { name, path in
             let text = "\(name.isEmpty ? "" : "\(name) ")\(path) can be read by every user of this machine"
@@ -49,25 +49,5 @@ extension Doctor {
             let life = fetched.life.map { "fresh for \($0 / 1_000) s" } ?? "without Cache-Control"
             return .ok(subject, "\(verifier.keyCount) keys (\(verifier.algorithms.joined(separator: ", "))), \(life)")
         } catch { return .error(subject, error.description, fix: fix) }
-    }
-
-    /// Returns whether every user can read a file: its own mode and that of every folder on its path allow it.
-    ///
-    /// A file that is itself a mount point is a container's secret, and the container has no other users.
-    static func isOpen(toAll path: String, _ mounts: MountTable = MountTable()) -> Bool {
-        guard let found = realpath(path, nil) else { return false }
-        defer { free(found) }
-        var place = String(cString: found)
-        guard allows(place, 0o004), !mounts.isMountPoint(place) else { return false }
-        while let slash = place.lastIndex(of: "/") {
-            place = String(place[..<slash])
-            guard allows(place.isEmpty ? "/" : place, 0o001) else { return false }
-        }
-        return true
-    }
-
-    private static func allows(_ path: String, _ bit: mode_t) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & bit != 0
     }
 }

@@ -1,5 +1,5 @@
 import Crypto
-import Glibc
+import Diagnostics
 import LibWebSockets
 
 /// Checks everything that a server needs before it is started, and changes nothing.
@@ -24,7 +24,7 @@ struct Doctor {
         for finding in secretFiles() { say(finding) }
         for finding in dataFolder() { say(finding) }
         if let finding = auditLog() { say(finding) }
-        say(Self.descriptors(wanted: settings.maxConnections))
+        say(Rating.descriptors(wanted: settings.maxConnections))
         for finding in certificate() { say(finding) }
         examineAPNs(say)
         for finding in turn() { say(finding) }
@@ -57,33 +57,6 @@ struct Doctor {
     static let secretFix =
         "the file must hold the secret alone, 32 random bytes or more, and no line end or blank that is not its own"
 
-    // MARK: Descriptors
-
-    /// Rates the process's hard limit of file descriptors for a number of connections.
-    static func descriptors(wanted: Int?) -> Finding {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        return descriptors(hard: Int(clamping: limit.rlim_max), wanted: wanted)
-    }
-
-    /// Rates a hard limit for a number of connections.
-    ///
-    /// The server raises its soft limit by itself.
-    static func descriptors(hard: Int, wanted: Int?) -> Finding {
-        let subject = "file descriptors"
-        let fix = "raise it: LimitNOFILE= in a systemd unit, --ulimit nofile= of a container, ulimit -Hn"
-        // Files, other libraries and the event loops need some descriptors, too.
-        let sessions = max(0, min(hard, 1 << 20) - 128)
-        if let wanted, wanted > sessions {
-            let text = "the hard limit of \(hard) is enough for \(sessions) sessions, wanted are \(wanted)"
-            return .error(subject, text, fix: fix)
-        }
-        if wanted == nil, sessions < 10_000 {
-            return .warning(subject, "the hard limit of \(hard) is enough for \(sessions) sessions only", fix: fix)
-        }
-        return .ok(subject, "enough for \(wanted ?? sessions) sessions (hard limit \(hard))")
-    }
-
     // MARK: TLS
 
     private func certificate() -> [Finding] {
@@ -112,22 +85,9 @@ struct Doctor {
                 ]
             }
         } catch { return [.error(subject, error.description, fix: "its PEM, without a passphrase")] }
-        return [Self.validity(from: certificate.notBeforeSeconds, until: certificate.notAfterSeconds, at: now / 1_000)]
-    }
-
-    /// Rates a certificate's validity; all times are in seconds since 1970.
-    static func validity(from: Int64, until: Int64, at now: Int64) -> Finding {
-        let subject = "TLS certificate"
-        if now < from {
-            return .error(subject, "it is good from \(date(from)) on", fix: "set this machine's clock right")
-        }
-        if now >= until {
-            return .error(subject, "it expired \(date(until))", fix: "renew it; a running server takes it on SIGHUP")
-        }
-        if until - now < 14 * 86_400 {
-            return .warning(subject, "it expires \(date(until))", fix: "renew it; a running server takes it on SIGHUP")
-        }
-        return .ok(subject, "belongs to its key and is good until \(date(until))")
+        return [
+            Rating.certificate(from: certificate.notBeforeSeconds, until: certificate.notAfterSeconds, at: now / 1_000)
+        ]
     }
 
     private static func certificate(_ tls: ServerConfiguration.TLS) throws(Complaint) -> Certificate {

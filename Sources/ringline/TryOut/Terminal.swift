@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallWire
+import Diagnostics
 import FoundationEssentials
 import Glibc
 import LibWebSockets

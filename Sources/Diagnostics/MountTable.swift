@@ -2,13 +2,14 @@ import FoundationEssentials
 import Glibc
 
 /// The mounted file systems that this process sees, as `/proc/self/mountinfo` lists them (proc(5)).
-struct MountTable {
+package struct MountTable {
     private var mounts: [(point: String, kind: String)] = []
 
     /// Reads the kernel's list; the table is empty if there is no `/proc`.
-    init() { self.init(FileManager.default.contents(atPath: "/proc/self/mountinfo").map { Array($0) } ?? []) }
+    package init() { self.init(FileManager.default.contents(atPath: "/proc/self/mountinfo").map { Array($0) } ?? []) }
 
-    init(_ text: [UInt8]) {
+    /// Parses the list.
+    package init(_ text: [UInt8]) {
         for line in text.split(separator: UInt8(ascii: "\n")) {
             let words = line.split(separator: UInt8(ascii: " "))
             // A variable number of optional fields precedes the hyphen; the kind of file system follows it.
@@ -23,7 +24,7 @@ struct MountTable {
     /// Returns the kind of file system of an absolute path without symbolic links: `ext4`, `nfs4`, `fuse.sshfs`.
     ///
     /// Returns `nil` if it cannot be determined.
-    func kind(of path: String) -> String? {
+    package func kind(of path: String) -> String? {
         // If several file systems are mounted on one point, the last one is on top.
         var best: (point: String, kind: String)?
         for mount in mounts where Self.holds(mount.point, path) {
@@ -33,7 +34,7 @@ struct MountTable {
     }
 
     /// Whether a file system is mounted on exactly this path.
-    func isMountPoint(_ path: String) -> Bool { mounts.contains { $0.point == path } }
+    package func isMountPoint(_ path: String) -> Bool { mounts.contains { $0.point == path } }
 
     private static func holds(_ point: String, _ path: String) -> Bool {
         point == "/" || path == point || path.hasPrefix(point + "/")

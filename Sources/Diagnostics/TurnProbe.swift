@@ -1,22 +1,29 @@
 import Crypto
-import Identity
+package import Identity
 
 /// Takes an allocation on a TURN server as a client would, and releases it immediately (RFC 8656, section 6).
-struct TurnProbe {
+package struct TurnProbe {
     let server: Address
     let credential: TurnCredential
 
-    /// The parsed address of a `turn:` or `turns:` URL.
-    struct Address: Equatable {
-        let host: String
-        let port: Int
-        let isTCP: Bool
-        let isTLS: Bool
-        /// Whether the URL asks for TLS over UDP (DTLS), which this probe does not support.
-        let isDTLS: Bool
+    /// A probe of a server with a credential for it.
+    package init(server: Address, credential: TurnCredential) {
+        self.server = server
+        self.credential = credential
+    }
 
-        init?(_ url: String) {
-            guard let checked = ICEServerURL(url), checked.isRelay else { return nil }
+    /// The parsed address of a `turn:` or `turns:` URL.
+    package struct Address: Equatable {
+        package let host: String
+        package let port: Int
+        package let isTCP: Bool
+        package let isTLS: Bool
+        /// Whether the URL asks for TLS over UDP (DTLS), which this probe does not support.
+        package let isDTLS: Bool
+
+        /// Parses a URL that the settings have accepted; `nil` if it is that of a STUN server.
+        package init?(_ url: String) {
+            guard url.hasPrefix("turn:") || url.hasPrefix("turns:") else { return nil }
             let parts = url.split(separator: "?", maxSplits: 1)
             isTLS = parts[0].hasPrefix("turns:")
             isDTLS = isTLS && parts.count == 2 && parts[1] == "transport=udp"
@@ -34,7 +41,7 @@ struct TurnProbe {
     }
 
     /// The result of an allocation.
-    enum Result: Equatable {
+    package enum Result: Equatable {
         /// An allocation was granted for that many seconds; `nil` if the server did not state its lifetime.
         case allocated(lifetimeSeconds: Int?)
         /// An allocation was granted without a credential.
@@ -46,14 +53,20 @@ struct TurnProbe {
     }
 
     /// The result, and any fault of the server's certificate.
-    struct Outcome: Equatable {
-        let result: Result
+    package struct Outcome: Equatable {
+        package let result: Result
         /// Why the certificate is not trusted; `nil` if it is trusted, and without TLS.
-        var certificateFault: String?
+        package var certificateFault: String?
+
+        /// An outcome with the given members.
+        package init(result: Result, certificateFault: String? = nil) {
+            self.result = result
+            self.certificateFault = certificateFault
+        }
     }
 
     /// Tries each of the server's addresses until one answers.
-    func run() -> Outcome {
+    package func run() -> Outcome {
         let addresses: [ClientSocket.Address]
         do { addresses = try ClientSocket.addresses(of: server.host, port: server.port) } catch {
             return Outcome(result: .silent(error.description))

@@ -1,0 +1,74 @@
+package import CallPorts
+
+/// Rates the answers of Apple and of TURN servers.
+extension Rating {
+    /// Interprets Apple's answer to a push for a device that does not exist.
+    package static func push(_ result: PushResult, _ environment: APNsEnvironment, topic: String?) -> Finding {
+        let subject = "APNs \(environment.rawValue)" + (topic.map { ", topic \($0)" } ?? "")
+        let hint = PushHint.text(for: result)
+        switch result {
+        case .answered(200, _, _), .answered(_, "BadDeviceToken", _), .answered(_, "Unregistered", _),
+            .answered(_, "DeviceTokenNotForTopic", _):
+            return .ok(subject, "takes the provider token")
+        case .answered(_, "MissingTopic", _) where topic == nil:
+            return .ok(subject, "takes the provider token; no device is registered whose topic could be asked about")
+        case .answered(let status, let reason, _):
+            let said = "answers \(status)\(reason.map { " \($0)" } ?? "")"
+            return status >= 500 || status == 429
+                ? .warning(subject, said, fix: hint ?? "ask again in a while")
+                : .error(subject, said, fix: hint ?? "see Apple's table of reasons")
+        case .unreachable(let why):
+            return .warning(subject, "could not be asked: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+        case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "ask again")
+        }
+    }
+
+    /// Rates the difference between this machine's clock and Apple's, in whole seconds.
+    package static func clock(_ now: Int64, apple: Int64?, isTrusted: Bool, _ environment: APNsEnvironment) -> Finding?
+    {
+        let subject = "clock"
+        let fix = "synchronise it: chrony or systemd-timesyncd"
+        guard let apple else {
+            guard isTrusted else { return nil }
+            return .ok(
+                subject,
+                "APNs \(environment.rawValue) sends no date, but takes a token of this clock: within an hour"
+            )
+        }
+        let skew = now - apple
+        let words =
+            "this machine's is \(skew.magnitude) s \(skew < 0 ? "behind" : "ahead of") APNs \(environment.rawValue)'s"
+        if skew.magnitude >= 300 { return .error(subject, words, fix: fix) }
+        if skew.magnitude >= 10 { return .warning(subject, words, fix: fix) }
+        return .ok(subject, "within \(max(1, skew.magnitude)) s of APNs \(environment.rawValue)'s")
+    }
+
+    private static let turnFix = "see that the server runs, and that its port and its relay ports are open"
+
+    /// Interprets the result of an allocation.
+    package static func allocation(_ outcome: TurnProbe.Outcome, _ url: String) -> Finding {
+        let subject = "TURN \(url)"
+        switch outcome.result {
+        case .allocated(let seconds):
+            if let fault = outcome.certificateFault {
+                let text = "granted an allocation, but its certificate is not trusted: \(fault)"
+                return .warning(subject, text, fix: "a certificate for that name, of an authority that phones know")
+            }
+            return .ok(subject, "granted an allocation" + (seconds.map { " for \($0) s" } ?? ""))
+        case .allocatedWithoutCredential:
+            let fix = "use-auth-secret and static-auth-secret= in turnserver.conf"
+            return .warning(subject, "granted an allocation to somebody without a credential", fix: fix)
+        case .refused(401, _), .refused(441, _):
+            return .error(
+                subject,
+                "refuses the credential",
+                fix:
+                    "--turn-secret-file must hold coturn's static-auth-secret (with use-auth-secret), and both clocks agree"
+            )
+        case .refused(let code, let reason):
+            let fix = "its log says why: the quota, the ports and the addresses that it may use"
+            return .error(subject, "refuses an allocation: \(code) \(reason)", fix: fix)
+        case .silent(let why): return .error(subject, why, fix: turnFix)
+        }
+    }
+}

@@ -25,9 +25,15 @@ struct Folder: Sendable {
 
     /// Locks the folder for changes to its files while no server runs.
     ///
-    /// It does not create a database.
+    /// It does not create a database. Folders that root creates get the owner of the folder above them, because the
+    /// user that runs the server must be able to use them.
     func hold() throws(StoreFailure) -> Lock {
+        let missing = missingFolders()
         try prepare()
+        for made in missing {
+            let above = Folder(path: URL(filePath: made).deletingLastPathComponent().path)
+            try above.giveToOwner { lchown(made, $0, $1) }
+        }
         let lock = try lock(Patience())
         // If root created the lock file and kept it, the server could not open it.
         try giveToOwner { lchown(lockFile, $0, $1) }
@@ -76,6 +82,17 @@ struct Folder: Sendable {
                 "The data folder \(path) cannot be written (\(reason(why))); it must belong to the user that runs ringline."
             )
         }
+    }
+
+    /// Returns the paths of the folder and of those above it that do not exist, the topmost first.
+    private func missingFolders() -> [String] {
+        var missing: [String] = []
+        var url = URL(filePath: path).absoluteURL.standardized
+        while access(url.path, F_OK) != 0, url.pathComponents.count > 1 {
+            missing.append(url.path)
+            url.deleteLastPathComponent()
+        }
+        return missing.reversed()
     }
 
     /// Checks that the path exists and is a folder.

@@ -7,8 +7,10 @@ extension SQLiteCallStore {
     ///
     /// An existing database is kept under another name, together with its `-wal`. SQLite would take that `-wal` for the
     /// new database's and damage the new database. The folder is locked meanwhile, so this fails while a server runs.
-    /// Nothing is changed until the copy is complete, checked and on the disk. If run as root, it gives the files to
-    /// the folder's owner, because the user that runs the server must be able to write them.
+    /// Nothing is changed until the copy is complete, checked and on the disk. After a crash the folder contains the
+    /// whole previous database or the whole new one. If run as root, it gives the files to the folder's owner, because
+    /// the user that runs the server must be able to write them. A folder that it creates gets the owner of the folder
+    /// above it.
     ///
     /// - Parameters:
     ///   - backup: A file that `StoreReader.backUp(to:)` wrote, of this version or an older one. It is not changed.
@@ -68,18 +70,33 @@ private struct Restoring {
         }
     }
 
-    /// Gives the existing database a second name, and renames its `-wal` to match that name.
+    /// Gives the existing database and its `-wal` second names, and removes the `-wal` under its first name.
+    ///
+    /// The `-wal` is copied into the database before. A database and its `-wal` cannot be renamed in one step, and after
+    /// a crash in between, the server would start without the data in the `-wal`.
     private func putAside() throws(StoreFailure) -> Bool {
         guard access(folder.database, F_OK) == 0 else { return false }
-        let aside = "\(folder.path)/\(name)"
+        let (log, aside) = (folder.database + "-wal", "\(folder.path)/\(name)")
         guard link(folder.database, aside) == 0 else { throw Draft.failure("made", aside) }
-        guard rename(folder.database + "-wal", aside + "-wal") == 0 || errno == ENOENT else {
-            throw Draft.failure("made", aside + "-wal")
-        }
-        guard unlink(folder.database + "-shm") == 0 || errno == ENOENT else {
-            throw Draft.failure("removed", folder.database + "-shm")
+        guard link(log, aside + "-wal") == 0 || errno == ENOENT else { throw Draft.failure("made", aside + "-wal") }
+        copyLog()
+        for file in [log, folder.database + "-shm"] {
+            guard unlink(file) == 0 || errno == ENOENT else { throw Draft.failure("removed", file) }
         }
         return true
+    }
+
+    /// Copies the `-wal` into the existing database, without changing the `-wal`.
+    private func copyLog() {
+        do throws(SQLiteError) {
+            let connection = try Connection(.file(path: folder.database, .readWrite))
+            // SQLite opens the `-wal` when it first reads the database.
+            try connection.pragma("schema_version")
+            try connection.checkpoint(.passive)
+        } catch {
+            // The database is damaged, and a reason to restore a backup. Its `-wal` is kept under its second name.
+            return
+        }
     }
 
     /// Makes the names durable as well, by an `fsync` of the folder.

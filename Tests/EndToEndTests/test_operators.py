@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -262,6 +264,68 @@ def test_nothing_is_restored_under_a_running_server_and_nothing_that_is_no_back_
     for file in (text, other, tmp_path / "damaged", tmp_path / "none"):
         one_clear_line(run("restore", file, "--data", data), str(file))
     assert kept() == before
+
+
+DEATH = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The process dies in place of its n-th change of a name of the database or of a file beside it. */
+static void change(const char *path) {
+    static int left = -1;
+    if (left < 0) left = atoi(getenv("DIES_AT"));
+    if (strstr(path, "/ringline.sqlite") && --left == 0) raise(SIGKILL);
+}
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+int rename(const char *from, const char *to) { change(to); return NEXT(rename)(from, to); }
+int link(const char *from, const char *to) { change(from); return NEXT(link)(from, to); }
+int unlink(const char *path) { change(path); return NEXT(unlink)(path); }
+"""
+
+
+def test_a_crash_while_restoring_leaves_the_whole_previous_database_or_the_whole_new_one(world, tmp_path):
+    library = tmp_path / "death.so"
+    (tmp_path / "death.c").write_text(DEATH)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "death.c", "-ldl"], check=True)
+    copy, before = tmp_path / "copy.sqlite", tmp_path / "before"
+    assert run("backup", copy, "--data", world.server.data).returncode == 0
+    world.phone("21", "phone-21").ring("20", "c-2")
+    wait_for(world, "calls", holds="c-2")
+    world.server.kill()
+    world.server.process.wait(10)
+    shutil.copytree(world.server.data, before)
+    assert (before / "ringline.sqlite-wal").stat().st_size > 0
+    found = []
+    for number in range(1, 100):
+        data = tmp_path / f"data-{number}"
+        shutil.copytree(before, data)
+        dying = {"LD_PRELOAD": str(library), "DIES_AT": str(number)}
+        result = run("restore", copy, "--data", data, environment=dying)
+        found.append([row[0] for row in rows(run("calls", "--data", data))])
+        if result.returncode == 0:
+            break
+        assert result.returncode == -signal.SIGKILL, result.stderr
+    assert found[0] == ["c-2"] and found[-1] == [] and len(found) > 3
+    assert all(calls in (["c-2"], []) for calls in found), found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_folder_that_root_makes_for_a_back_up_belongs_to_the_owner_of_the_one_above(server, tmp_path):
+    copy, above, roots = tmp_path / "copy.sqlite", tmp_path / "above", tmp_path / "roots"
+    assert run("backup", copy, "--data", server.data).returncode == 0
+    above.mkdir()
+    os.chown(above, 10001, 10002)
+    result = run("restore", copy, "--data", above / "a/b")
+    assert result.returncode == 0 and "chown" not in result.stdout, result.stdout + result.stderr
+    for path in ("a", "a/b", "a/b/ringline.sqlite", "a/b/ringline.lock"):
+        status = (above / path).stat()
+        assert (status.st_uid, status.st_gid) == (10001, 10002), path
+    result = run("restore", copy, "--data", roots)
+    assert result.returncode == 0 and f"chown -R USER {roots}" in result.stdout
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")

@@ -2,6 +2,7 @@ import ArgumentParser
 import CallCore
 import CallPorts
 import CallWire
+import Glibc
 import SQLiteStore
 import Threads
 
@@ -36,6 +37,15 @@ struct RestoreCommand: ParsableCommand {
             print("\(data)/ringline.sqlite: restored from \(file)")
             CommandTrace("restore").leave(in: data, isForTheNextStart: true)
             if wasThere { print("\(data)/\(name): what was there before") }
+            if belongsToRoot {
+                print("\(data): belongs to root; if the server runs as another user, run: chown -R USER \(data)")
+            }
         } catch { throw Complaint(error.message) }
+    }
+
+    /// Whether this process runs as root and has given the files to root, because the folder belongs to root.
+    private var belongsToRoot: Bool {
+        var status = stat()
+        return geteuid() == 0 && stat(data, &status) == 0 && status.st_uid == 0
     }
 }

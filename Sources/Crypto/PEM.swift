@@ -26,16 +26,16 @@ struct PEM {
 
     /// Returns all blocks of a text in their order; empty if there is no block.
     static func blocks(of text: String) throws(KeyError) -> [PEM] {
-        let bytes = Array(text.utf8)
-        guard let bio = BIO_new_mem_buf(bytes, Int32(clamping: bytes.count)) else { throw .failed }
-        defer { BIO_free(bio) }
-        var blocks: [PEM] = []
-        // A memory BIO reads the array in place, so the array must live until the reading is done.
-        try withExtendedLifetime(bytes) { () throws(KeyError) in
+        guard !text.isEmpty else { return [] }
+        // A memory BIO reads the bytes in place, so all of the reading is within the scope of their pointer.
+        return try Array(text.utf8).withUnsafeBufferPointer { bytes throws(KeyError) -> [PEM] in
+            guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { throw .failed }
+            defer { BIO_free(bio) }
+            var blocks: [PEM] = []
             // A file of keys has only a few blocks. The limit is for a large file that was named by mistake.
             while blocks.count < 16, let block = try next(in: bio) { blocks.append(block) }
+            return blocks
         }
-        return blocks
     }
 
     private static func next(in bio: OpaquePointer) throws(KeyError) -> PEM? {

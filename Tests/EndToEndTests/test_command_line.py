@@ -376,7 +376,12 @@ def test_a_token_made_before_the_first_start_is_good_too(make_server, make_world
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--user", "a b"], ["--user", "11", "--ttl", "soon"], ["--user", "11", "--ttl", "-5m"]]
+    "arguments",
+    [
+        [],
+        ["--user", "a b"],
+        *(["--user", "11", "--ttl", ttl] for ttl in ("soon", "-5m", "3651d", "315360000d", "9223372036854775807d")),
+    ],
 )
 def test_a_token_that_makes_no_sense_is_refused(tmp_path, arguments):
     result = run("token", "--data", tmp_path / "data", *arguments)

@@ -59,14 +59,18 @@ struct TokenCommand: ParsableCommand {
         }
     }
 
+    /// The longest time for which a token is valid: ten years, in seconds.
+    private static let longestSeconds: Int64 = 3_650 * 86_400
+
     /// Parses a duration, a number followed by `s`, `m`, `h` or `d` (no unit: seconds), and returns its seconds.
+    ///
+    /// Returns `nil` if it is longer than ``longestSeconds``.
     static func seconds(_ text: String) -> Int64? {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
         guard let last = text.last else { return nil }
         let unit = units[last]
-        guard let count = Int64(unit == nil ? text[...] : text.dropLast()), count > 0, count <= 3_650 * 86_400 else {
-            return nil
-        }
-        return count * (unit ?? 1)
+        guard let count = Int64(unit == nil ? text[...] : text.dropLast()), count > 0 else { return nil }
+        let (seconds, overflows) = count.multipliedReportingOverflow(by: unit ?? 1)
+        return overflows || seconds > longestSeconds ? nil : seconds
     }
 }

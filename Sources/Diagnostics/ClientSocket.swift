@@ -1,5 +1,6 @@
 import Crypto
 import Glibc
+import Threads
 
 /// A connected TCP or UDP socket with a time limit on every call, for commands that query a server.
 package final class ClientSocket {
@@ -40,21 +41,26 @@ package final class ClientSocket {
     }
 
     /// Connects to the first address of a host that accepts.
-    package static func connected(host: String, port: Int) throws(Unreachable) -> ClientSocket {
+    ///
+    /// Without `end`, a time of ``SystemClock/monotonic()``, each address has the standard time limit.
+    package static func connected(host: String, port: Int, until end: Int64? = nil) throws(Unreachable) -> ClientSocket {
         for address in try addresses(of: host, port: port) {
-            if let socket = ClientSocket(to: address) { return socket }
+            let left = end.map { Int($0 - SystemClock.monotonic()) } ?? standardMilliseconds
+            guard left > 0 else { break }
+            if let socket = ClientSocket(to: address, timeoutMilliseconds: left) { return socket }
         }
         throw Unreachable(description: "nothing listens on \(host), port \(port)")
     }
 
+    /// The time limit on each call unless another one is given, in milliseconds.
+    package static let standardMilliseconds = 3_000
+
     /// Connects; returns `nil` if nothing listens there.
-    package init?(to address: Address, isDatagram: Bool = false, timeoutMilliseconds: Int = 3_000) {
+    package init?(to address: Address, isDatagram: Bool = false, timeoutMilliseconds: Int = standardMilliseconds) {
         let kind = Int32((isDatagram ? SOCK_DGRAM : SOCK_STREAM).rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(address.family, kind, 0)
         guard socket >= 0 else { return nil }
-        var limit = timeval(tv_sec: timeoutMilliseconds / 1_000, tv_usec: timeoutMilliseconds % 1_000 * 1_000)
-        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        Self.limit(socket, milliseconds: timeoutMilliseconds)
         let isConnected = address.bytes.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return false }
             return connect(socket, base.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count)) == 0
@@ -69,6 +75,22 @@ package final class ClientSocket {
     deinit {
         tls = nil
         close(descriptor)
+    }
+
+    /// Limits the next call to the time that is left until `end`, a time of ``SystemClock/monotonic()``; returns
+    /// `false` if none is left.
+    func limit(until end: Int64) -> Bool {
+        let left = Int(end - SystemClock.monotonic())
+        // The system takes a limit of 0 for no limit.
+        guard left > 0 else { return false }
+        Self.limit(descriptor, milliseconds: left)
+        return true
+    }
+
+    private static func limit(_ socket: Int32, milliseconds: Int) {
+        var limit = timeval(tv_sec: milliseconds / 1_000, tv_usec: milliseconds % 1_000 * 1_000)
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     }
 
     /// Starts TLS on the connection and returns whether the handshake succeeded.

@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import pathlib
+import re
 import socket
 import subprocess
 import threading
@@ -461,6 +463,22 @@ def test_a_server_that_is_none_is_one_line_within_seconds(answer, tmp_path):
         result = run("call", "--url", f"ws://127.0.0.1:{port}/ws", "--token", "x", "--to", "10", seconds=14)
         one_clear_line(result)
         assert not result.stdout
+
+
+def pauses(connection):
+    time.sleep(1.5)
+    connection.sendall(b"H")
+    silent(connection)
+
+
+def test_health_ends_before_the_timeout_of_the_images_health_check():
+    text = (pathlib.Path(__file__).parents[2] / "Deploy/Dockerfile").read_text()
+    limit = min(int(seconds) for seconds in re.findall(r"^HEALTHCHECK .*--timeout=(\d+)s", text, re.M))
+    for answer in (silent, drips, pauses):
+        with listener(answer) as port:
+            began = time.monotonic()
+            one_clear_line(run("health", "--admin", f"http://127.0.0.1:{port}"), "no answer")
+            assert time.monotonic() - began < limit, answer.__name__
 
 
 def test_whoever_gives_up_before_there_is_an_answer_is_let_go(tmp_path):

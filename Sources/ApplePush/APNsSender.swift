@@ -23,8 +23,17 @@ public final class APNsSender: PushSender {
     private let client: HTTPClient
     private let report: @Sendable (PushID, PushResult) -> Void
     private let log: Logger
-    /// The orders under way and their HTTP requests, for ``cancel(_:)``.
-    private let requests = Locked<[PushID: HTTPRequestID?]>([:])
+    /// The orders under way, for ``cancel(_:)``.
+    private let orders = Locked<[PushID: UnderWay]>([:])
+
+    /// An order under way.
+    private struct UnderWay {
+        /// The HTTP request of the present attempt; `nil` until it is known.
+        var request: HTTPRequestID?
+        /// Whether the present attempt is the second one, under a renewed provider token.
+        var isSecond = false
+        var isCancelled = false
+    }
 
     /// Creates a sender; its connections are made with the first pushes.
     ///
@@ -58,23 +67,27 @@ public final class APNsSender: PushSender {
 
     /// Sends one push; its result is reported, even if it could not be sent at all.
     public func send(_ order: PushOrder) {
-        let isNew = requests.withLock { $0.updateValue(.none, forKey: order.id) == nil }
+        let isNew = orders.withLock { $0.updateValue(UnderWay(), forKey: order.id) == nil }
         precondition(isNew, "a push was ordered twice under one id")
         guard Self.isDeviceToken(order.token) else {
             // The text would become part of a path. Apple would give the same answer.
             return finish(order, .answered(status: 400, reason: "BadDeviceToken", timestamp: nil))
         }
         do {
-            post(order, providerToken: try providerToken.current(), mayRenew: true)
+            post(order, providerToken: try providerToken.current(), isSecond: false)
         } catch {
             finish(order, .unreachable("the provider token could not be signed"))
         }
     }
 
-    /// Cancels a push that has not been sent on a connection yet; one that was sent continues until it is answered.
+    /// Cancels a push that has not been sent on a connection yet; one that was sent continues until it is answered, and
+    /// is not sent a second time.
     public func cancel(_ id: PushID) {
-        guard let request = requests.withLock({ $0[id] }), let request else { return }
-        client.cancel(request, onlyIfUnsent: true)
+        let request = orders.withLock { orders in
+            orders[id]?.isCancelled = true
+            return orders[id]?.request
+        }
+        if let request { client.cancel(request, onlyIfUnsent: true) }
     }
 
     /// Signs with this configuration's key from now on; all other settings stay as they are.
@@ -90,12 +103,12 @@ public final class APNsSender: PushSender {
 
     // MARK: One request
 
-    private func post(_ order: PushOrder, providerToken: String, mayRenew: Bool) {
-        let id = client.send(request(for: order, providerToken: providerToken)) { [self] outcome in
+    private func post(_ order: PushOrder, providerToken: String, isSecond: Bool) {
+        let request = client.send(request(for: order, providerToken: providerToken)) { [self] outcome in
             switch outcome {
             case .success(let response):
                 let result = APNsAnswer.result(of: response)
-                if mayRenew, case .answered(403, reason: "ExpiredProviderToken", _) = result,
+                if !isSecond, case .answered(403, reason: "ExpiredProviderToken", _) = result,
                     repost(order, insteadOf: providerToken)
                 {
                     return
@@ -105,13 +118,18 @@ public final class APNsSender: PushSender {
             case .failure(let failure): finish(order, .unreachable(failure.description))
             }
         }
-        // The request may be answered already; then it is no longer in the table.
-        requests.withLock { requests in
-            if requests[order.id] != nil { requests[order.id] = .some(id) }
+        // The request may be answered already. Then its order is no longer in the table, or is at its second attempt.
+        let isCancelled = orders.withLock { orders in
+            guard orders[order.id]?.isSecond == isSecond else { return false }
+            orders[order.id]?.request = request
+            return orders[order.id]?.isCancelled ?? false
         }
+        // The order may have been cancelled between the two attempts.
+        if isCancelled { client.cancel(request, onlyIfUnsent: true) }
     }
 
-    /// Sends the push again under a new provider token; returns false if there is no newer token.
+    /// Sends the push again under a new provider token, unless it was cancelled; returns false if there is no newer
+    /// token.
     private func repost(_ order: PushOrder, insteadOf refused: String) -> Bool {
         do {
             guard let token = try providerToken.renewed(insteadOf: refused) else {
@@ -119,7 +137,16 @@ public final class APNsSender: PushSender {
                 return false
             }
             log.notice("APNs called the provider token expired; it was renewed")
-            post(order, providerToken: token, mayRenew: false)
+            let isCancelled = orders.withLock { orders in
+                orders[order.id]?.request = nil
+                orders[order.id]?.isSecond = true
+                return orders[order.id]?.isCancelled ?? false
+            }
+            if isCancelled {
+                finish(order, .cancelled)
+            } else {
+                post(order, providerToken: token, isSecond: true)
+            }
             return true
         } catch {
             log.error("the provider token could not be signed", metadata: ["error": "\(error)"])
@@ -152,7 +179,7 @@ public final class APNsSender: PushSender {
     }
 
     private func finish(_ order: PushOrder, _ result: PushResult) {
-        requests.withLock { requests in _ = requests.removeValue(forKey: order.id) }
+        orders.withLock { orders in _ = orders.removeValue(forKey: order.id) }
         var metadata: Logger.Metadata = [
             "push.id": "\(order.id.rawValue)", "device.token": "\(order.token.prefix(6))…",
             "apns.environment": "\(order.environment.rawValue)",

@@ -2,6 +2,7 @@ import CallCore
 import CallPorts
 import Crypto
 import Foundation
+import Logging
 import Testing
 
 @testable import ApplePush
@@ -13,8 +14,8 @@ struct APNsSenderTests {
 
     init() throws { apple = try FakeAPNs() }
 
-    private func sender(_ configuration: APNsConfiguration? = nil) throws -> APNsSender {
-        try APNsSender(configuration ?? apple.configuration(), log: quiet, report: reports.take)
+    private func sender(_ configuration: APNsConfiguration? = nil, log: Logger = quiet) throws -> APNsSender {
+        try APNsSender(configuration ?? apple.configuration(), log: log, report: reports.take)
     }
 
     @Test("A push for a call has exactly the headers of the protocol, and the payload byte for byte")
@@ -143,11 +144,11 @@ struct APNsSenderTests {
     // MARK: ExpiredProviderToken
 
     /// Returns a sender with a provider token that is 25 minutes old, with which one push was sent.
-    private func agedSender() async throws -> APNsSender {
+    private func agedSender(log: Logger = quiet) async throws -> APNsSender {
         let clock = TestClock(testNow() - 25 * 60_000)
         var configuration = try apple.configuration(clock: clock.read)
         configuration.steadyClock = clock.read
-        let sender = try sender(configuration)
+        let sender = try sender(configuration, log: log)
         sender.send(.test(1, now: clock.read()))
         #expect(try await reports.result(of: 1) == .accepted)
         clock.advance(minutes: 25)
@@ -182,6 +183,17 @@ struct APNsSenderTests {
         sender.send(.test(3))
         #expect(try await reports.result(of: 3) == expected)
         #expect(try await apple.pushes().filter { $0.token == PushOrder.token(3) }.count == 1)
+    }
+
+    @Test("A push that is cancelled while its provider token is renewed is not sent again")
+    func cancelledAtRenewal() async throws {
+        let book = LogBook()
+        let sender = try await agedSender(log: book.logger)
+        book.whenLogged("it was renewed") { [weak sender] in sender?.cancel(PushID(rawValue: 2)) }
+        try await apple.config(#"{"clockOffset":2400}"#)
+        sender.send(.test(2))
+        #expect(try await reports.result(of: 2) == .cancelled)
+        #expect(try await apple.pushes().filter { $0.token == PushOrder.token(2) }.count == 1)
     }
 
     // MARK: Many

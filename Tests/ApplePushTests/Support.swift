@@ -135,6 +135,12 @@ final class DeadServer: Sendable {
 /// A record of all log lines, as text.
 final class LogBook: Sendable {
     private let lines = Locked<[String]>([])
+    private let reaction = Locked<(words: String, run: @Sendable () -> Void)?>(nil)
+
+    /// Runs `body` within each call that logs a message with these words.
+    func whenLogged(_ words: String, _ body: @escaping @Sendable () -> Void) {
+        reaction.withLock { $0 = (words, body) }
+    }
 
     var text: String { lines.withLock { $0.joined(separator: "\n") } }
 
@@ -157,6 +163,8 @@ final class LogBook: Sendable {
         func log(event: LogEvent) {
             let extra = event.metadata.map { "\($0)" } ?? ""
             book.lines.withLock { $0.append("\(event.level) \(event.message) \(extra)") }
+            let reaction = book.reaction.withLock { $0 }
+            if let reaction, "\(event.message)".contains(reaction.words) { reaction.run() }
         }
     }
 }

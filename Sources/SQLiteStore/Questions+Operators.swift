@@ -35,7 +35,7 @@ extension Questions {
         "live calls",
         """
         SELECT \(RowReader.callColumns) FROM call
-        WHERE log_kept = 1 AND ended_at IS NULL ORDER BY number DESC LIMIT ?1
+        WHERE log_kept = 1 AND ended_at IS NULL AND \(isPossible) ORDER BY number DESC LIMIT ?1
         """
     )
 }

@@ -137,6 +137,9 @@ struct Questions {
             ended_at))
         """
 
+    /// Excludes impossible numbers, which would come before all others.
+    static let isPossible = "number <= \(KeptRange.numbers.upperBound)"
+
     /// Reads two indexes, each backwards and no further than the limit.
     ///
     /// A user's call to themself is found by the first.
@@ -160,11 +163,13 @@ struct Questions {
         SELECT peer, max(number) AS newest FROM (
             SELECT * FROM (
                 SELECT callee AS peer, number FROM call
-                WHERE caller = ?1 AND callee <> ?1 AND \(isNotForgotten) ORDER BY number DESC LIMIT ?2)
+                WHERE caller = ?1 AND callee <> ?1 AND \(isPossible) AND \(isNotForgotten)
+                ORDER BY number DESC LIMIT ?2)
             UNION ALL
             SELECT * FROM (
                 SELECT caller AS peer, number FROM call
-                WHERE callee = ?1 AND caller <> ?1 AND \(isNotForgotten) ORDER BY number DESC LIMIT ?2))
+                WHERE callee = ?1 AND caller <> ?1 AND \(isPossible) AND \(isNotForgotten)
+                ORDER BY number DESC LIMIT ?2))
         GROUP BY peer ORDER BY newest DESC
         """
     )
@@ -174,7 +179,7 @@ struct Questions {
         """
         SELECT \(RowReader.callColumns) FROM call
         WHERE id = ?1 AND (?2 IS NULL OR caller = ?2 OR callee = ?2) AND (?3 IS NULL OR caller = ?3 OR callee = ?3)
-            AND (?4 IS NULL OR epoch = ?4) AND \(isNotForgotten)
+            AND (?4 IS NULL OR epoch = ?4) AND \(isPossible) AND \(isNotForgotten)
             AND (?6 IS NULL OR caller = ?6 OR callee = ?6 AND (hidden IS NULL OR hidden NOT IN ('block', 'name_taken')))
         ORDER BY number DESC LIMIT ?5
         """

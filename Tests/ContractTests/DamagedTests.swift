@@ -4,6 +4,7 @@ import Foundation
 import SQLite
 import SQLiteStore
 import Testing
+import Threads
 
 /// Tests with values that no server writes, but that a bad disk or somebody's SQL may have put into the database.
 @Suite("Impossible values in the database")
@@ -90,6 +91,42 @@ struct DamagedTests {
         let again = SQLiteCallStore(folder: place.path) { _ in }
         #expect(try again.open(at: now).calls.isEmpty)
         again.close()
+    }
+
+    @Test("A call with an impossible number hides no other call from a question with a limit")
+    func hiding() throws {
+        try fill(place, isLive: true)
+        try damage(
+            place,
+            """
+            CREATE TABLE copy AS SELECT * FROM call;
+            UPDATE copy SET number = \(Int64.max), callee = '19';
+            INSERT INTO call SELECT * FROM copy;
+            DROP TABLE copy;
+            """
+        )
+        let reader = try SQLiteCallStore.reader(folder: place.path)
+        let call = try #require(try reader.liveCalls(limit: 1).first)
+        #expect(call.number == CallNumber(rawValue: 1))
+        #expect(try reader.calls(CallChoice(call.id), limit: 1) == [call])
+        let (course, answers) = (Course(), Locked<[QuestionID: Answer]>([:]))
+        let store = SQLiteCallStore(folder: place.path) { report in
+            if case .answered(let id, let answer) = report { answers.withLock { $0[id] = answer } }
+            course.add(report)
+        }
+        _ = try store.open(at: now)
+        let (timeline, peers) = (QuestionID(rawValue: 1), QuestionID(rawValue: 2))
+        store.ask(.timeline(CallChoice(call.id)), as: timeline)
+        store.ask(.peers(call.caller, limit: 1), as: peers)
+        try course.wait { $0.contains("answered 1") && $0.contains("answered 2") }
+        store.close()
+        let found = answers.withLock { $0 }
+        guard case .timeline(let record?, _) = found[timeline] else {
+            Issue.record("the call was not found")
+            return
+        }
+        #expect(record.number == call.number)
+        #expect(found[peers] == .peers([call.callee]))
     }
 
     @Test("An impossible time in the mark of a deletion under way deletes nothing")

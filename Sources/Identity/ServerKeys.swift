@@ -69,10 +69,14 @@ public struct ServerKeys: Equatable, Sendable {
         ([newest] + former).map { "\(String(decoding: $0.secret, as: UTF8.self)) \($0.madeAt)\n" }.joined()
     }
 
-    /// Whether every key has the form in which keys are made here; a file that was overwritten contains none of that
-    /// form.
+    /// Whether every key is base64 of 32 bytes at least; a file that was overwritten contains no such key.
+    ///
+    /// Keys are made here in base64url. An operator may have made one with `openssl rand -base64 32`.
     public var areSound: Bool {
-        ([newest] + former).allSatisfy { (Base64URL.decode($0.secret.span)?.count ?? 0) >= 32 }
+        ([newest] + former).allSatisfy { key in
+            let bytes = Base64URL.decode(key.secret.span) ?? Base64.decode(String(decoding: key.secret, as: UTF8.self))
+            return (bytes?.count ?? 0) >= 32
+        }
     }
 
     /// Returns whether the newest key must be replaced.

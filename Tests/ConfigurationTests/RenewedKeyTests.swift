@@ -78,6 +78,20 @@ struct RenewedKeyTests {
         #expect(keys.ring.verify(act, nowMs: Self.start) == nil)
     }
 
+    @Test("A start is refused if the file of keys for capabilities contains no key, whatever it was overwritten with")
+    func overwritten() throws {
+        let folder = try Folder()
+        for text in ["noise", String(repeating: "\0", count: 4_096), "noise 1800000000000"] {
+            folder.write(text, to: ServerKeys.fileName)
+            #expect(throws: Complaint.self, "\(text.count)") { try ActKeys(try folder.settings(), at: Self.start) }
+        }
+        // Keys that operators make, with `openssl rand -base64 32`, and those of earlier versions.
+        for text in ["+/AHBgUEAwIBAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", String(repeating: "c", count: 43)] {
+            folder.write(text, to: ServerKeys.fileName)
+            #expect(throws: Never.self) { try ActKeys(try folder.settings(), at: Self.start) }
+        }
+    }
+
     @Test("Keys for tokens stay if the new file cannot be used, and the error contains its path")
     func tokens() throws {
         let folder = try Folder()

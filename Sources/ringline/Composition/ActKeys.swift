@@ -60,9 +60,7 @@ final class ActKeys: Sendable {
     /// If the file was removed, a new key is made, and all capabilities issued before are void.
     func load(at now: Int64) throws(Complaint) {
         guard let folder else { return }
-        let keys = try Self.read(folder, at: now)
-        guard keys.areSound else { throw Complaint("\(folder)/\(ServerKeys.fileName) holds no key") }
-        use(keys)
+        use(try Self.read(folder, at: now))
     }
 
     private func use(_ keys: ServerKeys) {
@@ -71,9 +69,13 @@ final class ActKeys: Sendable {
 
     private static func read(_ folder: String?, at now: Int64) throws(Complaint) -> ServerKeys {
         guard let folder else { return ServerKeys(at: now) }
-        do throws(SecretFileError) { return try ServerKeys.loadOrCreate(inFolder: folder, at: now) } catch {
+        let keys: ServerKeys
+        do throws(SecretFileError) { keys = try ServerKeys.loadOrCreate(inFolder: folder, at: now) } catch {
             throw Complaint(error.description)
         }
+        // Capabilities that are signed with something else than a key could be forged.
+        guard keys.areSound else { throw Complaint("\(folder)/\(ServerKeys.fileName) holds no key") }
+        return keys
     }
 }
 

@@ -34,7 +34,7 @@ public enum SocketIOLimits {
     ///
     /// A client that polls sends all its packets in one, and a call has some 40 signals.
     public static let packetsPerPost = 512
-    /// The events that may await their ack.
+    /// The events that may await their ack; a further one is refused with `rate_limited`.
     ///
     /// The store answers within milliseconds unless it stalls.
     public static let awaitedAcks = 1_024

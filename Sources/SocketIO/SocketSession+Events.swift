@@ -44,6 +44,11 @@ extension SocketSession {
             hand([])
             return
         }
+        guard awaitedAcks < SocketIOLimits.awaitedAcks else {
+            refuse(WireError(.rateLimited, "too many events await their acks"), event: event, number)
+            outputs.append(.showedLife)
+            return
+        }
         let object: JSONObject?
         do throws(JSONFault) {
             object =
@@ -72,12 +77,11 @@ extension SocketSession {
         }
         if let object { json.rawMembers(object.copy(leavingOut: left)[...]) }
         json.endObject()
-        if pending.count < SocketIOLimits.awaitedAcks {
-            let hasPeer = type == "offer" || type == "end"
-            pending[id, default: []].append(PendingEvent(event: event, number: number, peer: hasPeer ? peer : nil))
-            if let peer, type == "offer" { offering.insert(peer) }
-            if let peer, type == "end" { ending.insert(peer) }
-        }
+        let hasPeer = type == "offer" || type == "end"
+        pending[id, default: []].append(PendingEvent(event: event, number: number, peer: hasPeer ? peer : nil))
+        awaitedAcks += 1
+        if let peer, type == "offer" { offering.insert(peer) }
+        if let peer, type == "end" { ending.insert(peer) }
         hand(json.bytes)
     }
 

@@ -45,6 +45,7 @@ extension SocketSession {
     private mutating func answered(_ object: JSONObject) -> PendingEvent? {
         guard let id = object.text("id"), var waiting = pending[id], !waiting.isEmpty else { return nil }
         let event = waiting.removeFirst()
+        awaitedAcks -= 1
         if let peer = event.peer {
             if event.event == "offer" { offering.remove(peer) } else { ending.remove(peer) }
         }

@@ -109,6 +109,8 @@ public struct SocketSession: Sendable {
     var unconfirmed: [LogName: UInt64] = [:]
     /// The events that await an answer, by the id of their frame.
     var pending: [String: [PendingEvent]] = [:]
+    /// The number of these events.
+    var awaitedAcks = 0
     var peers = PeerCalls()
     /// The users with an unanswered offer of this session, and below it those with an unanswered `call-end`.
     var offering: Set<UserID> = []

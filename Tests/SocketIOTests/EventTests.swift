@@ -64,6 +64,26 @@ struct EventTests {
         )
     }
 
+    @Test("An event that comes while too many others await their answers is refused, and goes nowhere")
+    func tooMany() throws {
+        var bench = try Bench.joined()
+        for _ in 0..<SocketIOLimits.awaitedAcks { bench.say(#"42["ice",{"to":10,"candidate":{},"id":"same"}]"#) }
+        #expect(bench.taken().frames.count == SocketIOLimits.awaitedAcks)
+        bench.say(#"427["ice",{"to":10,"candidate":{}}]"#)
+        bench.say(#"42["call-end",{"to":10}]"#)
+        let refused = bench.taken()
+        #expect(refused.frames.isEmpty && refused.sent.count == 2)
+        #expect(refused.sent.first?.hasPrefix(#"437[{"ok":false,"code":"rate_limited","#) == true)
+        #expect(
+            refused.sent.last?.hasPrefix(#"42["signal-error",{"event":"call-end","code":"rate_limited","#) == true
+        )
+        bench.hear(#"{"type":"ack","id":"same","callId":"c","epoch":1,"seq":3}"#)
+        _ = bench.taken()
+        bench.say(#"428["ice",{"to":10,"candidate":{}}]"#)
+        bench.hear(#"{"type":"ack","id":"tag-1","callId":"c","epoch":1,"seq":4}"#)
+        #expect(bench.taken().sent == [#"438[{"ok":true,"callId":"c","epoch":1,"seq":4}]"#])
+    }
+
     @Test(
         "An invalid event goes to the switchboard as one frame, which is refused there",
         arguments: [

@@ -87,6 +87,47 @@ struct LogWriterTests {
         #expect(writer.dropped == 0)
     }
 
+    @Test("A line that is half written when the log moves to another file is completed in the first one")
+    func moved() throws {
+        let pipe = Pipe()
+        for end in [pipe.reading, pipe.writing] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        let descriptor = dup(pipe.writing)
+        let path = "/tmp/ringline-log-\(UInt64.random(in: 0...UInt64.max))"
+        defer {
+            close(descriptor)
+            unlink(path)
+        }
+        let writer = LogWriter(to: descriptor, notice: Self.notice)
+        let long = Array(String(repeating: "x", count: 10 * pipe.size).utf8) + [0x0A]
+        writer.write(long)
+        var received: [UInt8] = []
+        func receive(_ most: Int) {
+            var buffer = [UInt8](repeating: 0, count: most)
+            let count = read(pipe.reading, &buffer, most)
+            received += buffer.prefix(max(0, count))
+        }
+        // With one byte read there is still no room for more: the pipe has one page.
+        for _ in 0..<5_000 where received.isEmpty {
+            usleep(1_000)
+            receive(1)
+        }
+        writer.move(to: open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600))
+        writer.write(Self.line(1))
+        for _ in 0..<2_000 where received.count < long.count {
+            usleep(1_000)
+            receive(65_536)
+        }
+        let isWhole = received == long
+        #expect(isWhole, "\(received.count) of \(long.count) bytes")
+        LogWriter.settle(milliseconds: 5_000)
+        let file = open(path, O_RDONLY)
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = read(file, &bytes, bytes.count)
+        #expect(Array(bytes.prefix(max(0, count))) == Self.line(1))
+        #expect(writer.dropped == 0)
+    }
+
     @Test("Lines that cannot be written are counted")
     func lost() {
         // SIGPIPE is ignored in the whole process. The other suites in it write to sockets, and must not be ended by it

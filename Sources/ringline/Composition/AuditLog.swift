@@ -20,7 +20,6 @@ final class AuditLog: Sendable {
 
     private let path: String?
     private let writer: LogWriter?
-    private let descriptor: Int32
     private let refusals = Locked(Refusals())
 
     private struct Refusals {
@@ -40,9 +39,10 @@ final class AuditLog: Sendable {
     /// - Throws: ``Complaint`` when the file cannot be opened for writing.
     init(_ path: String?) throws(Complaint) {
         self.path = path
+        let descriptor: Int32
         switch path {
         case nil:
-            (descriptor, writer) = (-1, nil)
+            writer = nil
             return
         case "-": descriptor = 1
         case let path?: descriptor = try Self.open(path)
@@ -132,11 +132,7 @@ final class AuditLog: Sendable {
     /// - Throws: ``Complaint`` when it cannot be opened; lines then continue to go to the file that is open.
     func reopen() throws(Complaint) {
         guard let path, path != "-" else { return }
-        let new = try Self.open(path)
-        // The writer keeps its descriptor number; `dup2` points it at the new file between two of its lines.
-        dup2(new, descriptor)
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        close(new)
+        writer?.move(to: try Self.open(path))
     }
 
     /// Logs the remaining sums and the `stopped` event.

@@ -16,6 +16,7 @@ final class LogWriter: Sendable {
 
     private let inbox: Inbox<[UInt8]>
     private let lost: Counter
+    private let successor: Successor
     /// The writing thread; `nil` if the system refused one.
     ///
     /// The thread that logs then writes the lines itself.
@@ -37,11 +38,11 @@ final class LogWriter: Sendable {
         limit: Int = LogWriter.limit,
         notice: @escaping @Sendable (_ dropped: UInt64) -> [UInt8]
     ) {
-        let (inbox, lost) = (Inbox<[UInt8]>(limit: limit), Counter())
-        (self.inbox, self.lost, self.descriptor) = (inbox, lost, descriptor)
+        let (inbox, lost, successor) = (Inbox<[UInt8]>(limit: limit), Counter(), Successor())
+        (self.inbox, self.lost, self.successor, self.descriptor) = (inbox, lost, successor, descriptor)
         // Without a thread, logging is as slow as the reader of its output, which is better than no log.
         thread = try? WorkThread(named: "log") {
-            var sink = Sink(descriptor)
+            var sink = Sink(descriptor, successor)
             while let taken = inbox.takeAll() {
                 var dropped = taken.refused
                 dropped += sink.write(taken.elements)
@@ -55,12 +56,40 @@ final class LogWriter: Sendable {
 
     deinit { inbox.close() }
 
+    /// Writes to another file from the next line on, and closes `new`; returns immediately.
+    ///
+    /// The writing thread changes files itself, between two lines. Otherwise the rest of a line of which only a part is
+    /// written would get into the new file.
+    func move(to new: Int32) {
+        let unused = successor.descriptor.exchange(new, ordering: .acquiringAndReleasing)
+        if unused >= 0 { close(unused) }
+    }
+
+    /// The file to which the writing thread has to change; -1 if there is none.
+    private final class Successor: Sendable {
+        let descriptor = Atomic<Int32>(-1)
+
+        deinit { if descriptor.load(ordering: .relaxed) >= 0 { close(descriptor.load(ordering: .relaxed)) } }
+
+        /// Changes the file behind a descriptor, if there is another one; returns whether it did.
+        func take(as old: Int32) -> Bool {
+            guard descriptor.load(ordering: .relaxed) >= 0 else { return false }
+            let new = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
+            guard new >= 0 else { return false }
+            dup2(new, old)
+            _ = fcntl(old, F_SETFD, FD_CLOEXEC)
+            close(new)
+            return true
+        }
+    }
+
     /// The number of lines that were never written.
     var dropped: UInt64 { inbox.refusedCount + lost.value.load(ordering: .relaxed) }
 
     /// Queues a complete line, including its newline, and returns immediately.
     func write(_ line: [UInt8]) {
         guard thread != nil else {
+            _ = successor.take(as: descriptor)
             _ = Self.write(line, to: descriptor)
             return
         }
@@ -86,8 +115,12 @@ final class LogWriter: Sendable {
         /// Whether part of a line was written and the rest failed; the next line then starts after a newline of its
         /// own.
         private var isTorn = false
+        private let successor: Successor
 
-        init(_ descriptor: Int32) { self.descriptor = descriptor }
+        init(_ descriptor: Int32, _ successor: Successor) {
+            self.descriptor = descriptor
+            self.successor = successor
+        }
 
         /// Writes lines, several in one write, and returns how many could not be written.
         mutating func write(_ lines: [[UInt8]]) -> UInt64 {
@@ -108,6 +141,7 @@ final class LogWriter: Sendable {
         }
 
         private mutating func write(_ group: [UInt8]) -> Bool {
+            if successor.take(as: descriptor) { isTorn = false }
             let bytes = isTorn ? [0x0A] + group : group
             let written = LogWriter.write(bytes, to: descriptor)
             if written > 0 { isTorn = bytes[written - 1] != 0x0A }

@@ -32,7 +32,7 @@ extension Gateway {
             close(connection, code: code, reason: reason, discardingQueue: code == 4408)
         case .verify(let token): verify(token, for: session)
         case .join(let identity, let device, let isTrusted): join(session, identity, device, isTrusted: isTrusted)
-        case .received(let frame): feed(.received(session.id, frame))
+        case .received(let frame): if session.isJoined { feed(.received(session.id, frame)) }
         case .showedLife: if session.isJoined { feed(.showedLife(session.id)) }
         case .ponged(let number): if session.isJoined { feed(.ponged(session.id, number)) }
         case .seen(let places): if let key = session.place { socketIO.places.note(places, by: key, at: now) }

@@ -118,10 +118,27 @@ final class World {
 
     func mix(_ number: UInt64) { statistics.trace = (statistics.trace ^ number) &* 0x100_0000_01b3 }
 
+    /// Mixes a frame or a body into the trace, without the message of an error.
+    ///
+    /// A message is for people: no client may depend on it, so that its wording may change while the trace stays.
     func mix(_ bytes: [UInt8]) {
         var hash = statistics.trace
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        let message = Self.errorMessage(in: bytes)
+        for index in bytes.indices where !message.contains(index) {
+            hash = (hash ^ UInt64(bytes[index])) &* 0x100_0000_01b3
+        }
         statistics.trace = hash
+    }
+
+    /// Returns the range of the message in an error frame or in the body of a refused request; empty for others.
+    static func errorMessage(in bytes: [UInt8]) -> Range<Int> {
+        guard let start = bytes.firstIndex(of: UInt8(ascii: "{")) else { return 0..<0 }
+        let beginnings = [#"{"type":"error","#, #"{"type":"about:blank","#]
+        let isError = beginnings.contains { bytes[start...].starts(with: $0.utf8) }
+        guard isError, let name = bytes.firstRange(of: #""message":""#.utf8) else { return 0..<0 }
+        var end = name.upperBound
+        while end < bytes.count, bytes[end] != UInt8(ascii: "\"") { end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
+        return name.upperBound..<min(end, bytes.count)
     }
 
     func after(_ milliseconds: Int64, _ event: Event) { agenda.plan(event, at: now + milliseconds) }

@@ -1,5 +1,6 @@
-import Simulation
 import Testing
+
+@testable import Simulation
 
 @Suite("A simulated world")
 struct WorldTests {
@@ -30,5 +31,20 @@ struct WorldTests {
         let (first, _, _) = Simulation.world(seed: 1, calls: 4, faults: .all)
         let (second, _, _) = Simulation.world(seed: 2, calls: 4, faults: .all)
         #expect(first.trace != second.trace)
+    }
+
+    @Test(
+        "The trace leaves out the message of an error, up to its last quotation mark, and nothing else",
+        arguments: [
+            (#"{"type":"error","code":"x","message":"a \"b\" c","field":"to"}"#, #"a \"b\" c"#),
+            (#"{"type":"about:blank","status":404,"message":"d"}"#, "d"),
+            (#"{"type":"info","data":{"message":"e"}}"#, ""),
+            (#"{"type":"error","code":"x"}"#, ""),
+            ("no JSON", ""),
+        ]
+    )
+    func leavesOut(frame: String, message: String) {
+        let bytes = Array(frame.utf8)
+        #expect(String(decoding: bytes[World.errorMessage(in: bytes)], as: UTF8.self) == message)
     }
 }

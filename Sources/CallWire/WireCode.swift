@@ -133,11 +133,11 @@ public struct WireError: Error, Equatable, Sendable {
     /// Returns the refusal of a text that is not one JSON object.
     public static func json(_ fault: JSONFault) -> Self {
         switch fault {
-        case .syntax: WireError(.invalidJSON, "the text is not valid JSON")
-        case .notAnObject: WireError(.invalidJSON, "the text is JSON, but not an object")
-        case .tooDeep: WireError(.invalidJSON, "the JSON is nested deeper than \(WireLimits.depth) levels")
-        case .duplicate(let name): WireError(.invalidJSON, "the member \(name) stands there twice", field: name)
-        case .notUTF8: WireError(.invalidJSON, "the text is not UTF-8")
+        case .syntax: WireError(.invalidJSON, "invalid JSON")
+        case .notAnObject: WireError(.invalidJSON, "not a JSON object")
+        case .tooDeep: WireError(.invalidJSON, "JSON nested deeper than \(WireLimits.depth) levels")
+        case .duplicate(let name): WireError(.invalidJSON, "duplicate member \(name)", field: name)
+        case .notUTF8: WireError(.invalidJSON, "not UTF-8")
         }
     }
 }

@@ -2,15 +2,15 @@
 public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The text contains no PEM block (RFC 7468).
     case notPEM
-    /// The text contains several keys, but one is wanted.
+    /// The text contains several keys instead of one.
     case several
     /// The key is protected by a passphrase.
     case encrypted
-    /// The key is private, but a public key is wanted.
+    /// The key is private instead of public.
     case privateKey
-    /// The key is public, or a certificate, but a private key is wanted.
+    /// The key is public, or a certificate, instead of private.
     case publicKey
-    /// The key is of another kind than wanted; the value names the wanted kinds.
+    /// The key is of the wrong kind; the value names the expected kinds.
     case unsupported(String)
     /// The RSA key is too short or too long; the value is its length in bits.
     case keyLength(Int)
@@ -22,14 +22,14 @@ public enum KeyError: Error, Sendable, Equatable, CustomStringConvertible {
     /// One sentence in plain words that does not contain the key.
     public var description: String {
         switch self {
-        case .notPEM: "there is no PEM block (-----BEGIN …-----) in it"
-        case .several: "it holds several keys; one is wanted (several public keys go into a JWKS file)"
+        case .notPEM: "it has no PEM block (-----BEGIN …-----)"
+        case .several: "it holds several keys, but must hold one (several public keys go into a JWKS file)"
         case .encrypted: "the key is protected by a passphrase; store it without one"
-        case .privateKey: "it is a private key; the public key is wanted"
-        case .publicKey: "it is a public key; the private key is wanted"
-        case .unsupported(let wanted): "the key is of another kind; wanted: \(wanted)"
-        case .keyLength(let bits): "the RSA key has \(bits) bits; 2048 to 8192 are accepted"
-        case .invalid: "the key is broken"
+        case .privateKey: "it is a private key, but must be a public key"
+        case .publicKey: "it is a public key, but must be a private key"
+        case .unsupported(let wanted): "wrong kind of key: it must be \(wanted)"
+        case .keyLength(let bits): "the RSA key has \(bits) bits; it must have 2048 to 8192"
+        case .invalid: "the key is malformed"
         case .failed: "OpenSSL could not use the key"
         }
     }

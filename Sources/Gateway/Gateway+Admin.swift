@@ -12,7 +12,7 @@ extension Gateway {
             return HTTPResponse.problem(
                 405,
                 code: "method_not_allowed",
-                message: "allowed here: GET, HEAD",
+                message: "allowed methods: GET, HEAD",
                 headers: [.init("Allow", "GET, HEAD")]
             )
         }
@@ -56,7 +56,7 @@ extension Gateway {
     static let noSuchAdminPath = HTTPResponse.problem(
         404,
         code: "not_found",
-        message: "there is /healthz, /readyz and /metrics"
+        message: "unknown path; known: /healthz, /readyz, /metrics"
     )
 
     private func strangersDroppedByReason(_ connections: DroppedNewcomers) -> [(String, UInt64)] {

@@ -14,18 +14,18 @@ extension Switchboard.Registration {
             throw .invalid(.fcm_token, "must be 1 to 4,096 bytes")
         }
         guard voip != nil || alert != nil || firebase != nil else {
-            throw .invalid(.voipDeviceToken, "is missing, and so are apnsDeviceToken and fcm_token: one is needed")
+            throw .invalid(.voipDeviceToken, "missing; give it, apnsDeviceToken or fcm_token")
         }
         let bundle = try object.text(.bundleId)
         if let bundle, !Self.isBundleID(bundle) {
-            throw .invalid(.bundleId, "must be 1 to 155 of A–Z a–z 0–9 . -")
+            throw .invalid(.bundleId, "must be 1 to 155 characters of A–Z a–z 0–9 . -")
         }
         // A push's topic begins with the bundle id. It is required, because guessing it from a global setting sent
         // pushes astray.
-        if voip != nil || alert != nil, bundle == nil { throw .invalid(.bundleId, "is missing") }
+        if voip != nil || alert != nil, bundle == nil { throw .invalid(.bundleId, "missing") }
         // An Android build in production sends its Firebase token and no other field.
         guard let platform = try object.text(.platform) ?? (voip == nil && alert == nil ? "android" : nil) else {
-            throw .invalid(.platform, "is missing")
+            throw .invalid(.platform, "missing")
         }
         guard (1...32).contains(platform.utf8.count) else { throw .invalid(.platform, "must be 1 to 32 bytes") }
         let environment: APNsEnvironment? =
@@ -69,7 +69,7 @@ extension JSONObject {
             }
         }
         guard (16...512).contains(text.utf8.count), text.utf8.count % 2 == 0, isHex else {
-            throw .invalid(field, "must be a push token in hex")
+            throw .invalid(field, "must be an even number of hexadecimal digits, 16 to 512")
         }
         return text.lowercased()
     }

@@ -26,7 +26,7 @@ enum Route: Equatable {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
         guard parts != ["ws"] else { throw .upgradeRequired }
         let routes = Self.routes(parts)
-        guard !routes.isEmpty else { throw .wire(WireError(.notFound, "there is nothing at this path")) }
+        guard !routes.isEmpty else { throw .wire(WireError(.notFound, "unknown path")) }
         // RFC 9110, section 9.3.2: HEAD is handled as GET, and the server leaves out the body of its response.
         let meant = method == "HEAD" ? "GET" : method
         guard let route = routes.first(where: { $0.method == meant }) else {
@@ -64,7 +64,7 @@ enum Route: Equatable {
             try head.checkJSON()
             return .signal(try SignalMessage(body: body, callIDInPath: try id.map(Self.callID), ringFor: ringFor))
         case .getSignal(let id):
-            guard let text = id ?? head.parameter("callId") else { throw .invalid(.callId, "is missing") }
+            guard let text = id ?? head.parameter("callId") else { throw .invalid(.callId, "missing") }
             return .fetch(try Self.callID(text), try head.fetch())
         case .deleteSignal(let id):
             return .end(try Self.callID(id), peer: try head.peer(), device: try head.device())
@@ -83,7 +83,7 @@ enum Route: Equatable {
             return .register(try Switchboard.Registration(body: body, device: try head.device()))
         case .devices: return .devices
         case .removeDevice(let id):
-            guard let device = DeviceID(id) else { throw WireError(.notFound, "there is no such device") }
+            guard let device = DeviceID(id) else { throw WireError(.notFound, "no such device") }
             return .removeDevice(device)
         case .relayCredential: return .relayCredential
         case .blocks: return .blocks
@@ -91,7 +91,9 @@ enum Route: Equatable {
             try head.checkJSON()
             return .block(try Self.blockedUser(in: body))
         case .unblock(let id):
-            guard let user = UserID(id) else { throw .invalid(.userId, "is no user id") }
+            guard let user = UserID(id) else {
+                throw .invalid(.userId, "must be a user id: 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+            }
             return .unblock(user)
         case .doNotDisturb:
             try head.checkJSON()
@@ -105,7 +107,9 @@ enum Route: Equatable {
     }
 
     private static func callID(_ text: String) throws(WireError) -> CallID {
-        guard let id = CallID(text) else { throw .invalid(.callId, "must be 1 to 128 of A–Z a–z 0–9 . _ : -") }
+        guard let id = CallID(text) else {
+            throw .invalid(.callId, "must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
+        }
         return id
     }
 
@@ -114,7 +118,7 @@ enum Route: Equatable {
     /// `call_type` is validated and otherwise ignored: the offer decides whether the call has video.
     private static func callee(in body: [UInt8]) throws(WireError) -> UserID {
         let object = try JSONObject.ofBody(body)
-        guard let callee = try object.user(.callee_id) else { throw .invalid(.callee_id, "is missing") }
+        guard let callee = try object.user(.callee_id) else { throw .invalid(.callee_id, "missing") }
         switch try object.text(.call_type) {
         case nil, "audio", "video": return callee
         default: throw .invalid(.call_type, "must be audio or video")
@@ -125,12 +129,12 @@ enum Route: Equatable {
         let object = try JSONObject.ofBody(body)
         if let user = try object.user(.userId) { return user }
         if let user = try object.user(.blocked_user_id) { return user }
-        throw .invalid(.userId, "is missing")
+        throw .invalid(.userId, "missing")
     }
 
     private static func until(in body: [UInt8]) throws(WireError) -> Moment? {
         let object = try JSONObject.ofBody(body)
-        guard let member = object.member(.until) else { throw .invalid(.until, "is missing") }
+        guard let member = object.member(.until) else { throw .invalid(.until, "missing") }
         if member.kind == .null { return nil }
         guard let milliseconds = object.integer(member) else {
             throw .invalid(.until, "must be milliseconds since 1970, or null")
@@ -166,7 +170,7 @@ extension RequestHead {
     fileprivate func peer() throws(WireError) -> UserID? {
         guard let text = parameter("peer") else { return nil }
         guard let peer = UserID(text) else {
-            throw WireError(.invalidField, "peer: must be the id of a user", field: "peer")
+            throw WireError(.invalidField, "peer: must be a user id", field: "peer")
         }
         return peer
     }

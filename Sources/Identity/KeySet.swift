@@ -18,11 +18,11 @@ struct KeySet {
             do {
                 let key = try Self.key(entry)
                 if isPublished, case .secret = key.material {
-                    throw Skipped(description: "it is a secret, and everybody can read it")
+                    throw Skipped(description: "it is a secret key in a public set")
                 }
                 keys.append(key)
                 if case .object(let object) = entry, object["d"] != nil {
-                    warnings.append("key \(index + 1) of the JWKS holds a private key, which does not belong there")
+                    warnings.append("key \(index + 1) of the JWKS holds a private key, which must not be published")
                 }
             } catch {
                 warnings.append("key \(index + 1) of the JWKS is not used: \(error)")
@@ -74,7 +74,7 @@ struct KeySet {
             guard !secret.isEmpty else { throw Skipped(description: "its k is empty") }
             return .secret(secret)
         default:
-            throw Skipped(description: "its kty is none of EC, RSA, oct")
+            throw Skipped(description: "its kty must be EC, RSA or oct")
         }
     }
 

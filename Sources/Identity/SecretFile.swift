@@ -122,7 +122,7 @@ public enum SecretFileError: Error, Sendable, Equatable, CustomStringConvertible
         case .cannot(let what, let path, let code):
             "cannot \(what) \(SecretFile.shown(path)): \(String(cString: strerror(code)))"
         case .empty(let path): "\(path) is empty; it must hold the secret"
-        case .tooLarge(let path): "\(path) has more than \(SecretFile.maximumByteCount) bytes; that is no secret"
+        case .tooLarge(let path): "\(path) is larger than \(SecretFile.maximumByteCount) bytes, too large for a secret"
         }
     }
 }

@@ -64,16 +64,16 @@ public enum TokenError: Error, Sendable, Equatable, CustomStringConvertible {
         case .expired: "the token has expired"
         case .tooLong: "the token is longer than \(TokenVerifier.maximumByteCount) bytes"
         case .malformed: "the token is not a well-formed signed JWT"
-        case .unsupportedHeader: "the token's header asks for something that is not supported"
-        case .algorithm: "the token's algorithm is not that of any configured key"
-        case .unknownKey: "the token's key id is not that of any configured key"
+        case .unsupportedHeader: "the token's header needs an unsupported feature"
+        case .algorithm: "no configured key has the token's algorithm"
+        case .unknownKey: "no configured key has the token's key id"
         case .signature: "the token's signature is wrong"
         case .noExpiry: "the token has no expiry (exp)"
         case .notYetValid: "the token is not valid yet (nbf)"
         case .issuer: "the token is from another issuer (iss)"
         case .audience: "the token is for another audience (aud)"
         case .noUser: "the token names no user"
-        case .claim(let name): "the token's claim \(name) is not acceptable"
+        case .claim(let name): "the token's claim \(name) is invalid"
         }
     }
 }

@@ -26,7 +26,7 @@ extension Server {
         guard !table[slot].isLastRequest else { return -1 }
         let headers = HeaderReader(wsi: wsi)
         guard let head = readHead(headers, slot) else {
-            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "no path"), length: 0)
+            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "missing path"), length: 0)
         }
         let version = headers.value(WSI_TOKEN_HTTP) ?? ""
         let mayHaveBody = head.method == "POST" || head.method == "PUT" || head.method == "PATCH"
@@ -37,14 +37,24 @@ extension Server {
         guard !version.isEmpty else {
             // The library takes a CR or LF for the end of the line, even one written as %0D. Then it never reads the
             // version.
-            let message = "the request line has no version, or its address a line break"
+            let message = "invalid request line: no HTTP version, or a line break in the path"
             return refuse(wsi, slot, .problem(400, code: "bad_request", message: message), length: 0)
         }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
-            return refuse(wsi, slot, .problem(505, code: "http_version", message: "HTTP/1.1 only"), length: 0)
+            return refuse(
+                wsi,
+                slot,
+                .problem(505, code: "http_version", message: "only HTTP/1.1 is supported"),
+                length: 0
+            )
         }
         if headers.isRepeated(WSI_TOKEN_HOST) || (version == "HTTP/1.1" && !headers.has(WSI_TOKEN_HOST)) {
-            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "one Host header, please"), length: 0)
+            return refuse(
+                wsi,
+                slot,
+                .problem(400, code: "bad_request", message: "exactly one Host header is required"),
+                length: 0
+            )
         }
         if headers.has(WSI_TOKEN_HTTP_TRANSFER_ENCODING) {
             // The library does not decode it. With a Content-Length beside it, the two would disagree on where the body
@@ -58,10 +68,10 @@ extension Server {
             )
         }
         guard let length = contentLength(headers) else {
-            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "bad Content-Length"), length: 0)
+            return refuse(wsi, slot, .problem(400, code: "bad_request", message: "invalid Content-Length"), length: 0)
         }
         guard length <= configuration.maxBodyBytes else {
-            let message = "the body may have \(configuration.maxBodyBytes) bytes"
+            let message = "the body may have at most \(configuration.maxBodyBytes) bytes"
             return refuse(wsi, slot, .problem(413, code: "too_large", message: message), length: length)
         }
         if length > 0 { return awaitBody(wsi, slot, headers, length: length) }

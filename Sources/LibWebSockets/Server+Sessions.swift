@@ -171,7 +171,7 @@ extension Server {
         _ bytes: UnsafeRawBufferPointer
     ) -> Int32 {
         guard table[slot].phase == .open else { return 0 }
-        if lws_frame_is_binary(wsi) != 0 { return fail(wsi, slot, 1003, "text only") }
+        if lws_frame_is_binary(wsi) != 0 { return fail(wsi, slot, 1003, "only text frames are supported") }
         // The length that the frame announces counts already, but nothing is allocated for it.
         let collected = table[slot].partial.count + bytes.count
         guard
@@ -244,7 +244,7 @@ extension Server {
 
     /// Handles the peer's close frame: the frames of this turn go out, then the library returns the close frame.
     func peerCloses(_ wsi: OpaquePointer, _ slot: Int, _ payload: UnsafeRawBufferPointer) -> Int32 {
-        if payload.count == 1 { return fail(wsi, slot, 1002, "a code has two bytes") }
+        if payload.count == 1 { return fail(wsi, slot, 1002, "a close code must have two bytes") }
         if payload.count > 2, !isUTF8(UnsafeRawBufferPointer(rebasing: payload[2...])) {
             return fail(wsi, slot, 1007, "invalid UTF-8")
         }

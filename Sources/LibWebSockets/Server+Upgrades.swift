@@ -49,17 +49,17 @@ extension Server {
 
     private func refusal(of head: RequestHead, _ headers: HeaderReader, upgradeTo name: String) -> HTTPResponse? {
         func bad(_ message: String) -> HTTPResponse { .problem(400, code: "bad_handshake", message: message) }
-        guard name.lowercased() == "websocket" else { return bad("only Upgrade: websocket") }
+        guard name.lowercased() == "websocket" else { return bad("only Upgrade: websocket is supported") }
         guard configuration.webSocketPaths.contains(head.path) else {
-            return .problem(404, code: "not_found", message: "no WebSocket here")
+            return .problem(404, code: "not_found", message: "this path is not a WebSocket")
         }
-        guard head.method == "GET" else { return bad("a WebSocket begins with GET") }
-        guard headers.value(WSI_TOKEN_HTTP) == "HTTP/1.1" else { return bad("HTTP/1.1 only") }
+        guard head.method == "GET" else { return bad("the method of a WebSocket handshake must be GET") }
+        guard headers.value(WSI_TOKEN_HTTP) == "HTTP/1.1" else { return bad("a WebSocket handshake must be HTTP/1.1") }
         guard headers.has(WSI_TOKEN_HOST), !headers.isRepeated(WSI_TOKEN_HOST) else {
-            return bad("one Host header, please")
+            return bad("exactly one Host header is required")
         }
         guard !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH), !headers.has(WSI_TOKEN_HTTP_TRANSFER_ENCODING) else {
-            return bad("no body with an upgrade")
+            return bad("a WebSocket handshake must not have a body")
         }
         guard RequestHead.list(headers.value(WSI_TOKEN_CONNECTION)).contains(where: { $0.lowercased() == "upgrade" })
         else { return bad("Connection: Upgrade is missing") }
@@ -67,7 +67,7 @@ extension Server {
             return .problem(
                 426,
                 code: "websocket_version",
-                message: "WebSocket version 13 only",
+                message: "only WebSocket version 13 is supported",
                 headers: [.init("Upgrade", "websocket"), .init("Sec-WebSocket-Version", "13")]
             )
         }

@@ -22,7 +22,11 @@ public final class Statement {
         )
         guard code == SQLITE_OK else { throw handle.error(in: sql.name) }
         guard let prepared else {
-            throw SQLiteError(extendedCode: SQLITE_MISUSE, message: "there is no statement in it", statement: sql.name)
+            throw SQLiteError(
+                extendedCode: SQLITE_MISUSE,
+                message: "the SQL text has no statement",
+                statement: sql.name
+            )
         }
         self.handle = handle
         pointer = prepared

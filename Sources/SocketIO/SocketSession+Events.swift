@@ -40,7 +40,7 @@ extension SocketSession {
         _ number: UInt64?
     ) {
         guard case .joined(let me) = standing else {
-            refuse(WireError(.unauthenticated, "register comes first"), event: event, number)
+            refuse(WireError(.unauthenticated, "send register first"), event: event, number)
             hand([])
             return
         }

@@ -17,7 +17,7 @@ extension SocketSession {
 
     static let tokenNeeded = WireError(
         .unauthenticated,
-        "a token is needed: auth.token, Authorization: Bearer or ?token="
+        "token missing: send auth.token, Authorization: Bearer or ?token="
     )
 
     mutating func take(_ packet: EnginePacket, at now: Moment) {
@@ -34,7 +34,7 @@ extension SocketSession {
         let packet: SocketPacket
         do throws(EngineFault) { packet = try SocketPacket(data) } catch {
             refused(.syntax)
-            finish(code: 4400, "no Socket.IO packet")
+            finish(code: 4400, "not a Socket.IO packet")
             return
         }
         guard packet.namespace == "/" else {
@@ -123,7 +123,7 @@ extension SocketSession {
         outputs.append(.refusedPacket(reason))
         if case .joined = standing { return }
         strangersPackets += 1
-        if strangersPackets >= SocketIOLimits.strangersPackets { finish(code: 4401, "nobody knows who this is") }
+        if strangersPackets >= SocketIOLimits.strangersPackets { finish(code: 4401, "not authenticated") }
     }
 
     /// Refuses a CONNECT.
@@ -147,7 +147,7 @@ extension SocketSession {
         case .v3:
             json.value("\(error.code.rawValue): \(error.message)")
             push(SocketPacket(.connectError, data: json.bytes))
-            leaving = Leaving(code: 4401, reason: "not let in")
+            leaving = Leaving(code: 4401, reason: "token refused")
             outputs.append(.needsTurn)
         }
     }
@@ -161,7 +161,7 @@ extension SocketSession {
         defer { refused(.namespace) }
         let isAnswered = packet.kind == .connect || packet.kind == .event || packet.kind == .binaryEvent
         if case .joined = standing {
-            if isAnswered { refuse(WireError(.notFound, "there is the default namespace only"), event: "", nil) }
+            if isAnswered { refuse(WireError(.notFound, "only the default namespace exists"), event: "", nil) }
             return
         }
         guard packet.kind == .connect else { return }
@@ -190,7 +190,11 @@ extension SocketSession {
         case .awaitingRegister: join(Identity(user: named.user, isInteger: named.isInteger), isTrusted: true)
         case .joined(let identity) where identity.user == named.user: outputs.append(.showedLife)
         case .joined:
-            refuse(WireError(.forbidden, "userId: is not the token's user", field: "userId"), event: "register", number)
+            refuse(
+                WireError(.forbidden, "userId: must be the token's user", field: "userId"),
+                event: "register",
+                number
+            )
             leave(4403, "registered as another user")
             return
         case .awaitingConnect, .over: return
@@ -210,9 +214,9 @@ extension SocketSession {
         in payload: JSONArray.Element?,
         _ array: JSONArray
     ) throws(WireError) -> (user: UserID, isInteger: Bool) {
-        guard let payload, payload.kind == .object else { throw .invalid(.userId, "is missing") }
+        guard let payload, payload.kind == .object else { throw .invalid(.userId, "missing") }
         let object = try JSONObject.ofBody(array.bytes, in: payload.value)
-        guard let user = try object.user(.userId) else { throw .invalid(.userId, "is missing") }
+        guard let user = try object.user(.userId) else { throw .invalid(.userId, "missing") }
         return (user, object[.userId]?.kind == .number)
     }
 }

@@ -49,7 +49,7 @@ extension SocketSession {
         if case .joined = standing { return true }
         bytesBeforeJoining += bytes
         guard bytesBeforeJoining > SocketIOLimits.bytesBeforeJoining else { return standing != .over }
-        finish(code: 4401, "nobody knows who this is")
+        finish(code: 4401, "not authenticated")
         return false
     }
 
@@ -143,7 +143,7 @@ extension SocketSession {
         do throws(EngineFault) { packet = try EnginePacket(text: text) } catch {
             refused(error == .binary ? .binary : .syntax)
             if transport == .socket {
-                finish(code: 4400, error == .binary ? "binary packets are not supported" : "no Engine.IO packet")
+                finish(code: 4400, error == .binary ? "binary packets are not supported" : "not an Engine.IO packet")
             } else {
                 dropCandidate()
             }
@@ -194,7 +194,7 @@ extension SocketSession {
 
     private mutating func dropCandidate() {
         candidate = .none
-        outputs.append(.closeSocket(code: 1000, reason: "this was to be an upgrade"))
+        outputs.append(.closeSocket(code: 1000, reason: "the upgrade failed"))
     }
 
     mutating func socketClosed() {

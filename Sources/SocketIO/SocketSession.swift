@@ -214,7 +214,7 @@ public struct SocketSession: Sendable {
             }
         case .none: break
         }
-        if let deadline = self.deadline, now >= deadline { finish(code: 1001, "nothing was heard for too long") }
+        if let deadline = self.deadline, now >= deadline { finish(code: 1001, "nothing was received for too long") }
     }
 
     /// Answers an input of a session that is over: requests are refused as those of an unknown session.

@@ -82,9 +82,12 @@ extension Switchboard {
         waiting.removeAll { if case .reply = $0.word { true } else { false } }
     }
 
-    static let storeUnavailableError = WireError(.storeUnavailable, "the database cannot be read just now: try again")
+    static let storeUnavailableError = WireError(
+        .storeUnavailable,
+        "the database cannot be read at the moment: try again"
+    )
 
     static let storeUnavailable = Reply(
-        WireError(.storeUnavailable, "the database cannot be written just now; nothing was lost, try again")
+        WireError(.storeUnavailable, "the database cannot be written at the moment; nothing was lost, try again")
     )
 }

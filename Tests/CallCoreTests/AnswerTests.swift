@@ -155,7 +155,7 @@ struct RingingTests {
         var bench = try Bench(callees: [try phone("b1")])
         let log = bench.session.log
         let out = try bench.send(.offer(offer(2)), .caller, phone("a2"))
-        #expect(out == [.refuse(.forbidden("another device of yours makes this call"))])
+        #expect(out == [.refuse(.forbidden("another of your devices is making this call"))])
         #expect(bench.session.log == log)
     }
 

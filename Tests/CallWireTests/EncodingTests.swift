@@ -116,10 +116,10 @@ struct ServerFrameTests {
 
     @Test("An error contains the code, the message and the field")
     func error() throws {
-        let frame = ServerFrame.error(.invalid(.sdp, "is missing"), id: SignalID("1"), callID: CallID("c"))
+        let frame = ServerFrame.error(.invalid(.sdp, "missing"), id: SignalID("1"), callID: CallID("c"))
         #expect(
             text(frame)
-                == #"{"type":"error","id":"1","callId":"c","code":"invalid_field","message":"sdp: is missing","field":"sdp"}"#
+                == #"{"type":"error","id":"1","callId":"c","code":"invalid_field","message":"sdp: missing","field":"sdp"}"#
         )
     }
 

@@ -51,7 +51,7 @@ def test_metrics_are_prometheus_text(world):
         assert family.documentation, f"{family.name} has no HELP"
         assert family.type != "unknown", f"{family.name} has no TYPE"
     names = [sample.name + str(sorted(sample.labels.items())) for family in found.values() for sample in family.samples]
-    assert len(names) == len(set(names)), "a sample stands there twice"
+    assert len(names) == len(set(names)), "duplicate sample"
 
 
 def test_there_are_sessions_calls_signals_acks_pushes_and_the_store(world):

@@ -88,7 +88,7 @@ def test_the_callee_is_found_from_the_call_id_of_the_users_own(world):
 
 
 @pytest.mark.parametrize("call_id", ["10-11", "12-10", "11-", "1-10", "111-10", "11-11"])
-def test_a_call_id_that_does_not_begin_with_the_users_own_names_nobody(world, call_id):
+def test_a_call_id_that_does_not_begin_with_the_users_own_id_names_no_callee(world, call_id):
     body = {"callId": call_id, "action": "offer", "data": {"sdp": samples.OFFER, "type": "offer"}}
     refused = app(world, TARO).post("/api/calls/signal", body)
     assert code(refused) == (400, "invalid_field")
@@ -200,7 +200,7 @@ def test_posting_a_call_answers_the_servers_own_record_of_the_live_one(world):
     assert [entry["id"] for entry in taro.get("/api/calls").json()] == [record["id"]], "not a second one"
 
 
-def test_the_records_type_is_the_calls_own_whatever_the_app_says(world):
+def test_a_record_has_the_type_of_the_call_not_that_of_the_request(world):
     taro = app(world, TARO)
     offer(taro, samples.OFFER)
     assert place(taro, kind="video").json()["call_type"] == "audio"
@@ -331,7 +331,7 @@ VOIP, ALERT = "a" * 64, "b" * 64
     ],
     ids=lambda steps: "+".join("".join(key[0] for key in step) for step in steps),
 )
-def test_tokens_of_one_installation_are_one_device_in_whatever_order_they_come(world, steps):
+def test_tokens_of_one_installation_are_one_device_in_any_order(world, steps):
     hanako = app(world, HANAKO)
     for step in steps:
         answer = hanako.put("/api/me/devices", {"platform": "ios", "bundleId": "com.example.chutalk"} | step)
@@ -350,18 +350,18 @@ def test_a_new_token_of_the_same_installation_with_its_known_other_half_replaces
     assert (device["voipDeviceToken"], device["apnsDeviceToken"]) == ("c" * 64, ALERT)
 
 
-def test_an_android_build_posts_its_firebase_token_and_is_told_that_sending_comes_later(world):
+def test_an_android_build_registers_its_firebase_token_and_gets_a_notice_that_it_is_unused(world):
     hanako = app(world, HANAKO)
     made = hanako.post("/api/me/devices", {"fcm_token": "dGVzdA:APA91b"})
     assert made.status_code == 200
     assert (made.json()["fcm_token"], made.json()["platform"]) == ("dGVzdA:APA91b", "android")
-    assert "later" in made.json()["message"]
+    assert "does not send" in made.json()["message"]
     hanako.post("/api/me/devices", {"fcm_token": "dGVzdA:APA91b"})
     (device,) = hanako.get("/api/me/devices").json()
     assert device["fcm_token"] == "dGVzdA:APA91b"
 
 
-def test_what_ios_registers_says_nothing_of_later(world):
+def test_an_ios_registration_gets_no_such_notice(world):
     made = app(world, HANAKO).put(
         "/api/me/devices", {"platform": "ios", "bundleId": "com.example.chutalk", "voipDeviceToken": VOIP}
     )
@@ -393,7 +393,7 @@ def test_every_error_has_a_message_to_show(world, method, path, body, status):
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_the_sockets_path_without_an_upgrade_says_what_is_missing(world, method):
+def test_the_sockets_path_without_an_upgrade_names_the_missing_header(world, method):
     refused = Rest(world.server.url, None).request(method, "/ws")
     assert code(refused) == (426, "upgrade_required")
     assert refused.headers["upgrade"] == "websocket"

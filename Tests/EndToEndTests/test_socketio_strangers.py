@@ -52,7 +52,7 @@ def test_a_packet_for_another_namespace_is_answered_without_its_name(world):
     raw.hear(), raw.say("40/look-for-me,")
     assert raw.hear() == '44{"message":"Invalid namespace"}'
     raw.say("40"), raw.hear()
-    error = '42["signal-error",{"code":"not_found","message":"there is the default namespace only"}]'
+    error = '42["signal-error",{"code":"not_found","message":"only the default namespace exists"}]'
     for packet in ("40/look-for-me,", '42/look-for-me,["offer",{"to":10}]', '42/look-for-me,7["offer",{"to":10}]'):
         raw.say(packet)
         assert raw.hear() == error

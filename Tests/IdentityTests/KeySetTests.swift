@@ -75,11 +75,11 @@ struct KeySetTests {
         let x = "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"
         let y = "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"
         let rows = [
-            ("5", "it is not an object"), ("{}", "its kty is none of EC, RSA, oct"),
-            (#"{"kty":"OKP","crv":"Ed25519","x":"AA"}"#, "its kty is none of EC, RSA, oct"),
+            ("5", "it is not an object"), ("{}", "its kty must be EC, RSA or oct"),
+            (#"{"kty":"OKP","crv":"Ed25519","x":"AA"}"#, "its kty must be EC, RSA or oct"),
             (#"{"kty":"EC","crv":"P-384","x":"AA","y":"AA"}"#, "its crv is not P-256"),
-            (#"{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, "the key is broken"),
-            (#"{"kty":"EC","crv":"P-256","x":"\#(y)","y":"\#(x)"}"#, "the key is broken"),
+            (#"{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}"#, "the key is malformed"),
+            (#"{"kty":"EC","crv":"P-256","x":"\#(y)","y":"\#(x)"}"#, "the key is malformed"),
             (#"{"kty":"EC","crv":"P-256","x":"\#(x)="}"#, "its x is not base64url"),
             (#"{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)","alg":"ES384"}"#, "its alg is not ES256"),
             (#"{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)","alg":"none"}"#, "its alg is not ES256"),
@@ -90,9 +90,9 @@ struct KeySetTests {
             (#"{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)","kid":1}"#, "its kid is not a string"),
             (#"{"kty":"RSA","n":"\#(n)","e":"AQAB","alg":"HS256"}"#, "its alg is not RS256"),
             (#"{"kty":"RSA","n":"\#(n)","e":"AQAB","alg":"PS256"}"#, "its alg is not RS256"),
-            (#"{"kty":"RSA","n":"\#(n)","e":"AQ"}"#, "the key is broken"),
+            (#"{"kty":"RSA","n":"\#(n)","e":"AQ"}"#, "the key is malformed"),
             (#"{"kty":"RSA","n":"\#(n)"}"#, "its e is not base64url"),
-            (#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#, "the RSA key has 17 bits; 2048 to 8192 are accepted"),
+            (#"{"kty":"RSA","n":"AQAB","e":"AQAB"}"#, "the RSA key has 17 bits; it must have 2048 to 8192"),
             (#"{"kty":"oct","k":""}"#, "its k is empty"), (#"{"kty":"oct"}"#, "its k is not base64url"),
         ]
         let good = #"{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)","alg":"ES256","use":"sig","key_ops":["verify"]}"#
@@ -103,7 +103,7 @@ struct KeySetTests {
             #expect(throws: TokenKeyError.self, "\(key)") { try self.verifier(#"{"keys":[\#(key)]}"#) }
         }
         let told = try verifier(#"{"keys":[\#(good.dropLast()),"d":"AA"}]}"#).warnings
-        #expect(told == ["key 1 of the JWKS holds a private key, which does not belong there"])
+        #expect(told == ["key 1 of the JWKS holds a private key, which must not be published"])
     }
 
     @Test("A malformed, empty or too large key set is refused")

@@ -38,7 +38,7 @@ struct EntryTests {
     func refused() throws {
         var four = Bench()
         four.say("40")
-        #expect(four.taken().sent.last?.hasPrefix(#"44{"message":"a token is needed"#) == true)
+        #expect(four.taken().sent.last?.hasPrefix(#"44{"message":"token missing"#) == true)
         four.say(#"40{"token":"x"}"#)
         four.give(.verified(.failure(WireError(.tokenExpired, "the token has expired"))))
         let said = four.taken().sent.last
@@ -113,7 +113,7 @@ struct EntryTests {
         three.say("40/admin?token=x,")
         #expect(three.taken().sent.last == #"44"Invalid namespace""#)
         var joined = try Bench.joined()
-        let error = #"42["signal-error",{"code":"not_found","message":"there is the default namespace only"}]"#
+        let error = #"42["signal-error",{"code":"not_found","message":"only the default namespace exists"}]"#
         for packet in ["40/admin,{}", #"42/admin,7["offer",{}]"#] {
             joined.say(packet)
             outputs = joined.taken()

@@ -49,7 +49,7 @@ struct EventTests {
     @Test("A refusal is sent as the event's answer, or as signal-error if the client wants no answer")
     func refused() throws {
         var bench = try Bench.joined()
-        let error = #""code":"not_found","message":"there is no such call""#
+        let error = #""code":"not_found","message":"no such call""#
         bench.say(#"425["ice",{"to":10,"candidate":{}}]"#)
         bench.hear(#"{"type":"error","id":"tag-1",\#(error)}"#)
         bench.say(#"42["ice",{"to":10,"candidate":{}}]"#)

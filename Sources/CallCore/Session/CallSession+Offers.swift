@@ -51,7 +51,7 @@ extension CallSession {
             // A second device of the caller may not take over the call: the first would wait for an answer that only
             // the second gets.
             if !callerPhone.isUnnamed, !phone.isUnnamed, !isCaller(phone) {
-                outputs.append(.refuse(.forbidden("another device of yours makes this call")))
+                outputs.append(.refuse(.forbidden("another of your devices is making this call")))
                 return
             }
             // The description is replaced. The ringing devices go on ringing, until the same moment.
@@ -69,7 +69,7 @@ extension CallSession {
                 outputs.append(.refuse(.alreadyAnswered))
                 return
             case .caller where !isCaller(phone):
-                outputs.append(.refuse(.forbidden("another device of yours makes this call")))
+                outputs.append(.refuse(.forbidden("another of your devices is making this call")))
                 return
             case .caller, .callee: break
             }

@@ -44,8 +44,8 @@ extension CallSession {
     private func refusal(of signal: Signal, from side: Side, _ phone: Phone) -> Refusal? {
         switch side {
         case .caller:
-            if !isCaller(phone) { return .forbidden("another device of yours makes this call") }
-            if signal.kind == .ringing { return .forbidden("only the callee's devices ring") }
+            if !isCaller(phone) { return .forbidden("another of your devices is making this call") }
+            if signal.kind == .ringing { return .forbidden("only the callee's devices send ringing") }
         case .callee:
             if let winner, !winner.isSame(as: phone) { return .alreadyAnswered }
         }
@@ -84,7 +84,7 @@ extension CallSession {
     ) {
         if case .ringing = phase {
             guard side == .callee else {
-                outputs.append(.refuse(.forbidden("the callee answers")))
+                outputs.append(.refuse(.forbidden("only the callee answers")))
                 return
             }
             guard append(signal, digest: digest, from: side, phone, at: now, into: &outputs) else { return }

@@ -72,7 +72,7 @@ public struct ClientMessage: Sendable {
     }
 
     private static func request(_ object: JSONObject, ringFor: Moment.Span) throws(WireError) -> Request {
-        guard let type = try object.text(.type) else { throw .invalid(.type, "is missing") }
+        guard let type = try object.text(.type) else { throw .invalid(.type, "missing") }
         // Most signals are candidates. Comparing with all names costs as much as reading the frame's members.
         if let kind = type == "ice" ? .ice : SignalKind(rawValue: type) {
             return .signal(try SignalMessage(kind, fields: object, envelope: object, ringFor: ringFor))
@@ -84,9 +84,9 @@ public struct ClientMessage: Sendable {
         case "sync": return .sync(try object.cursors())
         case "message": return .message(try TextMessage(object))
         case "presence":
-            guard let user = try object.user(.userId) else { throw .invalid(.userId, "is missing") }
+            guard let user = try object.user(.userId) else { throw .invalid(.userId, "missing") }
             return .presence(user)
-        default: throw WireError(.unknownType, "type: is none that is known", field: Field.type.name)
+        default: throw WireError(.unknownType, "type: unknown", field: Field.type.name)
         }
     }
 }
@@ -94,7 +94,7 @@ public struct ClientMessage: Sendable {
 extension JSONObject {
     /// Returns a string that must be present.
     public func required(_ field: Field) throws(WireError) -> String {
-        guard let text = try text(field) else { throw .invalid(field, "is missing") }
+        guard let text = try text(field) else { throw .invalid(field, "missing") }
         return text
     }
 

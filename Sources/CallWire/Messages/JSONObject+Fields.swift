@@ -15,7 +15,7 @@ extension JSONObject {
     public func callID() throws(WireError) -> CallID? {
         guard let text = try text(.callId) else { return nil }
         guard let id = CallID(text) else {
-            throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) of A–Z a–z 0–9 . _ : -")
+            throw .invalid(.callId, "must be 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ : -")
         }
         return id
     }
@@ -24,7 +24,10 @@ extension JSONObject {
     public func user(_ field: Field) throws(WireError) -> UserID? {
         guard let member = self[field] else { return nil }
         if let text = string(member) ?? integer(member).map({ String($0) }), let user = UserID(text) { return user }
-        throw .invalid(field, "must be a user id: 1 to \(CallCore.Limits.identifierBytes) of A–Z a–z 0–9 . _ @ : + -")
+        throw .invalid(
+            field,
+            "must be a user id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -"
+        )
     }
 
     /// Returns a device id.
@@ -33,7 +36,7 @@ extension JSONObject {
         guard let device = DeviceID(text) else {
             throw .invalid(
                 field,
-                "must be a device id: 1 to \(CallCore.Limits.identifierBytes) of A–Z a–z 0–9 . _ @ : + -"
+                "must be a device id: 1 to \(CallCore.Limits.identifierBytes) characters of A–Z a–z 0–9 . _ @ : + -"
             )
         }
         return device
@@ -51,7 +54,7 @@ extension JSONObject {
     /// Returns a string.
     public func text(_ field: Field) throws(WireError) -> String? {
         guard let member = self[field] else { return nil }
-        guard let text = string(member) else { throw .invalid(field, "must be a string of Unicode text") }
+        guard let text = string(member) else { throw .invalid(field, "must be a string of valid Unicode") }
         return text
     }
 

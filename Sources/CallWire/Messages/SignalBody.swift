@@ -31,10 +31,10 @@ extension SignalMessage {
     public init(body: [UInt8], callIDInPath: CallID?, ringFor: Moment.Span) throws(WireError) {
         let object = try JSONObject.ofBody(body)
         guard let action = try object.action() else {
-            throw .invalid(.action, "is missing")
+            throw .invalid(.action, "missing")
         }
         guard let kind = SignalKind(rawValue: action) else {
-            throw WireError(.unknownType, "action: is none that is known", field: Field.action.name)
+            throw WireError(.unknownType, "action: unknown", field: Field.action.name)
         }
         var fields = object
         if let data = object[.data] {
@@ -54,7 +54,7 @@ extension SignalMessage {
         from = try object.user(.from)
         if let callIDInPath {
             guard callID == nil || callID == callIDInPath else {
-                throw .invalid(.callId, "must be the one in the path, or absent")
+                throw .invalid(.callId, "must equal the callId in the path, or be absent")
             }
             callID = callIDInPath
         }

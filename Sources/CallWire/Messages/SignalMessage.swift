@@ -96,11 +96,11 @@ public struct SignalMessage: Sendable {
 extension JSONObject {
     /// Returns the session description, decoded and checked.
     fileprivate func description() throws(WireError) -> [UInt8] {
-        guard let member = self[.sdp] else { throw .invalid(.sdp, "is missing") }
+        guard let member = self[.sdp] else { throw .invalid(.sdp, "missing") }
         guard case .string(let isPlain) = member.kind else { throw .invalid(.sdp, "must be a string") }
         let inner = bytes[member.value.lowerBound + 1..<member.value.upperBound - 1]
         guard let text = isPlain ? Array(inner) : JSONText.decoded(inner) else {
-            throw .invalid(.sdp, "must be Unicode text")
+            throw .invalid(.sdp, "must be valid Unicode")
         }
         guard text.count <= WireLimits.sdpBytes else {
             throw WireError(.tooLarge, "sdp: at most \(WireLimits.sdpBytes) bytes", field: Field.sdp.name)
@@ -112,7 +112,7 @@ extension JSONObject {
     }
 
     fileprivate func checkCandidate() throws(WireError) {
-        guard let member = member(.candidate) else { throw .invalid(.candidate, "is missing") }
+        guard let member = member(.candidate) else { throw .invalid(.candidate, "missing") }
         guard member.kind == .object || member.kind == .null else {
             throw .invalid(.candidate, "must be an object, or null at the end of candidates")
         }
@@ -127,14 +127,14 @@ extension JSONObject {
 
     fileprivate func checkDigits() throws(WireError) {
         let allowed = Set("0123456789*#ABCD,".utf8)
-        guard let digits = try text(.digits) else { throw .invalid(.digits, "is missing") }
+        guard let digits = try text(.digits) else { throw .invalid(.digits, "missing") }
         guard (1...WireLimits.digits).contains(digits.utf8.count), digits.utf8.allSatisfy(allowed.contains) else {
-            throw .invalid(.digits, "must be 1 to \(WireLimits.digits) of 0–9 * # A–D and comma")
+            throw .invalid(.digits, "must be 1 to \(WireLimits.digits) characters of 0–9 * # A–D and comma")
         }
     }
 
     fileprivate func checkInfo() throws(WireError) {
-        guard let member = member(.data) else { throw .invalid(.data, "is missing") }
+        guard let member = member(.data) else { throw .invalid(.data, "missing") }
         guard member.value.count <= WireLimits.infoBytes else {
             throw WireError(.tooLarge, "data: at most \(WireLimits.infoBytes) bytes", field: Field.data.name)
         }

@@ -17,13 +17,13 @@ public struct TextMessage: Equatable, Sendable {
     ///
     /// Other members are relayed unchanged.
     public init(_ object: JSONObject) throws(WireError) {
-        guard let to = try object.user(.to) else { throw .invalid(.to, "is missing") }
+        guard let to = try object.user(.to) else { throw .invalid(.to, "missing") }
         self.to = to
         body = try object.required(.body)
         displayName = try object.text(.displayName)?.cut(to: WireLimits.displayNameCharacters).unlessBlank
         relayed = object.copy(leavingOut: [.type, .id, .from, .fromDevice, .ts, .token, .callId, .room, .epoch, .seq])
         guard relayed.count <= WireLimits.infoBytes else {
-            throw WireError(.tooLarge, "a message may have \(WireLimits.infoBytes) bytes", field: Field.body.name)
+            throw WireError(.tooLarge, "body: at most \(WireLimits.infoBytes) bytes", field: Field.body.name)
         }
     }
 

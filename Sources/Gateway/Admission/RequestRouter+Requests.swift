@@ -23,7 +23,7 @@ extension RequestRouter {
     /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
     func look(at head: RequestHead, body: [UInt8], now: Moment) -> Routing {
         guard originPolicy.isAllowed(origin: head.origin, host: head.host) else {
-            return .answered(response(to: WireError(.forbidden, "this Origin may not ask"), for: nil))
+            return .answered(response(to: WireError(.forbidden, "this Origin is not allowed"), for: nil))
         }
         if head.method == "OPTIONS" { return .answered(preflight(head)) }
         if Gateway.socketIOPaths.contains(head.path) {

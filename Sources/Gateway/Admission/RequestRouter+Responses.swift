@@ -20,11 +20,13 @@ extension RequestRouter {
                 headers.append(.init("WWW-Authenticate", #"Bearer error="invalid_token""#))
             }
         case .upgradeRequired:
-            reply = Reply(WireError(.upgradeRequired, "this is a WebSocket's path: Upgrade: websocket is missing"))
+            reply = Reply(
+                WireError(.upgradeRequired, "this path is a WebSocket: the header Upgrade: websocket is missing")
+            )
             // RFC 9110, section 7.8: a message with Upgrade must also name it in Connection.
             headers += [.init("Upgrade", "websocket"), .init("Connection", "Upgrade")]
         case .methodNotAllowed(let allowed):
-            reply = Reply(WireError(.methodNotAllowed, "allowed here: \(allowed.joined(separator: ", "))"))
+            reply = Reply(WireError(.methodNotAllowed, "allowed methods: \(allowed.joined(separator: ", "))"))
             headers.append(.init("Allow", allowed.joined(separator: ", ")))
         }
         return HTTPResponse(
@@ -49,7 +51,7 @@ extension RequestRouter {
     ///
     /// `unjoined`: The number of the user's other sessions that have not joined.
     func refusal(whenDraining isDraining: Bool, unjoined: Int, for origin: String?) -> HTTPResponse? {
-        if isDraining { return response(to: WireError(.draining, "no further sessions just now"), for: origin) }
+        if isDraining { return response(to: WireError(.draining, "the server is shutting down"), for: origin) }
         guard unjoined >= SocketIOLimits.unjoined else { return nil }
         connects.noteUnjoined()
         let message = "at most \(SocketIOLimits.unjoined) sessions that have not sent CONNECT"

@@ -42,7 +42,7 @@ struct RequestRouter: Sendable {
     /// Checks the upgrade of a browser or an app: its origin, its token and its device's name.
     func look(at upgrade: RequestHead) -> Upgrade {
         guard originPolicy.isAllowed(origin: upgrade.origin, host: upgrade.host) else {
-            return .decided(.refuse(response(to: WireError(.forbidden, "this Origin may not connect"), for: nil)))
+            return .decided(.refuse(response(to: WireError(.forbidden, "this Origin is not allowed"), for: nil)))
         }
         if Gateway.socketIOPaths.contains(upgrade.path) {
             do throws(EngineRefusal) {
@@ -89,7 +89,7 @@ struct RequestRouter: Sendable {
         guard let token = offered ?? upgrade.parameter("token") else {
             throw WireError(
                 .unauthenticated,
-                "a token is needed: Authorization: Bearer, subprotocol bearer.<JWT> or ?token="
+                "token missing: send Authorization: Bearer, subprotocol bearer.<JWT> or ?token="
             )
         }
         return try admit(token)
@@ -117,10 +117,10 @@ struct RequestRouter: Sendable {
 
     /// Returns the bearer of the token in an `Authorization` header.
     func admit(authorization: String?) throws(WireError) -> Who {
-        guard let authorization else { throw WireError(.unauthenticated, "a token is needed: Authorization: Bearer") }
+        guard let authorization else { throw WireError(.unauthenticated, "token missing: send Authorization: Bearer") }
         let words = authorization.split(separator: " ", maxSplits: 1)
         guard words.count == 2, words[0].lowercased() == "bearer" else {
-            throw WireError(.unauthenticated, "Authorization must be Bearer and a token")
+            throw WireError(.unauthenticated, "Authorization must be Bearer and a token, separated by a space")
         }
         return try admit(String(words[1]))
     }
@@ -150,7 +150,7 @@ extension RequestHead {
         guard let device = DeviceID(text) else {
             throw WireError(
                 .invalidField,
-                "device: must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -",
+                "device: must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -",
                 field: "device"
             )
         }

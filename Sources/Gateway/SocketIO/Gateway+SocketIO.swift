@@ -134,7 +134,7 @@ extension Gateway {
 
     private func drop(_ stranger: SocketIOSession, _ reason: DroppedStrangers) {
         strangersDropped[reason, default: 0] += 1
-        handle(.dismissed(code: 4401, reason: "nobody knows who this is"), stranger)
+        handle(.dismissed(code: 4401, reason: "not authenticated"), stranger)
     }
 
     /// Returns an unpredictable name in the alphabet that is safe in addresses.

@@ -83,7 +83,7 @@ extension Gateway {
     }
 
     private func rejectLate(_ connection: ConnectionID) {
-        close(connection, code: isDraining ? 1001 : 1000, reason: "its session is over, or has another WebSocket")
+        close(connection, code: isDraining ? 1001 : 1000, reason: "the session has ended or has another WebSocket")
     }
 
     private func attach(_ connection: ConnectionID, to session: SocketIOSession) {

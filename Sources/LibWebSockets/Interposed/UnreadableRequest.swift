@@ -20,11 +20,11 @@ public func clwsReturnHTTPStatus(_ wsi: OpaquePointer?, _ status: UInt32, _ page
     guard let wsi else { return 1 }
     let response: HTTPResponse
     if status != HTTP_STATUS_FORBIDDEN.rawValue {
-        response = .problem(Int(status), code: "bad_request", message: "the request cannot be read")
+        response = .problem(Int(status), code: "bad_request", message: "unreadable request")
     } else if HeaderReader(wsi: wsi).has(WSI_TOKEN_UPGRADE) {
-        response = .problem(400, code: "bad_handshake", message: "only Upgrade: websocket")
+        response = .problem(400, code: "bad_handshake", message: "only Upgrade: websocket is supported")
     } else {
-        let message = "the request line cannot be read: a method that is not known, no path, or a wrong escape in it"
+        let message = "unreadable request line: unknown method, missing path or invalid escape"
         response = .problem(400, code: "bad_request", message: message)
     }
     var bytes = response.encoded(headroom: Frame.headroom, forHead: false, closing: true)

@@ -83,7 +83,7 @@ extension Switchboard {
             return nil
         }
         metrics.limited[.keptBytes] += 1
-        var error = WireError(.rateLimited, "at most \(policy.keptBytesPerDay) bytes a day are kept for a user")
+        var error = WireError(.rateLimited, "at most \(policy.keptBytesPerDay) bytes a day are stored for a user")
         error.retryAfterSeconds = bucket.secondsUntilNext
         return error
     }

@@ -58,7 +58,7 @@ extension Switchboard {
     private func refusal(of kind: SignalKind, from user: UserID, at now: Moment) -> WireError? {
         if isDraining { return WireError(.draining, "the server is shutting down") }
         guard kind != .end else { return nil }
-        if metrics.isStalled { return WireError(.storeUnavailable, "the database cannot be written just now") }
+        if metrics.isStalled { return WireError(.storeUnavailable, "the database cannot be written at the moment") }
         return overQuota.isEmpty ? nil : quotaRefusal(of: user, at: now)
     }
 
@@ -71,17 +71,17 @@ extension Switchboard {
 
     /// Returns the user that a message is for, according to `to` and `room`.
     func peer(of message: SignalMessage, from user: UserID) throws(WireError) -> UserID? {
-        if message.to == user { throw .invalid(.to, "is the sender; a call needs two users") }
+        if message.to == user { throw .invalid(.to, "must be another user") }
         guard let name = message.room else { return message.to }
         switch Result(catching: { () throws(Room.Refusal) in try Room(name, for: user) }) {
         case .success(.pair(let peer)):
-            guard peer != user else { throw .invalid(.room, "names one user twice; a call needs two") }
-            guard message.to == nil || message.to == peer else { throw .invalid(.to, "is not in the room") }
+            guard peer != user else { throw .invalid(.room, "must name two different users") }
+            guard message.to == nil || message.to == peer else { throw .invalid(.to, "not a member of the room") }
             return peer
         case .success(.group):
             throw WireError(.forbidden, "room: calls in group rooms are not supported yet", field: Field.room.name)
         case .failure(.malformed): throw .invalid(.room, "must be p2p:<caller>-<callee> or room:<name>")
-        case .failure(.foreign): throw WireError(.forbidden, "room: is none of this user's", field: Field.room.name)
+        case .failure(.foreign): throw WireError(.forbidden, "room: you are not a member", field: Field.room.name)
         }
     }
 
@@ -110,7 +110,7 @@ extension Switchboard {
             }
             call = liveCall(of: source.user, with: peer)
         } else {
-            return .failure(.invalid(.callId, "is missing"))
+            return .failure(.invalid(.callId, "missing"))
         }
         guard let call, let side = call.session.side(of: source.user) else {
             return refusal(of: message, from: source, peer)
@@ -139,7 +139,7 @@ extension Switchboard {
     /// How long after a call's end its offer may still come by the other way (request or connection).
     private static let repeatedFor = Moment.Span.seconds(10)
 
-    static let unknownCall = WireError(.notFound, "there is no such call")
+    static let unknownCall = WireError(.notFound, "no such call")
 
     private func deliverSignal(
         _ message: SignalMessage,
@@ -214,7 +214,7 @@ extension Switchboard {
             // An unknown call was lost in a crash: its caller begins it again.
             guard let call = found, epoch <= call.session.epoch else { return .failure(Self.unknownCall) }
             guard epoch == call.session.epoch, call.session.isLive, call.session.side(of: source.user) != nil else {
-                return .failure(WireError(.callEnded, "epoch: is over", field: Field.epoch.name))
+                return .failure(WireError(.callEnded, "epoch: has ended", field: Field.epoch.name))
             }
         }
         if let found, let endedAt = found.endedAt, now < endedAt + Self.repeatedFor,
@@ -227,8 +227,8 @@ extension Switchboard {
         guard
             let callee = named ?? message.callID.flatMap({ Room.peer(inCallID: $0, for: source.user) })
                 ?? (isNameUsed ? nil : found.map { $0.key.pair.other(than: source.user) })
-        else { return .failure(.invalid(.to, "is missing, and there is no room: whom to call?")) }
-        guard callee != source.user else { return .failure(.invalid(.to, "is the sender; a call needs two users")) }
+        else { return .failure(.invalid(.to, "missing; give to or room")) }
+        guard callee != source.user else { return .failure(.invalid(.to, "must be another user")) }
         let keys = RingLimits.Keys(from: source.user, to: callee)
         if let refusal = ringRefusal(of: source.user, to: callee, keys, at: now) { return .failure(refusal) }
         guard mayBegin(source.user, at: now) else {
@@ -283,10 +283,10 @@ extension WireError {
     /// The error that a client is sent for a refusal of the call core.
     init(_ refusal: CallSession.Refusal) {
         switch refusal {
-        case .alreadyAnswered: self.init(.alreadyAnswered, "another answer has the call")
-        case .callEnded: self.init(.callEnded, "the call is over")
+        case .alreadyAnswered: self.init(.alreadyAnswered, "the call is already answered")
+        case .callEnded: self.init(.callEnded, "the call has ended")
         case .unknownEpoch: self.init(.notFound, "epoch: unknown", field: Field.epoch.name)
-        case .callExists: self.init(.callExists, "the other side has begun a call under this callId")
+        case .callExists: self.init(.callExists, "the other user has begun a call with this callId")
         case .forbidden(let why): self.init(.forbidden, why)
         case .logFull: self.init(.logFull, "the call's log is full")
         }

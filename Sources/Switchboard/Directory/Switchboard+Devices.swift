@@ -32,7 +32,7 @@ extension Switchboard {
         directory.put(device)
         changes.append(.device(device))
         // An app must not be led to believe that such a device will ring.
-        let later = "the Firebase token is kept; sending to it comes in a later version"
+        let later = "the Firebase token is stored, but this version does not send to it"
         let message = registration.fcmToken == nil ? nil : later
         say(.reply(id, Reply(body: DeviceView.one(device, message: message))), at: now)
     }
@@ -102,7 +102,7 @@ extension Switchboard {
 
     func removeDevice(_ device: DeviceID, by who: Who, as id: RequestID, at now: Moment) {
         guard directory.remove(device, of: who.user) else {
-            refuse(id, WireError(.notFound, "there is no such device"))
+            refuse(id, WireError(.notFound, "no such device"))
             return
         }
         changes.append(.deviceRemoved(who.user, device))
@@ -112,7 +112,7 @@ extension Switchboard {
 
     func block(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
         guard user != who.user else {
-            refuse(id, .invalid(.userId, "is the user's own"))
+            refuse(id, .invalid(.userId, "must be another user"))
             return
         }
         let own = directory.blocks(of: who.user)

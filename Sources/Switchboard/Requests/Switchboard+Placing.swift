@@ -11,7 +11,7 @@ extension Switchboard {
 
     func record(with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
         guard peer != who.user else {
-            refuse(id, .invalid(.callee_id, "is the user's own; a call needs two users"))
+            refuse(id, .invalid(.callee_id, "must be another user"))
             return
         }
         if let live = liveCall(of: who.user, with: peer) {
@@ -33,7 +33,7 @@ extension Switchboard {
             Pair(record.caller, record.callee) == Pair(who.user, peer) && Self.concerns(record, who)
         }
         guard let newest, newest.endedAt.map({ now < $0 + policy.fetchableFor }) ?? true else {
-            refuse(id, WireError(.notFound, "there is no call with that user: one begins with an offer"))
+            refuse(id, WireError(.notFound, "no call with that user: an offer begins one"))
             return
         }
         out.append(.reply(id, Reply(body: CallView.one(newest, for: who))))

@@ -6,7 +6,7 @@ import CallWire
 extension Switchboard {
     func relayCredential(of who: Who, as id: RequestID, at now: Moment) {
         guard let relay else {
-            refuse(id, WireError(.notFound, "there is no TURN server here: none is configured"))
+            refuse(id, WireError(.notFound, "no TURN server is configured"))
             return
         }
         let credential = relay.credential(for: who.user, at: now)

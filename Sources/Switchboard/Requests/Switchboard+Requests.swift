@@ -133,7 +133,7 @@ extension Switchboard {
 
     private func signal(_ message: SignalMessage, by who: Who, as id: RequestID, at now: Moment) {
         if let from = message.from, from != who.user, !who.isService {
-            refuse(id, WireError(.forbidden, "from: only a service may speak for others", field: Field.from.name))
+            refuse(id, WireError(.forbidden, "from: only a service token may set it", field: Field.from.name))
             return
         }
         let source = Source(

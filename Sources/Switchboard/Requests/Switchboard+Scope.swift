@@ -28,11 +28,11 @@ extension Switchboard {
             return .signal(message)
         case .signal, .history, .record, .call, .timeline, .register, .devices, .removeDevice, .relayCredential,
             .blocks, .block, .unblock, .doNotDisturb, .logOutEverywhere:
-            throw WireError(.forbidden, "a push's capability is good for GET, ringing and end of its call alone")
+            throw WireError(.forbidden, "a push capability allows only GET, ringing and end of its own call")
         }
     }
 
-    private static let callOver = WireError(.callEnded, "that call is over; its name is used again")
+    private static let callOver = WireError(.callEnded, "the call has ended; its callId now names another call")
 
     private func check(_ id: CallID, with peer: UserID?, against scope: CallScope, of user: UserID) throws(WireError) {
         guard id == scope.call, peer == nil || peer == scope.peer,

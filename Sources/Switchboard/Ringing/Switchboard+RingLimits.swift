@@ -8,8 +8,8 @@ extension Switchboard {
         guard let refusal = rings.refusal(of: keys, at: now) else { return nil }
         metrics.limited[refusal.limit] += 1
         note(refusal, of: caller, to: callee, at: now)
-        let whose = refusal.limit == .ringsPerPair ? "one caller to one callee" : "all callers to one callee"
-        var error = WireError(.rateLimited, "at most \(refusal.perMinute) rings a minute of \(whose)")
+        let whose = refusal.limit == .ringsPerPair ? "from one caller to one callee" : "from all callers to one callee"
+        var error = WireError(.rateLimited, "at most \(refusal.perMinute) rings a minute \(whose)")
         error.retryAfterSeconds = refusal.retryAfterSeconds
         return error
     }

@@ -123,7 +123,8 @@ extension Switchboard {
             leaveLostGroups(session)
             scheduleCheckUp(of: session)
             if let name { out.append(.send(id, ServerFrame.ack(id: name))) }
-        case .success: tell(WireError(.forbidden, "token: is another user's", field: "token"), id: name, to: session)
+        case .success:
+            tell(WireError(.forbidden, "token: belongs to another user", field: "token"), id: name, to: session)
         case .failure(let error): tell(error, id: name, to: session)
         }
     }

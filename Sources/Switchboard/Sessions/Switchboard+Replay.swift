@@ -95,7 +95,7 @@ extension Switchboard {
         }
         if let id {
             guard session.replays.count < Session.mostReplays else {
-                tell(WireError(.rateLimited, "calls: an earlier sync goes on"), id: id, to: session)
+                tell(WireError(.rateLimited, "calls: an earlier sync is still running"), id: id, to: session)
                 return
             }
             session.replays.append(.frame(ServerFrame.ack(id: id)))

@@ -42,7 +42,10 @@ extension Switchboard {
     func logOutEverywhere(_ user: UserID?, by who: Who, as id: RequestID, at now: Moment) {
         let user = user ?? who.user
         guard user == who.user || who.isService else {
-            refuse(id, WireError(.forbidden, "userId: only a service may name others", field: Field.userId.name))
+            refuse(
+                id,
+                WireError(.forbidden, "userId: only a service token may name another user", field: Field.userId.name)
+            )
             return
         }
         let before = revoke(user, upTo: now, asker: user == who.user ? who : nil, at: now)

@@ -94,15 +94,15 @@ extension Switchboard {
 
     private func roomKey(_ name: String, for who: Who) throws(WireError) -> RoomKey {
         switch Result(catching: { () throws(Room.Refusal) in try Room(name, for: who.user) }) {
-        case .success(.pair(who.user)): throw .invalid(.room, "names one user twice; a room needs two")
+        case .success(.pair(who.user)): throw .invalid(.room, "must name two different users")
         case .success(.pair(let peer)): return .pair(Pair(who.user, peer))
         case .success(.group(let group)):
             guard who.rooms.contains(group) else {
-                throw WireError(.forbidden, "room: the token does not carry it", field: Field.room.name)
+                throw WireError(.forbidden, "room: not in the token's rooms", field: Field.room.name)
             }
             return .group(group)
         case .failure(.malformed): throw .invalid(.room, "must be p2p:<caller>-<callee> or room:<name>")
-        case .failure(.foreign): throw WireError(.forbidden, "room: is none of this user's", field: Field.room.name)
+        case .failure(.foreign): throw WireError(.forbidden, "room: you are not a member", field: Field.room.name)
         }
     }
 }

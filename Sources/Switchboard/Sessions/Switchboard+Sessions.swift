@@ -39,7 +39,7 @@ extension Switchboard {
             closed(older.id, isReplaced: true, at: now)
         } else if own.count >= policy.sessionsPerUser {
             countClose(4429)
-            out.append(.close(id, code: 4429, reason: "too many sessions of this user", isLost: false))
+            out.append(.close(id, code: 4429, reason: "too many connections of this user", isLost: false))
             return
         }
         let session = Session(
@@ -192,7 +192,7 @@ extension Switchboard {
             return
         }
         if now >= session.heardAt + policy.silence {
-            close(session.id, code: 1001, "nothing was heard for too long", isLost: true)
+            close(session.id, code: 1001, "nothing was received for too long", isLost: true)
             closed(session.id, at: now)
             return
         }

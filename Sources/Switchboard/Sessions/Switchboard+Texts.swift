@@ -27,7 +27,7 @@ extension Switchboard {
 
     func relay(_ message: TextMessage, from session: Session, id: SignalID?, at now: Moment) {
         guard message.to != session.user else {
-            tell(.invalid(.to, "is the sender"), id: id, to: session)
+            tell(.invalid(.to, "must be another user"), id: id, to: session)
             return
         }
         if isDraining {

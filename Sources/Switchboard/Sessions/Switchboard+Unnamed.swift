@@ -1,7 +1,7 @@
 public import CallCore
 public import CallPorts
 
-/// Which device a client without a device id is.
+/// The device identity of a client without a device id.
 ///
 /// It is the device that its token stands for (protocol, section 1.3). But an app may renew its token while its
 /// connection stays open under the old one, and may come back to a call under the new one: then it is the same device

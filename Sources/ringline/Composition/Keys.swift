@@ -95,7 +95,7 @@ struct TokenBouncer: Bouncer {
             let call = CallID(fields.callId), let peer = UserID(fields.peer), let device = DeviceID(fields.device)
         else {
             audit.take(.tokenRefused(cause: AuditLog.actRefused, nil))
-            throw AdmissionError.invalid("the capability is not valid, or no longer")
+            throw AdmissionError.invalid("the push capability is invalid or has expired")
         }
         return Who(user: user, scope: CallScope(call: call, epoch: fields.epoch, peer: peer, device: device))
     }
@@ -118,7 +118,7 @@ struct TokenBouncer: Bouncer {
         } catch {
             if tokens.mayLearn(of: error) {
                 audit.take(.tokenRefused(cause: AuditLog.keysMissing, nil))
-                throw AdmissionError.keysUnavailable("the keys of tokens are being fetched; try again in a moment")
+                throw AdmissionError.keysUnavailable("the keys that check tokens are being fetched; try again in a moment")
             }
             audit.take(.tokenRefused(cause: error.cause, nil))
             throw error == .expired ? AdmissionError.expired(error.description) : .invalid(error.description)

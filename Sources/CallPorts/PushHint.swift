@@ -4,16 +4,16 @@
 public enum PushHint {
     private static let texts: [String: String] = [
         "BadDeviceToken":
-            "the token is not of this APNs environment, or of another app: a build from Xcode has sandbox tokens",
-        "Unregistered": "the app was deleted, or its token replaced; the phone must register again",
-        "ExpiredToken": "the token has expired; the phone must register again",
-        "DeviceTokenNotForTopic": "the token belongs to another app: bundleId at registration must be that app's own",
+            "the token belongs to the other APNs environment or to another app: builds from Xcode have sandbox tokens",
+        "Unregistered": "the app was deleted or its token was replaced; the device must register again",
+        "ExpiredToken": "the token has expired; the device must register again",
+        "DeviceTokenNotForTopic": "the token belongs to another app: register it with that app's bundleId",
         "TopicDisallowed": "the APNs key's team may not push to this bundle id",
-        "MissingTopic": "the registration carries no bundleId",
-        "BadTopic": "the bundle id is none that Apple knows",
-        "InvalidProviderToken": "key id, team id or .p8 file do not belong together",
+        "MissingTopic": "the registration has no bundleId",
+        "BadTopic": "Apple does not know the bundle id",
+        "InvalidProviderToken": "the key id, the team id and the .p8 file do not belong together",
         "ExpiredProviderToken": "the server's clock is wrong",
-        "MissingProviderToken": "the request carried no provider token",
+        "MissingProviderToken": "the request had no provider token",
         "Forbidden": "the APNs key may not be used for this",
         "BadCertificateEnvironment": "the certificate is for the other environment",
         "PayloadTooLarge": "the payload is larger than Apple allows",
@@ -22,14 +22,14 @@ public enum PushHint {
         "InternalServerError": "Apple's server failed",
         "ServiceUnavailable": "Apple's server is not available",
         "Shutdown": "Apple's server is shutting down",
-        "BadMessageId": "the apns-id is none",
-        "BadExpirationDate": "the apns-expiration is none",
-        "BadPriority": "the apns-priority is none",
-        "BadPath": "the path is none",
+        "BadMessageId": "the apns-id is invalid",
+        "BadExpirationDate": "the apns-expiration is invalid",
+        "BadPriority": "the apns-priority is invalid",
+        "BadPath": "the path is invalid",
         "MethodNotAllowed": "the method is not POST",
         "IdleTimeout": "the connection was idle for too long",
         "InvalidPushType": "the push type does not fit the topic",
-        "UnrelatedKeyIdInToken": "the key id in the provider token is not the connection's",
+        "UnrelatedKeyIdInToken": "the provider token has another key id than earlier ones on this connection",
         "BadEnvironmentKeyIdInToken": "the APNs key is for the other environment",
     ]
 
@@ -37,7 +37,7 @@ public enum PushHint {
     public static let onlyLogged = "no APNs key is configured: pushes are only logged"
 
     /// The advice when APNs is not reached, or does not answer.
-    public static let network = "check the network, a proxy, the firewall for port 443"
+    public static let network = "check the network, the proxy, and whether the firewall allows port 443"
 
     /// Whether a reason has a meaning that ``text(for:)`` tells.
     public static func knows(_ reason: String) -> Bool { texts[reason] != nil }

@@ -59,7 +59,7 @@ def test_a_call_that_was_talked_in_goes_on_under_numbers_that_were_never_given(k
     assert one.expect(type="call", callId="c-active", state="ended")["reason"] == "hangup"
 
 
-def test_what_was_sent_before_it_was_killed_and_comes_again_has_the_same_ack(kept):
+def test_a_signal_resent_after_the_kill_gets_the_same_ack(kept):
     one, caller = kept.phone("14", "phone-14"), kept.phone("30", "phone-30")
     rest = kept.rest("14", device="phone-14").log("c-answered")
     (seq,) = [signal["seq"] for signal in rest["signals"] if signal.get("id") == "c-answered-15-1"]

@@ -37,10 +37,10 @@ def test_thirty_rings_and_thirty_pushes_to_one_phone_are_bounded(apns, make_serv
     told = subprocess.run(
         [binary(), "explain", last, "--data", world.server.data], capture_output=True, text=True, check=True
     ).stdout
-    assert "further rings were refused" in told and "--rings-per-pair" in told
+    assert "more rings were refused" in told and "--rings-per-pair" in told
 
 
-def test_a_callee_is_rung_so_often_a_minute_whoever_rings(make_server, make_world):
+def test_rings_a_minute_to_a_callee_are_limited_over_all_callers(make_server, make_world):
     world = make_world(make_server("--rings-per-callee", 3))
     rests = [world.rest(f"c{number}") for number in range(5)]
     # Each caller uses a callId of its own, because an offer under a callId in use rings no device.

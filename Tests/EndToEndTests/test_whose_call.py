@@ -18,7 +18,7 @@ def ring_of_a_stranger(world, call_id="c-1", to="10"):
 
 
 @pytest.mark.parametrize("way", ["socket", "rest"])
-def test_an_answer_that_names_nobody_goes_to_the_true_caller(world, way):
+def test_an_answer_without_a_peer_goes_to_the_true_caller(world, way):
     taro, hanako = world.call(answer=False)
     stranger = ring_of_a_stranger(world)
     assert hanako.fence() == []
@@ -36,7 +36,7 @@ def test_an_answer_that_names_nobody_goes_to_the_true_caller(world, way):
     assert rest.get("/api/calls/c-1").json()["state"] == "answered"
 
 
-def test_a_stranger_hears_an_ordinary_ring_that_nobody_answers(make_server, make_world):
+def test_a_stranger_sees_an_ordinary_unanswered_ring(make_server, make_world):
     world = make_world(make_server("--ring-timeout", 1))
     taro, hanako = world.call()
     stranger = ring_of_a_stranger(world)
@@ -48,10 +48,10 @@ def test_a_stranger_hears_an_ordinary_ring_that_nobody_answers(make_server, make
     wait_for(world, "c-1", "ended: unanswered")
     command = [binary(), "explain", "c-1", "--data", world.server.data, "--user", "66"]
     said = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment()).stdout
-    assert "was in a call of this name with somebody else" in said
+    assert "was in a call with this callId with another user" in said
 
 
-def test_nobody_keeps_two_apart_by_using_their_name_first(world):
+def test_a_stranger_cannot_keep_two_users_apart_by_using_their_call_id_first(world):
     hanako = world.phone("10", "phone-10")
     stranger = ring_of_a_stranger(world, "11-10")
     hanako.expect(type="offer")
@@ -63,7 +63,7 @@ def test_nobody_keeps_two_apart_by_using_their_name_first(world):
     assert stranger.fence() == []
 
 
-def test_what_is_late_of_a_call_does_not_reach_a_stranger_who_has_its_name(world):
+def test_late_signals_of_a_call_do_not_reach_a_stranger_with_the_same_call_id(world):
     taro, hanako = world.call(answer=False)
     taro.ask(type="end", callId="c-1")
     stranger = ring_of_a_stranger(world)

@@ -41,7 +41,7 @@ struct ReaderExplanationTests {
         for _ in 0..<5 { world.pong(b); world.wait(10) }
         let text = try explain("c-1", world)
         #expect(text.contains("refused: 503"))
-        #expect(text.contains("it came all the same at +0.10 s and rang."), "\(text)")
+        #expect(text.contains("it came back anyway at +0.10 s and rang."), "\(text)")
     }
 
     @Test("A device that came is reported, although the result of its push is unknown")
@@ -52,7 +52,7 @@ struct ReaderExplanationTests {
         world.send(b, World.plain("ringing", "c-1", id: "r"))
         for _ in 0..<5 { world.pong(b); world.wait(10) }
         let text = try explain("c-1", world)
-        #expect(text.contains("no answer of APNs is known; it came all the same at +0.50 s and rang."), "\(text)")
+        #expect(text.contains("no answer from APNs is recorded; it came back anyway at +0.50 s and rang."), "\(text)")
     }
 
     @Test("A push whose result was lost in a crash is not reported as cancelled")
@@ -63,7 +63,7 @@ struct ReaderExplanationTests {
         later.send(a, World.plain("end", "c-1", id: "e"))
         let text = try explain("c-1", world, later)
         #expect(text.contains("ended: cancelled"))
-        #expect(!text.contains("taken back before it left"), "\(text)")
+        #expect(!text.contains("cancelled before it was sent"), "\(text)")
     }
 
     @Test("A push cancelled for a log-out is reported as that, and not as cancelled for the ring's end")
@@ -73,7 +73,7 @@ struct ReaderExplanationTests {
         #expect(world.cancelled == [order.id])
         world.give(.pushed(order.id, .cancelled))
         let text = try explain("c-1", world)
-        #expect(text.contains("taken back before it left, for 10 logged out everywhere."), "\(text)")
+        #expect(text.contains("cancelled before it was sent, because 10 logged out everywhere."), "\(text)")
     }
 
     @Test("A device that came back after a dead connection and rang is reported")
@@ -97,7 +97,7 @@ struct ReaderExplanationTests {
         talk.world.send(talk.callee, anew)
         let text = try explain("c-1", epoch: 1, talk.world)
         #expect(text.contains("ended: replaced"))
-        #expect(!text.contains("the caller began anew"), "\(text)")
+        #expect(!text.contains("caller started again"), "\(text)")
     }
 
     @Test("A device that fetched the call before and after its push is not reported as missing")

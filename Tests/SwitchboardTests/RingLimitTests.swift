@@ -96,7 +96,7 @@ struct OneRingTests {
         world.send(caller, World.offer("c-2", to: "10", id: "o2"))
         let record = try #require(world.record("c-1"))
         let text = Explanation(record: record, events: [], log: [], devices: [], at: world.now).text
-        #expect(text.contains("The caller began anew by call c-2 at +0.00 s."))
+        #expect(text.contains("The caller started again with call c-2 at +0.00 s."))
     }
 }
 
@@ -288,7 +288,7 @@ struct RingLimitTests {
         let record = try #require(world.record("c-0"))
         let text = Explanation(record: record, events: events, log: [], devices: [], at: world.now).text
         #expect(text.contains("ring of 11 refused ×4"))
-        #expect(text.contains("at least 4 further rings were refused, one of them 11's at +0.00 s"))
+        #expect(text.contains("at least 4 more rings were refused, one of them from 11 at +0.00 s"))
         #expect(text.contains("--rings-per-pair"))
     }
 }

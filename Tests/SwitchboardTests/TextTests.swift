@@ -190,10 +190,10 @@ struct PlaceTests {
         world.give(.closed(first))
         world.send(caller, World.ice("11-10", id: "i2"))
         let second = try world.join("10", seen: [try log(): last], as: 2 << 40)
-        #expect(world.taken(second).types == ["welcome", "call", "ice", "presence"], "and again that it lives")
+        #expect(world.taken(second).types == ["welcome", "call", "ice", "presence"], "and the state of the call again")
         world.give(.closed(second))
         let third = try world.join("10", seen: [try log(2): 999], as: 3 << 40)
-        #expect(world.taken(third).of("ice").count == 2, "another epoch's place says nothing")
+        #expect(world.taken(third).of("ice").count == 2, "a cursor of another epoch does not count")
     }
 
     @Test("Several connections do not replace each other, and are one device with the client's requests")

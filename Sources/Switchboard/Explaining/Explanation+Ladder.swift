@@ -77,7 +77,7 @@ extension Explanation {
         case "probe.failed": return .word(at: device, "no answer")
         case "push.sent": return .arrow(from: 1, to: 2, Self.push(event.kind))
         case "push.result": return .arrow(from: 2, to: 1, event.status.map { "\($0)" } ?? "failed")
-        case "push.cancelled": return .word(at: 1, "push taken back")
+        case "push.cancelled": return .word(at: 1, "push cancelled")
         case "repeated":
             return .word(at: device, "\(Self.printable(event.repeated ?? "")) ×\(event.count ?? 0) more")
         case "omitted": return .word(at: 1, "\(event.count ?? 0) events left out")

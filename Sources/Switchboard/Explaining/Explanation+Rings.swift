@@ -12,14 +12,15 @@ extension Explanation {
     private func line(for event: Event) -> String {
         let (limit, setting) =
             event.limit == Metrics.Limited.Limit.ringsPerPair.rawValue
-            ? ("one caller may ring one callee", "--rings-per-pair")
-            : ("one callee may be rung", "--rings-per-callee")
+            ? ("rings from one caller to one callee", "--rings-per-pair")
+            : ("rings to one callee", "--rings-per-callee")
         let from = Self.printable(event.from ?? "a caller")
         guard let count = event.count, count > 1 else {
-            return "After this \(from) rang once more at \(offset(event.at)), and was refused: only so often "
+            return "After this, \(from) rang again at \(offset(event.at)) and was refused by the limit on "
                 + "\(limit) (\(setting))."
         }
-        return "After this at least \(count) further rings were refused, one of them \(from)'s at \(offset(event.at)): "
-            + "only so often \(limit) (\(setting))."
+        return
+            "After this, at least \(count) more rings were refused, one of them from \(from) at \(offset(event.at)), "
+            + "by the limit on \(limit) (\(setting))."
     }
 }

@@ -29,10 +29,10 @@ extension Explanation {
 
     private var callee: String { record.callee.text }
 
-    /// What the caller of a hidden call saw.
+    /// The outcome of a hidden call as its caller saw it.
     private var callersView: String {
         record.reason == .busy
-            ? "The caller was told busy, as any other would have been." : "The caller saw an ordinary ring."
+            ? "The caller was told busy, like any other caller." : "The caller saw an ordinary ring."
     }
 
     /// How the call ended.
@@ -43,11 +43,11 @@ extension Explanation {
         }
         if record.hidden == .doNotDisturb {
             return
-                "\(callee) does not want to be disturbed: nothing rang and nothing was pushed. The history says missed."
+                "\(callee) had do-not-disturb on: nothing rang and nothing was pushed. The history shows a missed call."
         }
         if record.hidden == .nameTaken {
             return
-                "\(callee) was in a call of this name with somebody else, so that nothing rang and nothing was pushed: its answer could have gone to either. \(callersView)"
+                "\(callee) was in a call with this callId with another user, so nothing rang and nothing was pushed: an answer could have gone to the wrong call. \(callersView)"
         }
         if let answeredAt = record.answeredAt {
             let by = events.first { $0.signal == "answer" }?.device.map { " on \($0)" } ?? ""
@@ -57,24 +57,24 @@ extension Explanation {
         switch reason {
         case .cancelled:
             return
-                "The caller gave up first, \(Self.seconds(endedAt - record.startedAt)) after the offer; nobody had answered."
+                "The caller gave up \(Self.seconds(endedAt - record.startedAt)) after the offer, before an answer."
         case .unanswered: return "Nobody answered within \(Self.seconds(record.ringUntil - record.startedAt))."
         case .declined: return "\(callee) declined\(ender?.device.map { " on \($0)" } ?? "") at \(offset(endedAt))."
         case .busy:
             guard let device = ender?.device else {
                 if events.contains(where: { $0.name == "crowded" }) {
-                    return "So many others were ringing \(callee) that the caller was told busy."
+                    return "Too many other calls were ringing \(callee); the caller was told busy."
                 }
                 return "\(callee) was in another call; the caller was told busy, as --busy-policy says."
             }
             return "\(callee)'s device \(device) said at \(offset(endedAt)) that it is busy, and the caller was told."
         case .glare:
             return
-                "Both called at once: \(record.replacedBy?.text ?? "the other call") went on, this one gave way to it."
+                "Both called at once: \(record.replacedBy?.text ?? "the other call") continued and this one ended."
         case .replaced:
-            let next = record.replacedBy.map { "by call \($0.text)" } ?? "under the same callId"
-            return "The caller began anew \(next) at \(offset(endedAt))."
-        case .failed: return "The call failed at \(offset(endedAt)), as \(enderName) said; nobody had answered."
+            let next = record.replacedBy.map { "with call \($0.text)" } ?? "with the same callId"
+            return "The caller started again \(next) at \(offset(endedAt))."
+        case .failed: return "The call failed at \(offset(endedAt)), as \(enderName) reported, before an answer."
         case .hangup, .answeredElsewhere, .declinedElsewhere, .disconnected:
             return "The call ended with \(reason.rawValue) at \(offset(endedAt))."
         }
@@ -87,14 +87,15 @@ extension Explanation {
         switch keeper {
         case .server where isOver:
             return "The call should have stopped ringing at \(offset(record.ringUntil)), but the server has not "
-                + "written so: it cannot write its database, or stands still; see its log."
+                + "recorded its end: it cannot write its database, or it hangs; see its log."
         case .server: return "The call is ringing."
         case .nobody where isOver:
-            return "The server stopped while the call rang, and has not run since: the phones stop by themselves, "
+            return
+                "The server stopped while the call rang, and has not run since: the devices stop ringing by themselves, "
                 + "and the next start ends the call as unanswered."
         case .nobody:
-            return "The call rang when the server stopped or was killed, and the server has not run since: the phones "
-                + "stop by themselves at \(offset(record.ringUntil)), and a start before then takes the call up."
+            return "The call rang when the server stopped or was killed, and the server has not run since: the devices "
+                + "stop ringing by themselves at \(offset(record.ringUntil)), and a start before then resumes the call."
         case .copy: return "The call rang when this copy was made."
         }
     }
@@ -105,10 +106,10 @@ extension Explanation {
         case .server: return "the call goes on"
         case .nobody:
             let last = (events.map(\.at) + [record.startedAt]).max() ?? record.startedAt
-            return "it went on when the server stopped or was killed, and the server has not run since: what was "
-                + "written last is of \(offset(last)), and the next start takes the call up, for phones that come back "
-                + "within the grace"
-        case .copy: return "it went on when this copy was made"
+            return "it was going on when the server stopped or was killed, and the server has not run since: the last "
+                + "event is at \(offset(last)), and the next start resumes the call for devices that come back "
+                + "within the grace period"
+        case .copy: return "it was going on when this copy was made"
         }
     }
 
@@ -133,10 +134,11 @@ extension Explanation {
         guard let endedAt = record.endedAt, let reason = record.reason else { return goingOn }
         switch reason {
         case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
-        case .disconnected: return "it ended at \(offset(endedAt)) because one side was gone for longer than its grace"
-        case .failed: return "it failed at \(offset(endedAt)), as \(enderName) said"
+        case .disconnected:
+            return "it ended at \(offset(endedAt)) because one side was gone for longer than the grace period"
+        case .failed: return "it failed at \(offset(endedAt)), as \(enderName) reported"
         // The app that was killed in the call may be either user's, and the call's record does not show who began anew.
-        case .replaced: return "one of the two began anew under the same callId at \(offset(endedAt))"
+        case .replaced: return "one of the two started again with the same callId at \(offset(endedAt))"
         case .cancelled, .declined, .busy, .unanswered, .answeredElsewhere, .declinedElsewhere, .glare:
             return "it ended with \(reason.rawValue) at \(offset(endedAt))"
         }
@@ -154,7 +156,7 @@ extension Explanation {
         guard events.contains(where: { $0.name == "no_device" }) else { return [] }
         let none = "\(callee) had no connection, and no device registered for pushes"
         if let life = events.first(where: { $0.isLife }) {
-            return ["\(none): the call was found at \(offset(life.at)) by whoever asked for it."]
+            return ["\(none): the call was fetched at \(offset(life.at)) by a device that asked for it."]
         }
         return ["\(none): nothing could ring. The app must PUT /api/me/devices with its VoIP token."]
     }
@@ -164,8 +166,8 @@ extension Explanation {
         let name = "\(callee)'s \(model(of: device))"
         if let push = own.last(where: { $0.name == "push.result" }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.name == "push.sent" }) {
-            let fate = whyTakenBack(push, own).map { "that was taken back before it left, for \($0)" }
-            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer of APNs is known")"
+            let fate = whyTakenBack(push, own).map { "the push was cancelled before it was sent, because \($0)" }
+            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer from APNs is recorded")"
                 + "\(cameAllTheSame(own))."
         }
         return name + bySocket(own)
@@ -180,11 +182,11 @@ extension Explanation {
         }
         let before = events.prefix { $0.position < back.position }
         if before.contains(where: { $0.name == "restarted" && $0.position > push.position }) { return nil }
-        if before.contains(where: { $0.name == "dnd" }) { return "\(callee) did not want to be disturbed" }
+        if before.contains(where: { $0.name == "dnd" }) { return "\(callee) turned do-not-disturb on" }
         if before.contains(where: { $0.name == "logged_out" && $0.side == .callee }) {
             return "\(callee) logged out everywhere"
         }
-        return "the call rang no more"
+        return "the call no longer rang"
     }
 
     /// Returns when a device came after its first push, if it is unknown whether a push reached it.
@@ -193,13 +195,13 @@ extension Explanation {
             let life = own.first(where: { $0.position > pushed.position && $0.isLife })
         else { return "" }
         let rang = own.contains { $0.position >= life.position && $0.signal == "ringing" }
-        return "; it came all the same at \(offset(life.at))\(rang ? " and rang" : "")"
+        return "; it came back anyway at \(offset(life.at))\(rang ? " and rang" : "")"
     }
 
     private func bySocket(_ own: [Event]) -> String {
         guard let delivered = own.first(where: { $0.name == "delivered.socket" }) else { return " was not reached." }
         if let failed = own.first(where: { $0.name == "probe.failed" }) {
-            let dead = " looked connected, but its socket was dead (no answer to the ping by \(offset(failed.at)))"
+            let dead = " looked connected, but its connection was dead (no answer to the ping by \(offset(failed.at)))"
             if let back = own.first(where: { $0.position > failed.position && $0.isLife }) {
                 let rang = own.contains { $0.position >= back.position && $0.signal == "ringing" }
                 return dead + "; it came back at \(offset(back.at))\(rang ? " and rang" : "")."
@@ -209,24 +211,24 @@ extension Explanation {
                 event.name == "push.sent" && event.device.map { $0.hasPrefix("d-") } ?? false
             }
             return isNameless && isWoken
-                ? dead + "; the registration without a name was pushed for it."
-                : dead + ", and it has no push token of its own: nothing else could wake it."
+                ? dead + "; the registration without a device id was pushed instead."
+                : dead + ", and it has no push token: nothing else could wake it."
         }
         if let rang = own.first(where: { $0.signal == "ringing" }) {
-            return " rang by its socket at \(offset(rang.at))."
+            return " rang over its connection at \(offset(rang.at))."
         }
         if own.contains(where: { $0.signal != nil }) {
-            return " got the offer by its socket at \(offset(delivered.at))."
+            return " got the offer over its connection at \(offset(delivered.at))."
         }
         let isRinging = record.answeredAt == nil && record.endedAt == nil && now <= record.ringUntil
-        return " got the offer by its socket at \(offset(delivered.at)), "
-            + (isRinging ? "and its app has not said yet that it rings." : "but its app never said that it rings.")
+        return " got the offer over its connection at \(offset(delivered.at)), "
+            + (isRinging ? "and its app has not reported ringing yet." : "but its app never reported ringing.")
     }
 
     private func pushed(_ push: Event, _ own: [Event]) -> String {
         let sent = own.last { $0.name == "push.sent" && $0.position < push.position } ?? push
         var why =
-            hadCorpse(push.device, before: sent) ? " (a socket that did not answer its ping was closed first)" : ""
+            hadCorpse(push.device, before: sent) ? " (a connection that did not answer its ping was closed first)" : ""
         let tries = own.count { $0.name == "push.sent" && $0.position <= sent.position }
         if tries > 1 { why += " (try \(tries))" }
         let service = push.environment.map { " (\($0))" } ?? ""
@@ -249,7 +251,7 @@ extension Explanation {
             return taken
                 + (pushes.count == 1
                     ? "and it came back at \(offset(life.at)) as \(name)."
-                    : "and a phone without a name came back at \(offset(life.at)) as \(name): this one, or another.")
+                    : "and a device without a device id came back at \(offset(life.at)) as \(name): this one or another.")
         }
         return taken + silence(since: sent)
     }
@@ -258,13 +260,14 @@ extension Explanation {
     private func silence(since sent: Event) -> String {
         guard let stopped = record.answeredAt ?? record.endedAt ?? (now > record.ringUntil ? record.ringUntil : nil)
         else {
-            return "and the phone has not come back yet."
+            return "and the device has not come back yet."
         }
         if record.reason != .unanswered, stopped - sent.at < Self.wakingTime {
-            return "but the phone had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
+            return
+                "but the device had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
         }
         if sent.kind == PushOrder.Kind.alert.rawValue { return "but nobody opened the app." }
-        return "but the phone never came back: it is off or without network, or iOS withholds pushes from an app "
+        return "but the device never came back: it is off or without network, or iOS withholds pushes from an app "
             + "that did not report earlier calls."
     }
 
@@ -279,7 +282,7 @@ extension Explanation {
     /// A device on which iOS seems to withhold VoIP pushes gets a notice, which rings once.
     private func verb(_ push: Event) -> String {
         guard push.kind == PushOrder.Kind.alert.rawValue else { return "was pushed" }
-        return "had not reacted to its last \(Switchboard.pushesUntilAlert) VoIP pushes, and was sent a notice instead"
+        return "had not reacted to its last \(Switchboard.pushesUntilAlert) VoIP pushes, and was sent an alert instead"
     }
 
     /// Whether a device had a dead connection before its push.

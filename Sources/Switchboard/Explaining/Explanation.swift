@@ -15,10 +15,10 @@ public struct Explanation: Sendable {
     let devices: [DeviceRecord]
     /// The moment at which the explanation is requested.
     let now: Moment
-    /// Who keeps the records, which decides whether the call may go on beyond them.
+    /// The keeper of the records: a running server may have newer events than the records show.
     let keeper: Keeper
 
-    /// Who keeps the records that an explanation is made from.
+    /// The keeper of the records that an explanation is made from.
     public enum Keeper: Sendable {
         /// A running server.
         case server

@@ -28,7 +28,7 @@ public struct Namesakes: Sendable {
         if others.count > Self.shown {
             lines.append("…\(others.count == Self.limit - 1 ? "" : " \(others.count - Self.shown) more")")
         }
-        return "\nOther calls under the name \(record.id.text):\n" + lines.map { "         \($0)\n" }.joined()
+        return "\nOther calls with the callId \(record.id.text):\n" + lines.map { "         \($0)\n" }.joined()
     }
 
     private func line(_ other: CallRecord) -> String {

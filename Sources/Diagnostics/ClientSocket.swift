@@ -27,7 +27,7 @@ package final class ClientSocket {
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         var list: UnsafeMutablePointer<addrinfo>?
         guard getaddrinfo(host, String(port), &hints, &list) == 0 else {
-            throw Unreachable(description: "\(host) is no host")
+            throw Unreachable(description: "cannot resolve \(host)")
         }
         defer { freeaddrinfo(list) }
         var found: [Address] = []

@@ -9,17 +9,17 @@ extension Rating {
         switch result {
         case .answered(200, _, _), .answered(_, "BadDeviceToken", _), .answered(_, "Unregistered", _),
             .answered(_, "DeviceTokenNotForTopic", _):
-            return .ok(subject, "takes the provider token")
+            return .ok(subject, "accepts the provider token")
         case .answered(_, "MissingTopic", _) where topic == nil:
-            return .ok(subject, "takes the provider token; no device is registered whose topic could be asked about")
+            return .ok(subject, "accepts the provider token; without a registered device no topic was checked")
         case .answered(let status, let reason, _):
             let said = "answers \(status)\(reason.map { " \($0)" } ?? "")"
             return status >= 500 || status == 429
-                ? .warning(subject, said, fix: hint ?? "ask again in a while")
-                : .error(subject, said, fix: hint ?? "see Apple's table of reasons")
+                ? .warning(subject, said, fix: hint ?? "try again later")
+                : .error(subject, said, fix: hint ?? "look the reason up in Apple's documentation")
         case .unreachable(let why):
-            return .warning(subject, "could not be asked: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
-        case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "ask again")
+            return .warning(subject, "could not be reached: \(why)", fix: "allow TCP 443 to it, or set https_proxy")
+        case .cancelled, .onlyLogged: return .warning(subject, "was not asked", fix: "try again")
         }
     }
 
@@ -27,23 +27,23 @@ extension Rating {
     package static func clock(_ now: Int64, apple: Int64?, isTrusted: Bool, _ environment: APNsEnvironment) -> Finding?
     {
         let subject = "clock"
-        let fix = "synchronise it: chrony or systemd-timesyncd"
+        let fix = "synchronise the clock with chrony or systemd-timesyncd"
         guard let apple else {
             guard isTrusted else { return nil }
             return .ok(
                 subject,
-                "APNs \(environment.rawValue) sends no date, but takes a token of this clock: within an hour"
+                "APNs \(environment.rawValue) sends no date, but accepts a token with this clock's time, so it is right within an hour"
             )
         }
         let skew = now - apple
         let words =
-            "this machine's is \(skew.magnitude) s \(skew < 0 ? "behind" : "ahead of") APNs \(environment.rawValue)'s"
+            "this machine's clock is \(skew.magnitude) s \(skew < 0 ? "behind" : "ahead of") APNs \(environment.rawValue)'s"
         if skew.magnitude >= 300 { return .error(subject, words, fix: fix) }
         if skew.magnitude >= 10 { return .warning(subject, words, fix: fix) }
         return .ok(subject, "within \(max(1, skew.magnitude)) s of APNs \(environment.rawValue)'s")
     }
 
-    private static let turnFix = "see that the server runs, and that its port and its relay ports are open"
+    private static let turnFix = "check that the server runs and that its port and its relay ports are open"
 
     /// Interprets the result of an allocation.
     package static func allocation(_ outcome: TurnProbe.Outcome, _ url: String) -> Finding {
@@ -52,21 +52,25 @@ extension Rating {
         case .allocated(let seconds):
             if let fault = outcome.certificateFault {
                 let text = "granted an allocation, but its certificate is not trusted: \(fault)"
-                return .warning(subject, text, fix: "a certificate for that name, of an authority that phones know")
+                return .warning(
+                    subject,
+                    text,
+                    fix: "use a certificate for that name from an authority that devices trust"
+                )
             }
             return .ok(subject, "granted an allocation" + (seconds.map { " for \($0) s" } ?? ""))
         case .allocatedWithoutCredential:
-            let fix = "use-auth-secret and static-auth-secret= in turnserver.conf"
-            return .warning(subject, "granted an allocation to somebody without a credential", fix: fix)
+            let fix = "set use-auth-secret and static-auth-secret= in turnserver.conf"
+            return .warning(subject, "granted an allocation without a credential", fix: fix)
         case .refused(401, _), .refused(441, _):
             return .error(
                 subject,
                 "refuses the credential",
                 fix:
-                    "--turn-secret-file must hold coturn's static-auth-secret (with use-auth-secret), and both clocks agree"
+                    "--turn-secret-file must hold coturn's static-auth-secret (with use-auth-secret), and both clocks must agree"
             )
         case .refused(let code, let reason):
-            let fix = "its log says why: the quota, the ports and the addresses that it may use"
+            let fix = "see its log, and check its quota and the ports and addresses that it may use"
             return .error(subject, "refuses an allocation: \(code) \(reason)", fix: fix)
         case .silent(let why): return .error(subject, why, fix: turnFix)
         }

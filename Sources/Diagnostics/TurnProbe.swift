@@ -97,13 +97,13 @@ package struct TurnProbe {
             return Self.refusal(challenge)
         }
         let secret = Array("\(credential.username):".utf8) + realm + Array(":\(credential.credential)".utf8)
-        guard let key = MD5.hash(secret) else { return .silent("OpenSSL is without MD5, which TURN needs") }
+        guard let key = MD5.hash(secret) else { return .silent("OpenSSL lacks MD5, which TURN needs") }
         let shown: [STUNMessage.Attribute] = [
             .init(name: .username, value: Array(credential.username.utf8)), .init(name: .realm, value: realm),
             .init(name: .nonce, value: nonce),
         ]
         guard let answer = exchange(STUNMessage(.allocate, [transport] + shown), key: key, on: socket) else {
-            return .silent("the answer to the credential did not come")
+            return .silent("no answer to the request with the credential")
         }
         guard answer.kind == .allocated else { return Self.refusal(answer) }
         // Releases the allocation, so that no port is held for ten minutes. If this is lost, the allocation expires by
@@ -115,7 +115,7 @@ package struct TurnProbe {
     }
 
     private static func refusal(_ answer: STUNMessage) -> Result {
-        guard let error = answer.error else { return .silent("an answer that is not TURN's") }
+        guard let error = answer.error else { return .silent("the answer is not TURN") }
         return .refused(code: error.code, reason: error.reason)
     }
 

@@ -56,7 +56,7 @@ struct Folder: Sendable {
         var status = stat()
         guard stat(path, &status) == 0, give(status.st_uid, status.st_gid) == 0 else {
             let why = errno
-            throw StoreFailure("A file in \(path) cannot be given to the folder's owner: \(reason(why)).")
+            throw StoreFailure("A file in \(path) cannot be given to the owner of the folder: \(reason(why)).")
         }
     }
 
@@ -64,7 +64,9 @@ struct Folder: Sendable {
     private func prepare() throws(StoreFailure) {
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             let why = errno
-            guard why == ENOENT else { throw StoreFailure("The data folder \(path) cannot be made: \(reason(why)).") }
+            guard why == ENOENT else {
+                throw StoreFailure("The data folder \(path) cannot be created: \(reason(why)).")
+            }
             do {
                 try FileManager.default.createDirectory(
                     atPath: path,
@@ -72,7 +74,9 @@ struct Folder: Sendable {
                     attributes: [.posixPermissions: 0o700]
                 )
             } catch {
-                throw StoreFailure("The data folder \(path) cannot be made: its parent folder is missing or not ours.")
+                throw StoreFailure(
+                    "The data folder \(path) cannot be created: its parent folder does not exist or is not writable."
+                )
             }
         }
         try requireFolder()
@@ -134,7 +138,7 @@ struct Folder: Sendable {
                 throw StoreFailure("The lock file \(lockFile) cannot be locked: \(reason(why)).")
             }
             throw StoreFailure(
-                "The data folder \(path) is in use by another ringline\(holder); stop that one, or give this one another folder."
+                "The data folder \(path) is in use by another ringline\(holder); stop that one, or use another folder."
             )
         }
         // The number is only for the error text above. The server can run even if the number cannot be written.

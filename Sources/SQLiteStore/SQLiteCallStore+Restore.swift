@@ -54,7 +54,7 @@ private struct Restoring {
         do {
             let connection = try StoreReader.connect(to: backup)
             guard try Schema.migrations.versionFound(in: connection) > 0 else {
-                throw StoreFailure("The file \(backup) is a database, but none of ringline's.")
+                throw StoreFailure("The file \(backup) is a database, but not one of ringline's.")
             }
             try draft.copy(from: connection)
             let check = try Connection(.file(path: draft.path, .immutable)).pragma("integrity_check")

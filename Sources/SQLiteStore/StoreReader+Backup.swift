@@ -10,7 +10,9 @@ extension StoreReader {
     /// - Parameter path: The path of the copy. It must not exist yet.
     /// - Throws: `StoreFailure` if the path exists, if there is no space, or if there is no permission to write.
     public func backUp(to path: String) throws(StoreFailure) {
-        guard access(path, F_OK) != 0 else { throw StoreFailure("There is a file \(path) already; it stays as it is.") }
+        guard access(path, F_OK) != 0 else {
+            throw StoreFailure("The file \(path) exists already and was not overwritten.")
+        }
         let draft = try Draft(of: path)
         do throws(SQLiteError) { try draft.copy(from: questions.connection) } catch {
             throw StoreFailure("The copy could not be made: \(error.message) (SQLite \(error.extendedCode)).")

@@ -25,7 +25,7 @@ public final class StoreReader {
             let found = try Schema.migrations.versionFound(in: connection)
             guard found == Schema.migrations.version else {
                 throw StoreFailure(
-                    "The database \(database) was written by an older ringline; start the server once to bring it up."
+                    "The database \(database) was written by an older ringline; start the server once to update it."
                 )
             }
         } catch let failure as Migrations.Failure {
@@ -41,7 +41,7 @@ public final class StoreReader {
         let folder = Folder(path: path)
         try folder.requireFolder()
         guard access(folder.database, F_OK) == 0 else {
-            throw StoreFailure("There is no database in \(path): no ringline has run with it as its data folder.")
+            throw StoreFailure("No database in \(path): no ringline has run with it as its data folder.")
         }
         return folder.database
     }

@@ -7,17 +7,17 @@ struct RinglineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ringline",
         abstract:
-            "Call signaling for VoIP and WebRTC apps: offers, answers and candidates relayed, sleeping phones woken.",
+            "Call signaling for VoIP and WebRTC apps: relays offers, answers and candidates, and wakes sleeping devices.",
         discussion: """
             Start a server:        ringline serve --data ./data
             Make a token:          ringline token --data ./data --user 11 --name Taro
             Try a call:            ringline answer --url ws://127.0.0.1:8080/ws --token TOKEN_OF_10
                                    ringline call --url ws://127.0.0.1:8080/ws --token TOKEN_OF_11 --to 10
-            Before the start:      ringline doctor --config /etc/ringline.conf
+            Check a configuration: ringline doctor --config /etc/ringline.conf
             While it runs:         ringline calls; ringline devices --user 10; ringline explain CALLID
 
             Every option of serve can also be given as environment variable (RINGLINE_LISTEN for --listen) or in a
-            file named by --config (listen = 127.0.0.1:8080). Flags go before environment, environment before file.
+            file named by --config (listen = 127.0.0.1:8080). An option overrides the environment, and the environment overrides the file.
             """,
         version: Version.text,
         subcommands: Self.commands

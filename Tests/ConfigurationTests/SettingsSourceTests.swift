@@ -173,11 +173,11 @@ struct ConfigurationFileTests {
         #expect(
             complaint { _ = try parse("\n\nlisten 0.0.0.0:80") } == "config: x.conf, line 3: must be 'name = value'"
         )
-        #expect(complaint { _ = try parse("# a\nlisen = b") } == "config: x.conf, line 2: there is no setting 'lisen'")
+        #expect(complaint { _ = try parse("# a\nlisen = b") } == "config: x.conf, line 2: unknown setting 'lisen'")
         #expect(
-            complaint { _ = try parse("data = a\ndata = b") } == "config: x.conf, line 2: 'data' stands there twice"
+            complaint { _ = try parse("data = a\ndata = b") } == "config: x.conf, line 2: duplicate setting 'data'"
         )
-        #expect(complaint { _ = try parse("= b") } == "config: x.conf, line 1: there is no setting ''")
+        #expect(complaint { _ = try parse("= b") } == "config: x.conf, line 1: unknown setting ''")
     }
 
     @Test("A missing file is reported by its path")

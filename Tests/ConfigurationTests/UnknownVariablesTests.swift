@@ -17,13 +17,13 @@ struct UnknownVariablesTests {
         ]
     )
     func misspelt(_ name: String, _ meant: String) {
-        #expect(warnings([name: "s3cret"]) == ["\(name) is no setting, and is ignored: is \(meant) meant?"])
+        #expect(warnings([name: "s3cret"]) == ["\(name) is ignored: unknown setting; did you mean \(meant)?"])
     }
 
     @Test("A variable unlike any setting gets no suggestion", arguments: ["RINGLINE_BANANA", "RINGLINE_PORT_NUMBER"])
     func unknown(_ name: String) {
         // Kubernetes sets variables with `_PORT_` in their names for each service.
-        let wanted = name.contains("_PORT_") ? [] : ["\(name) is no setting, and is ignored"]
+        let wanted = name.contains("_PORT_") ? [] : ["\(name) is ignored: unknown setting"]
         #expect(warnings([name: "x"]) == wanted)
     }
 

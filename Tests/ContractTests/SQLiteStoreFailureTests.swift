@@ -84,12 +84,12 @@ struct SQLiteStoreFailureTests {
         let file = place.path + "/file"
         try Data("x".utf8).write(to: URL(filePath: file))
         #expect(try #require(failure(at: file)) == "\(file) is not a folder; --data must name a folder.")
-        #expect(try #require(failure(at: file + "/below")).contains("\(file)/below cannot be made"))
+        #expect(try #require(failure(at: file + "/below")).contains("\(file)/below cannot be created"))
     }
 
     @Test("A folder that cannot be made is reported")
     func cannotBeMade() throws {
-        #expect(try #require(failure(at: "/proc/ringline/data")).contains("/proc/ringline/data cannot be made"))
+        #expect(try #require(failure(at: "/proc/ringline/data")).contains("/proc/ringline/data cannot be created"))
     }
 
     @Test("A file that is no database is reported and left as it is")
@@ -157,7 +157,7 @@ struct SQLiteStoreFailureTests {
         store.ask(.history(try sampleCall(1).caller, limit: 1, before: nil), as: QuestionID(rawValue: 1))
         // While the store is stalled, a question fails immediately and does not wait for the disk.
         try course.wait { $0.last == "failed 1" }
-        #expect(course.failures.last?.contains("no space left") == true)
+        #expect(course.failures.last?.contains("No space is left") == true)
         #expect(course.failures.last?.contains(place.path) == true)
         faults.pageLimit = nil
         try course.wait { $0.last == "committed 3" }

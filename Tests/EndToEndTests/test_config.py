@@ -42,10 +42,10 @@ def test_no_secret_is_shown(tmp_path):
     )  # fmt: skip
     assert "s3cret" not in result.stdout + result.stderr
     assert str(secret) in result.stdout
-    assert "RINGLINE_JWT_SECRET is no setting" in result.stderr
+    assert "RINGLINE_JWT_SECRET is ignored: unknown setting" in result.stderr
 
 
-def test_what_serve_would_refuse_is_a_failure_and_is_shown_all_the_same():
+def test_a_configuration_that_serve_refuses_is_printed_and_fails():
     result = run("config", "--ring-timeout", "soon")
     one_clear_line(result, "--ring-timeout")
     assert "soon" in result.stdout

@@ -103,7 +103,7 @@ def test_an_expired_certificate_is_an_error(tmp_path):
     (tmp_path / "k.pem").write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
     options = ["--tls-cert", tmp_path / "c.pem", "--tls-key", tmp_path / "k.pem"]
     grade, text = doctor(tmp_path, *options, code=1)["TLS certificate"]
-    assert grade == "error" and f"expired {(now - day).date()}" in text
+    assert grade == "error" and f"expired on {(now - day).date()}" in text
 
 
 def test_a_data_folder_that_is_none_or_holds_noise_is_an_error(tmp_path):
@@ -117,7 +117,7 @@ def test_a_data_folder_that_is_none_or_holds_noise_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("options, words", [("size=4k", "free some space"), ("ro", "for writing")])
-def test_a_disk_that_is_full_or_read_only_is_told_from_a_folder_of_somebody_else(tmp_path, options, words):
+def test_a_full_or_read_only_disk_is_distinguished_from_a_folder_of_another_user(tmp_path, options, words):
     data = tmp_path / "disk"
     data.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", data], capture_output=True).returncode != 0:
@@ -153,7 +153,7 @@ def test_apns_is_asked_about_every_registered_app(push_world, tmp_path):
     found = doctor(tmp_path, "--data", world.server.data, "--bundle", "com.example.two", *push_options(fake), code=0)
     assert found["APNs key"][0] == found["database"][0] == "ok"
     for app in ("one", "two"):
-        assert found[f"APNs sandbox, topic com.example.{app}.voip"] == ("ok", "takes the provider token")
+        assert found[f"APNs sandbox, topic com.example.{app}.voip"] == ("ok", "accepts the provider token")
     assert found["clock"][0] == "ok"
     assert "APNs production" not in "".join(found), "it is not configured"
     assert world.server.alive()
@@ -178,7 +178,7 @@ def test_a_key_that_apple_does_not_know_is_an_error(apns, tmp_path):
     options = push_options(apns)
     options[options.index("--apns-key-id") + 1] = "OTHERKEY12"
     grade, text = doctor(tmp_path, *options, code=1)["APNs sandbox"]
-    assert grade == "error" and "InvalidProviderToken" in text and "key id, team id or .p8 file" in text
+    assert grade == "error" and "InvalidProviderToken" in text and "the key id, the team id and the .p8 file" in text
 
 
 def test_an_apns_key_that_is_none_is_an_error(tmp_path):
@@ -240,7 +240,7 @@ def test_an_allocation_is_taken_over_tls_and_the_certificate_looked_at(secure_co
     assert grade == "warning" and "not tried" in text
 
 
-def test_a_port_without_tls_is_an_error_where_tls_is_said_to_be(server, secret_file, tmp_path):  # noqa: F811
+def test_a_port_without_tls_is_an_error_if_tls_is_configured(server, secret_file, tmp_path):  # noqa: F811
     url = f"turns:127.0.0.1:{server.port}"
     grade, text = doctor(tmp_path, "--turn-secret-file", secret_file, "--turn-url", url, code=1)[f"TURN {url}"]
     assert grade == "error" and "no TLS" in text

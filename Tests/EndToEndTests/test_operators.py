@@ -45,7 +45,7 @@ def test_every_command_explains_itself(command):
 # Calls
 
 
-def test_live_calls_are_listed_with_who_and_how_far(world):
+def test_live_calls_are_listed_with_their_users_and_states(world):
     taro, hanako = world.call("c-1")
     world.phone("21", "phone-21").ring("20", "c-2")
     result = wait_for(world, "calls", holds="c-2")
@@ -61,13 +61,13 @@ def test_live_calls_are_listed_with_who_and_how_far(world):
         assert time.monotonic() < deadline
 
 
-def test_without_calls_that_is_said(server):
-    assert run("calls", "--data", server.data).stdout == "There are no live calls.\n"
+def test_without_calls_a_line_says_so(server):
+    assert run("calls", "--data", server.data).stdout == "No live calls.\n"
 
 
 def test_the_data_folder_may_come_from_the_environment(server, tmp_path):
     result = run("calls", environment={"RINGLINE_DATA": str(server.data)}, cwd=tmp_path)
-    assert result.stdout == "There are no live calls.\n", result.stderr
+    assert result.stdout == "No live calls.\n", result.stderr
     token = run("token", "--user", "11", environment={"RINGLINE_DATA": str(server.data)}, cwd=tmp_path)
     assert token.returncode == 0 and not (tmp_path / "data").exists()
 
@@ -83,7 +83,7 @@ def test_a_folder_without_a_database_is_one_line_that_names_it(tmp_path, command
 # Devices
 
 
-def test_devices_are_listed_with_what_became_of_their_pushes(push_world):
+def test_devices_are_listed_with_the_results_of_their_pushes(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     fake.script(device, [{"status": 400, "reason": "DeviceTokenNotForTopic", "always": True}])
@@ -111,7 +111,7 @@ def test_a_test_push_is_a_real_voip_push(push_world):
     device = register(world, deviceId="iphone-h")
     result = push_test(world, fake)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "iphone-h: APNs sandbox took the push" in result.stdout
+    assert "iphone-h: APNs sandbox accepted the push" in result.stdout
     push = pushed(fake, device)
     assert push["headers"]["apns-topic"] == "com.example.chat.voip" and push["headers"]["apns-push-type"] == "voip"
     payload = push["payload"]
@@ -132,8 +132,8 @@ def test_a_token_of_the_other_environment_is_found_out(push_world):
     result = push_test(world, fake)
     assert result.returncode == 0
     first, second = result.stdout.splitlines()
-    assert "APNs sandbox refused the push, 400 BadDeviceToken" in first and "Xcode" in first
-    assert "APNs production took the push" in second
+    assert "APNs sandbox refused the push with 400 BadDeviceToken" in first and "Xcode" in first
+    assert "APNs production accepted the push" in second
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_token_of_the_other_environment_is_found_out(push_world):
         ({"drop": True}, ["gave no answer"]),
     ],
 )
-def test_a_refusal_is_said_in_words_and_by_the_exit_code(push_world, answer, words):
+def test_a_refusal_is_reported_in_words_and_by_the_exit_code(push_world, answer, words):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     fake.script(device, [answer | {"always": True}])
@@ -242,7 +242,7 @@ def test_a_back_up_is_restored_in_the_place_of_the_database_and_that_one_is_kept
     assert world.rest("20").get("/api/calls/signal/c-2").status_code == 404
 
 
-def test_nothing_is_restored_under_a_running_server_and_nothing_that_is_no_back_up(world, tmp_path):
+def test_restore_refuses_a_running_server_and_a_file_that_is_not_a_backup(world, tmp_path):
     data = world.server.data
     copy, text, other = tmp_path / "copy.sqlite", tmp_path / "text", tmp_path / "other.sqlite"
     assert run("backup", copy, "--data", data).returncode == 0
@@ -329,7 +329,7 @@ def test_a_folder_that_root_makes_for_a_back_up_belongs_to_the_owner_of_the_one_
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_what_root_restores_is_the_servers_own(server, tmp_path):
+def test_files_restored_by_root_belong_to_the_server(server, tmp_path):
     copy, folder = tmp_path / "copy.sqlite", tmp_path / "other"
     assert run("backup", copy, "--data", server.data).returncode == 0
     folder.mkdir()

@@ -93,7 +93,7 @@ def test_it_holds_over_restarts(world, how):
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
-def test_a_service_may_log_anybody_out_and_nobody_else_may(world):
+def test_only_a_service_may_log_out_another_user(world):
     refused = world.rest("11").post("/api/logout-all", {"userId": "10"})
     assert code(refused) == (403, "forbidden") and refused.json()["field"] == "userId"
     phone = world.phone("10")
@@ -138,18 +138,18 @@ def test_the_operator_logs_a_user_out_while_no_server_runs(world):
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
-def test_an_order_that_the_server_does_not_take_is_said(world):
+def test_an_order_that_the_server_does_not_carry_out_is_reported(world):
     os.kill(world.server.pid, signal.SIGSTOP)
     try:
         result = run("revoke", "--user", "10", "--data", world.server.data, seconds=30)
     finally:
         os.kill(world.server.pid, signal.SIGCONT)
     assert result.returncode == 1
-    one_clear_line(result, "has not taken the order yet")
+    one_clear_line(result, "has not carried out the order yet")
 
 
 @pytest.mark.parametrize("user", ["", "a b", "../x", "a" * 129])
-def test_who_cannot_be_a_user_is_refused(world, user):
+def test_an_invalid_user_id_is_refused(world, user):
     result = run("revoke", "--user", user, "--data", world.server.data)
     assert result.returncode != 0
     one_clear_line(result, "--user")

@@ -10,8 +10,8 @@ struct AnswerCommand: ParsableCommand {
     )
 
     @OptionGroup var terminal: TerminalOptions
-    @Option(help: "After how many milliseconds of ringing to answer.") var after = 300
-    @Flag(help: "Decline instead.") var decline = false
+    @Option(help: "How many milliseconds to ring before answering.") var after = 300
+    @Flag(help: "Decline calls instead of answering them.") var decline = false
     @Flag(help: "Stop after the first call.") var once = false
 
     func run() throws {
@@ -32,7 +32,7 @@ private final class AnsweringPart: Terminal.Part, Sendable {
 
     init(_ command: AnswerCommand) { self.command = command }
 
-    func welcomed(_ terminal: Terminal) { terminal.say("waiting for calls; Ctrl-C stops") }
+    func welcomed(_ terminal: Terminal) { terminal.say("waiting for calls; stop with Ctrl-C") }
 
     func heard(_ type: String, _ message: JSONObject, _ terminal: Terminal) {
         let callID = message.word("callId") ?? ""

@@ -7,7 +7,7 @@ import SQLiteStore
 struct BackupCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
-        abstract: "Copy the database into a file, while the server runs.",
+        abstract: "Copy the database into a file, also while the server runs.",
         discussion: """
             The copy is of one moment, is checked, and appears under its name only when it is whole and on the disk; a \
             file that is there is not overwritten. It can be read by 'ringline explain', 'calls' and 'devices' with \
@@ -20,7 +20,7 @@ struct BackupCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: "The file to make.") var file: String
+    @Argument(help: "The file to create.") var file: String
     @Option(help: "The server's data folder.") var data = DataFolder.standard
 
     func run() throws {
@@ -35,11 +35,11 @@ struct BackupCommand: ParsableCommand {
         try SQLiteCallStore.reader(folder: data).backUp(to: file)
         let damage = try SQLiteCallStore.reader(folder: file).damage()
         guard damage.isEmpty else {
-            throw StoreFailure("The copy \(file) is damaged, and so may be the database: \(damage.prefix(3))")
+            throw StoreFailure("The copy \(file) is damaged, so the database may be damaged too: \(damage.prefix(3))")
         }
         CommandTrace("backup").leave(in: data)
         var status = stat()
         stat(file, &status)
-        print("\(file): \(status.st_size) bytes, sound")
+        print("\(file): \(status.st_size) bytes, checked")
     }
 }

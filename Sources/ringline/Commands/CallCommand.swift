@@ -7,23 +7,25 @@ import Threads
 struct CallCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "call",
-        abstract: "Call somebody from the terminal, to try a server; no media flows.",
+        abstract: "Call a user from the terminal, to try a server; no media flows.",
         discussion: "Example: ringline call --url wss://calls.example.com/ws --token TOKEN --to 10 --video"
     )
 
     @OptionGroup var terminal: TerminalOptions
-    @Option(help: "Whom to call.") var to: String
-    @Option(help: "The call's name; without it the server makes one.") var callId: String?
-    @Option(help: "Your name as the callee sees it.") var name: String?
+    @Option(help: "The user to call.") var to: String
+    @Option(help: "The callId; default: the server makes one.") var callId: String?
+    @Option(help: "Your name, as shown to the callee.") var name: String?
     @Flag(help: "Offer video too.") var video = false
-    @Option(help: "For how many seconds to stay in the call before hanging up.") var talk = 5
+    @Option(help: "How many seconds to stay in the call before hanging up.") var talk = 5
 
     func run() throws {
         let code: Int32
         do throws(Complaint) {
-            guard UserID(to) != nil else { throw Complaint("--to must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+            guard UserID(to) != nil else {
+                throw Complaint("--to must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+            }
             if let callId, CallID(callId) == nil {
-                throw Complaint("--call-id must be 1 to 128 of A–Z a–z 0–9 . _ : -")
+                throw Complaint("--call-id must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
             }
             guard (0...86_400).contains(talk) else { throw Complaint("--talk must be seconds from 0 to 86400") }
             code = try Terminal(terminal, part: CallingPart(self)).run()

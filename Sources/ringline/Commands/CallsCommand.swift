@@ -8,7 +8,7 @@ import Threads
 struct CallsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "calls",
-        abstract: "List the live calls: who calls whom, how far each is, on which devices.",
+        abstract: "List the live calls with their users, states and devices.",
         discussion: """
             Reads the data folder, as of the last commit, whether its server runs or not: of one that was killed it lists \
             the calls that its next start takes up. 'ringline explain CALLID' tells more of one.
@@ -19,9 +19,9 @@ struct CallsCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
-    @Option(help: "Only calls that this user is in.") var user: String?
-    @Option(help: "How many to list at most, the newest first.") var limit = 1_000
+    @Option(help: "The server's data folder, or a backup.") var data = DataFolder.standard
+    @Option(help: "List only the calls of this user.") var user: String?
+    @Option(help: "The most calls to list, newest first.") var limit = 1_000
 
     func run() throws {
         do throws(Complaint) { print(try list(), terminator: "") } catch { throw error.shown() }
@@ -39,7 +39,7 @@ struct CallsCommand: ParsableCommand {
             Complaint.show(reader.takeDamages())
         } catch { throw Complaint(error.message) }
         CommandTrace("calls", user).leave(in: data)
-        guard !calls.isEmpty else { return "There are no live calls.\n" }
+        guard !calls.isEmpty else { return "No live calls.\n" }
         return Self.table(calls.prefix(limit), at: Moment(milliseconds: SystemClock.wall()))
     }
 
@@ -80,7 +80,9 @@ struct CallsCommand: ParsableCommand {
 extension UserID {
     /// Parses the value of `--user`.
     init(orComplaint text: String) throws(Complaint) {
-        guard let id = UserID(text) else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+        guard let id = UserID(text) else {
+            throw Complaint("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+        }
         self = id
     }
 }

@@ -6,8 +6,8 @@ extension Complaint {
         for damage in damages {
             let what =
                 switch damage.remedy {
-                case .replaced: "holds a value that cannot be; the nearest that can is shown"
-                case .leftOut: "holds a value that cannot be; the row is left out"
+                case .replaced: "holds an invalid value; the nearest valid one is shown"
+                case .leftOut: "holds an invalid value; the row is left out"
                 }
             Complaint("database: column \(damage.column) of table \(damage.table), row \(damage.row), \(what)").show()
         }

@@ -4,10 +4,10 @@ import ArgumentParser
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config",
-        abstract: "Print the effective configuration, and where each value comes from.",
+        abstract: "Print the effective configuration and the source of each value.",
         discussion: """
             Takes the options of 'ringline serve', reads the same variables and the same file, and starts nothing. \
-            Secrets are not shown: they stand in files, of which the path is printed.
+            Secrets are not shown: they are in files, and only the files' paths are printed.
 
             Exits with 1 if 'ringline serve' would refuse the configuration; it says why on stderr.
 

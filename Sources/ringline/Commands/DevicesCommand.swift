@@ -8,17 +8,17 @@ import Threads
 struct DevicesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices",
-        abstract: "List a user's registered devices, and what became of their last pushes.",
+        abstract: "List a user's registered devices and the results of their last pushes.",
         discussion: """
-            Reads the data folder, as of the last commit, whether its server runs or not. Of tokens it shows the beginning \
-            only. Exits with 1 if the user has no device.
+            Reads the data folder, as of the last commit, whether its server runs or not. It shows only the beginning of \
+            each token. Exits with 1 if the user has no device.
 
             Example: ringline devices --user 10 --data /var/lib/ringline
             """
     )
 
-    @Option(help: "Whose devices.") var user: String
-    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
+    @Option(help: "The user whose devices to list.") var user: String
+    @Option(help: "The server's data folder, or a backup.") var data = DataFolder.standard
 
     func run() throws {
         do throws(Complaint) {
@@ -52,7 +52,7 @@ struct DevicesCommand: ParsableCommand {
         let rows = devices.map { device in
             [
                 device.id.text, device.platform, device.bundleID.isEmpty ? "-" : device.bundleID, tokens(of: device),
-                (device.workingEnvironment ?? device.environment)?.rawValue ?? "not known",
+                (device.workingEnvironment ?? device.environment)?.rawValue ?? "unknown",
                 CallsCommand.span(from: device.seenAt, to: now) + " ago", push(of: device, at: now),
             ]
         }
@@ -61,7 +61,7 @@ struct DevicesCommand: ParsableCommand {
             if let hint = device.lastPush?.hint { text += TextTable.visible("\(device.id.text): \(hint)") + "\n" }
             if device.unansweredPushes > 0 {
                 text +=
-                    "\(device.id.text): \(device.unansweredPushes) pushes in a row were followed by no sign of life\n"
+                    "\(device.id.text): \(device.unansweredPushes) pushes in a row without a sign of life from the device\n"
             }
         }
         return text

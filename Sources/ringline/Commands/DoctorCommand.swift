@@ -8,7 +8,8 @@ import Threads
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Check keys, certificate, data folder, limits, APNs and TURN; a line each, with what helps.",
+        abstract:
+            "Check keys, certificate, data folder, limits, APNs and TURN; prints a line for each, with a fix if needed.",
         discussion: """
             Takes the options of 'ringline serve', reads the same variables and the same file. Starts nothing and changes \
             nothing. Asks APNs (a push to a device that does not exist) and takes an allocation on the TURN servers.
@@ -23,7 +24,10 @@ struct DoctorCommand: ParsableCommand {
             """
     )
 
-    @Option(parsing: .singleValue, help: "An app whose APNs topic to ask about, besides those registered; repeatable.")
+    @Option(
+        parsing: .singleValue,
+        help: "The bundle id of an app whose APNs topic to check, in addition to those registered; repeatable."
+    )
     var bundle: [String] = []
     @Flag(help: "Do not ask APNs or the TURN servers.") var offline = false
     @OptionGroup(title: "Options of serve") var options: ServeOptions
@@ -36,7 +40,7 @@ struct DoctorCommand: ParsableCommand {
         }
         do throws(Complaint) {
             guard bundle.allSatisfy(Switchboard.Registration.isBundleID) else {
-                throw Complaint("--bundle must be 1 to 155 of A–Z a–z 0–9 . -")
+                throw Complaint("--bundle must be 1 to 155 characters of A–Z a–z 0–9 . -")
             }
             let settings = try ServeSettings(try options.source())
             let now = SystemClock.wall()
@@ -46,7 +50,7 @@ struct DoctorCommand: ParsableCommand {
                 .error(
                     "settings",
                     error.description,
-                    fix: "see 'ringline serve --help'; 'ringline config' says where it is set"
+                    fix: "see 'ringline serve --help'; 'ringline config' shows where each setting comes from"
                 )
             )
         }

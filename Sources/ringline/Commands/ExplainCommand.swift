@@ -9,7 +9,7 @@ import Threads
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Say why a call rang or did not: its ladder, and a verdict in plain words.",
+        abstract: "Explain why a call rang or did not: a diagram of its events, and a verdict.",
         discussion: """
             Reads the data folder, whether its server runs or not. Shows no SDP and no addresses.
 
@@ -17,11 +17,11 @@ struct ExplainCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: "The call's name.") var callId: String
-    @Option(help: "The server's data folder, or a back-up.") var data = DataFolder.standard
-    @Option(help: "One of the call's two users, where others use the same callId; twice for both.")
+    @Argument(help: "The callId of the call.") var callId: String
+    @Option(help: "The server's data folder, or a backup.") var data = DataFolder.standard
+    @Option(help: "A user of the call, if several calls have this callId; give it twice to name both users.")
     var user: [String] = []
-    @Option(help: "Which use of the callId between the two, where it was used again; the newest otherwise.")
+    @Option(help: "The epoch of the call, if its two users have used the callId more than once; default: the newest.")
     var epoch: UInt32?
 
     func run() throws {
@@ -30,12 +30,14 @@ struct ExplainCommand: ParsableCommand {
 
     private func explain() throws(Complaint) -> String {
         guard let id = CallID(callId) else {
-            throw Complaint("\(callId) is no callId: 1 to 128 of A–Z a–z 0–9 . _ : -")
+            throw Complaint("\(callId) is not a callId: it must be 1 to 128 characters of A–Z a–z 0–9 . _ : -")
         }
         guard user.count <= 2 else { throw Complaint("--user may be given twice: a call has two users") }
         var users: [UserID] = []
         for name in user {
-            guard let id = UserID(name) else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+            guard let id = UserID(name) else {
+                throw Complaint("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+            }
             users.append(id)
         }
         do throws(StoreFailure) {
@@ -45,7 +47,7 @@ struct ExplainCommand: ParsableCommand {
             // callId, and this call may be older.
             guard let record = try reader.calls(CallChoice(id, of: users, epoch: epoch), limit: 1).first else {
                 Complaint.show(reader.takeDamages())
-                throw StoreFailure("There is no call \(callId)\(restriction) in \(data).")
+                throw StoreFailure("No call \(callId)\(restriction) in \(data).")
             }
             CommandTrace("explain").leave(in: data)
             defer { Complaint.show(reader.takeDamages()) }

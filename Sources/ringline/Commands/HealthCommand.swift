@@ -7,19 +7,19 @@ import Threads
 struct HealthCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
-        abstract: "Ask a running server whether it is healthy; exit 0 when it is.",
+        abstract: "Ask a running server whether it is healthy; exits with 0 if it is.",
         discussion: "Example: ringline health --ready --admin http://127.0.0.1:9090"
     )
 
     @Option(help: "The admin listener, http://HOST:PORT.") var admin: String?
-    @Flag(help: "Ask whether it is ready to serve, and not only alive.") var ready = false
+    @Flag(help: "Ask whether it is ready to serve, not only whether it is alive.") var ready = false
 
     func run() throws {
         do {
             // Compose files and systemd units express "not set" by an empty variable.
             let told = ProcessInfo.processInfo.environment["RINGLINE_ADMIN_LISTEN"].flatMap { $0.isEmpty ? nil : $0 }
             guard admin != nil || told != "none" else {
-                throw Complaint("RINGLINE_ADMIN_LISTEN is none: there is no admin listener to ask")
+                throw Complaint("RINGLINE_ADMIN_LISTEN is 'none': the server has no admin listener to ask")
             }
             let text = admin ?? "http://\(told ?? "127.0.0.1:9090")"
             guard text.hasPrefix("http://"), let address = ListenAddress(String(text.dropFirst(7).prefix { $0 != "/" }))

@@ -9,10 +9,10 @@ import Threads
 struct PushTestCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push-test",
-        abstract: "Send a real VoIP push to a user's phones, and say in words what APNs answers.",
+        abstract: "Send a real VoIP push to a user's devices and print APNs' answer in words.",
         discussion: """
             Takes the devices from the data folder, whether its server runs or not, and the APNs key from the options of \
-            'ringline serve', its variables or its file. The phone shows a call from "Ringline test" that nobody is in: the app \
+            'ringline serve', its variables or its file. The device shows a call from "Ringline test" that does not exist: the app \
             finds no such call at the server and ends it. Changes nothing in the data folder.
 
             Exits with 0 if APNs took a push for at least one device.
@@ -23,8 +23,8 @@ struct PushTestCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "Whose phones.") var user: String
-    @Option(help: "Only this device.") var device: String?
+    @Option(help: "The user whose devices to push.") var user: String
+    @Option(help: "Push only this device.") var device: String?
     @OptionGroup(title: "Options of serve") var options: ServeOptions
 
     func run() throws {
@@ -37,7 +37,7 @@ struct PushTestCommand: ParsableCommand {
         let user = try UserID(orComplaint: user)
         let settings = try ServeSettings(try options.source())
         guard settings.apns != nil else {
-            throw Complaint("there is no APNs key: give --apns-key-file, --apns-key-id and --apns-team-id")
+            throw Complaint("no APNs key is configured: give --apns-key-file, --apns-key-id and --apns-team-id")
         }
         guard !settings.isInMemory else {
             throw Complaint("--data :memory: has no devices: name the server's data folder")

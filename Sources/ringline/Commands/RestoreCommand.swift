@@ -10,17 +10,17 @@ import Threads
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Put a back-up into the data folder of a server that is stopped.",
+        abstract: "Restore a backup into the data folder of a stopped server.",
         discussion: """
-            The back-up is checked and copied; it may be of an older ringline. The database that is there is kept beside it \
-            as replaced-TIME.sqlite, to be read with --data or deleted. Run as root, the files belong to whom the \
-            folder belongs.
+            The backup is checked and copied; an older ringline may have made it. The present database is kept beside it \
+            as replaced-TIME.sqlite, which can be read with --data, or deleted. If run as root, the files get the owner \
+            of the folder.
 
             Example: ringline restore /backup/ringline-2026-11-21.sqlite --data /var/lib/ringline
             """
     )
 
-    @Argument(help: "The back-up, as 'ringline backup' made it.") var file: String
+    @Argument(help: "A file that 'ringline backup' has made.") var file: String
     @Option(help: "The server's data folder.") var data = DataFolder.standard
 
     func run() throws {
@@ -36,7 +36,7 @@ struct RestoreCommand: ParsableCommand {
             let wasThere = try SQLiteCallStore.restore(file, into: data, keeping: name)
             print("\(data)/ringline.sqlite: restored from \(file)")
             CommandTrace("restore").leave(in: data, isForTheNextStart: true)
-            if wasThere { print("\(data)/\(name): what was there before") }
+            if wasThere { print("\(data)/\(name): the previous database") }
             if belongsToRoot {
                 print("\(data): belongs to root; if the server runs as another user, run: chown -R USER \(data)")
             }

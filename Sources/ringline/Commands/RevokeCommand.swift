@@ -10,7 +10,7 @@ import Threads
 struct RevokeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Log a user out everywhere: refuse the tokens that were issued up to now.",
+        abstract: "Log a user out everywhere: refuse all tokens issued so far.",
         discussion: """
             Closes the user's connections (4401), and refuses tokens whose iat is not later than this second, tokens without \
             iat for good, and what earlier pushes have brought; the user's devices are forgotten until they register again. \
@@ -21,7 +21,7 @@ struct RevokeCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "Whom to log out.") var user: String
+    @Option(help: "The user to log out.") var user: String
     @Option(help: "The server's data folder.") var data = DataFolder.standard
 
     /// The longest wait for the server, in milliseconds: it looks for orders every second, and writes to a disk.
@@ -42,12 +42,14 @@ struct RevokeCommand: ParsableCommand {
         while file.isThere(in: data) {
             guard SQLiteCallStore.isHeld(folder: data) else {
                 print(
-                    "no server runs on \(data): \(user.text) is logged out by the next start, before it serves anybody"
+                    "no server runs on \(data): \(user.text) will be logged out by its next start, before it serves any client"
                 )
                 return
             }
             guard SystemClock.monotonic() < end else {
-                throw Complaint("the server on \(data) has not taken the order yet: it holds as soon as it does")
+                throw Complaint(
+                    "the server on \(data) has not carried out the order yet; the order stays valid until it does"
+                )
             }
             usleep(20_000)
         }

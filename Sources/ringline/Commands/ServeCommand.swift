@@ -5,7 +5,7 @@ import FoundationEssentials
 ///
 /// `config`, `doctor` and `push-test` take them too.
 struct ServeOptions: ParsableArguments {
-    @Option(help: "A file of settings, 'name = value' a line.") var config: String?
+    @Option(help: "A file of settings, one 'name = value' per line.") var config: String?
 
     @Option(help: Self.help("listen")) var listen: String?
     @Option(help: Self.help("admin-listen")) var adminListen: String?
@@ -109,11 +109,11 @@ struct ServeCommand: ParsableCommand {
         commandName: "serve",
         abstract: "Run the server.",
         discussion: """
-            Without key options tokens are checked with a development key that is made in the data folder; \
+            Without options for keys, tokens are checked with a development key, which is created in the data folder; \
             'ringline token' signs with it.
 
-            Signals: SIGTERM and SIGINT end it in good order; SIGHUP loads the certificate and its key anew, which also \
-            happens when the files change, reads the other keys anew, and opens the audit log anew; SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
+            Signals: SIGTERM and SIGINT shut it down cleanly. SIGHUP reloads the certificate and its key, which also \
+            happens when the files change, reloads the other keys, and reopens the audit log. SIGUSR1 logs more (info, then debug, then trace), SIGUSR2 less.
 
             Example: ringline serve --listen 0.0.0.0:8443 --data /var/lib/ringline --tls-cert cert.pem --tls-key key.pem
             """

@@ -15,20 +15,22 @@ struct TokenCommand: ParsableCommand {
             """
     )
 
-    @Option(help: "The server's data folder; the key is made if it is missing.") var data = DataFolder.standard
+    @Option(help: "The server's data folder; a missing key is created.") var data = DataFolder.standard
     @Option(help: "Sign with this HS256 secret instead.") var jwtSecretFile: String?
     @Option(help: "The user id, claim sub.") var user: String
-    @Option(help: "The user's name as it is shown.") var name: String?
+    @Option(help: "The user's display name.") var name: String?
     @Option(help: "The device id, claim device.") var device: String?
     @Option(parsing: .singleValue, help: "A group room that the user may enter; repeatable.") var room: [String] = []
-    @Flag(help: "A token of a service, which may act for any user.") var service = false
-    @Option(help: "For how long it is valid: 90s, 30m, 12h, 7d.") var ttl = "12h"
+    @Flag(help: "Make a service token, which may act for any user.") var service = false
+    @Option(help: "How long the token is valid, such as 90s, 30m, 12h or 7d.") var ttl = "12h"
 
     func run() throws {
         do {
-            guard let id = UserID(user) else { throw Complaint("--user must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -") }
+            guard let id = UserID(user) else {
+                throw Complaint("--user must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
+            }
             if let device, DeviceID(device) == nil {
-                throw Complaint("--device must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -")
+                throw Complaint("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
             guard let seconds = Self.seconds(ttl) else { throw Complaint("--ttl must be like 90s, 30m, 12h or 7d") }
             let secret = try Self.secret(jwtSecretFile, folder: data)

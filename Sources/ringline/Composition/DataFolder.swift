@@ -22,7 +22,7 @@ enum DataFolder {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw Complaint("--data: \(path) cannot be made; is the folder above it writable?")
+            throw Complaint("--data: \(path) cannot be created; is the folder above it writable?")
         }
     }
 }

@@ -10,7 +10,7 @@ struct PublishedKeys: Equatable {
         guard Self.isSafe(url) else {
             // The address is not quoted, because it may contain a password.
             throw Complaint(
-                "\(source.origin(of: "jwks-url")): must be https://HOST/PATH without a user; http:// on this machine alone"
+                "\(source.origin(of: "jwks-url")): must be https://HOST/PATH without a user name; http:// only for this machine"
             )
         }
         self.url = url

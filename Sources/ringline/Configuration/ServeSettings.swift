@@ -167,7 +167,7 @@ struct ServeSettings {
         var ranges: [AddressRange] = []
         for text in try source.values("trusted-proxy") {
             guard let range = AddressRange(text) else {
-                let wanted = "an address or a block of them, as 10.0.0.0/8"
+                let wanted = "an address or a block such as 10.0.0.0/8"
                 throw Complaint("\(source.origin(of: "trusted-proxy")): must be \(wanted), not '\(text)'")
             }
             ranges.append(range)

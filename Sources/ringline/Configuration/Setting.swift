@@ -45,32 +45,32 @@ struct Setting: Sendable {
             placeholder: "SECONDS",
             fallback: "15",
             meaning:
-                "How long to wait for a data folder that another ringline still holds, as in a rolling restart; 0 = not at all."
+                "How long to wait for a data folder that another ringline still uses, as in a rolling restart; 0 = do not wait."
         ),
         Setting(
             name: "jwt-secret-file",
             placeholder: "FILE",
             fallback: nil,
-            meaning: "HS256 secret; its bytes as they are, less one trailing newline."
+            meaning: "The HS256 secret; all bytes count, except one newline at the end."
         ),
         Setting(
             name: "jwt-public-key-file",
             placeholder: "FILE",
             fallback: nil,
-            meaning: "PEM public key: RSA for RS256, P-256 for ES256."
+            meaning: "A public key in PEM: RSA for RS256, P-256 for ES256."
         ),
         Setting(
             name: "jwks-file",
             placeholder: "FILE",
             fallback: nil,
-            meaning: "JSON Web Key Set; keys chosen by kid."
+            meaning: "A JSON Web Key Set; a token's kid selects the key."
         ),
         Setting(
             name: "jwks-url",
             placeholder: "URL",
             fallback: nil,
             meaning:
-                "Where your issuer publishes its JSON Web Key Set; fetched over HTTPS, and again when it may have changed."
+                "The HTTPS address where your issuer publishes its JSON Web Key Set; fetched again when it may have changed."
         ),
         Setting(
             name: "jwks-ca-file",
@@ -82,10 +82,15 @@ struct Setting: Sendable {
             name: "jwt-user-claim",
             placeholder: "NAME",
             fallback: nil,
-            meaning: "The claim that names the user; without it sub, else uid."
+            meaning: "The claim that names the user; default: sub, else uid."
         ),
-        Setting(name: "jwt-issuer", placeholder: "TEXT", fallback: nil, meaning: "What iss must be."),
-        Setting(name: "jwt-audience", placeholder: "TEXT", fallback: nil, meaning: "What aud must be or hold."),
+        Setting(name: "jwt-issuer", placeholder: "TEXT", fallback: nil, meaning: "The required value of iss."),
+        Setting(
+            name: "jwt-audience",
+            placeholder: "TEXT",
+            fallback: nil,
+            meaning: "The required value of aud, or of one of its elements."
+        ),
         Setting(
             name: "jwt-require-expiry",
             placeholder: "true|false",
@@ -133,21 +138,21 @@ struct Setting: Sendable {
             name: "tls-cert",
             placeholder: "FILE",
             fallback: nil,
-            meaning: "Certificate chain in PEM: serve TLS 1.2+."
+            meaning: "The certificate chain in PEM; with it the server speaks TLS 1.2 or later."
         ),
         Setting(name: "tls-key", placeholder: "FILE", fallback: nil, meaning: "The certificate's private key in PEM."),
         Setting(
             name: "allow-origin",
             placeholder: "ORIGIN",
             fallback: nil,
-            meaning: "An Origin from which browsers may connect besides the server's own host; * = any.",
+            meaning: "An Origin from which browsers may connect, in addition to the server's own; * = any.",
             isRepeatable: true
         ),
         Setting(
             name: "stun-url",
             placeholder: "URL",
             fallback: nil,
-            meaning: "A STUN server that clients are told, as stun:host:port.",
+            meaning: "A STUN server to tell clients about, such as stun:host:port.",
             isRepeatable: true
         ),
         Setting(
@@ -160,27 +165,27 @@ struct Setting: Sendable {
             name: "turn-url",
             placeholder: "URL",
             fallback: nil,
-            meaning: "A TURN server that clients are told, as turn:host:port?transport=udp or turns:host:port.",
+            meaning: "A TURN server to tell clients about, such as turn:host:port?transport=udp or turns:host:port.",
             isRepeatable: true
         ),
         Setting(
             name: "turn-ttl",
             placeholder: "SECONDS",
             fallback: "86400",
-            meaning: "For how long a TURN credential is good."
+            meaning: "How long a TURN credential is valid."
         ),
         Setting(
             name: "ring-timeout",
             placeholder: "SECONDS",
             fallback: "45",
-            meaning: "For how long a callee is rung when the offer does not say."
+            meaning: "How long a callee is rung if the offer does not say."
         ),
         Setting(
             name: "probe-timeout",
             placeholder: "SECONDS",
             fallback: "2",
             meaning:
-                "How long a session may take to answer the ping that goes with an offer before its device is pushed."
+                "How long a connection may take to answer the ping that goes with an offer before its device is pushed."
         ),
         Setting(
             name: "disconnect-grace",
@@ -192,83 +197,88 @@ struct Setting: Sendable {
             name: "busy-policy",
             placeholder: "waiting|busy",
             fallback: "waiting",
-            meaning: "What happens to a second call for somebody who is in one."
+            meaning:
+                "What a second caller gets while the callee is in a call: waiting = the call rings, busy = it ends with busy."
         ),
         Setting(
             name: "caller-name",
             placeholder: "token|any",
             fallback: "any",
-            meaning: "Whether a caller is shown under the name that its token says only, or that it says itself."
+            meaning:
+                "Where a caller's displayed name comes from: token = only from the token, any = the offer may set it too."
         ),
         Setting(
             name: "socketio-trust-register",
             placeholder: "true|false",
             fallback: "false",
             meaning:
-                "Whether a Socket.IO client without a token is the user that it registers as; only behind a private network."
+                "Whether to trust the user that a Socket.IO client without a token registers as; only for private networks."
         ),
         Setting(
             name: "max-connections",
             placeholder: "COUNT",
             fallback: nil,
-            meaning: "Sockets at a time; without it as many as descriptors allow."
+            meaning: "The most sockets open at a time; default: as many as the descriptor limit allows."
         ),
         Setting(
             name: "trusted-proxy",
             placeholder: "ADDRESS[/BITS]",
             fallback: nil,
-            meaning: "A proxy, or a block of them, whose X-Forwarded-For is believed.",
+            meaning: "The address of a proxy, or a block of addresses, whose X-Forwarded-For is trusted.",
             isRepeatable: true
         ),
         Setting(
             name: "connects-per-minute",
             placeholder: "COUNT",
             fallback: "60",
-            meaning: "How often a user may connect, on average and at once; more often is answered 429."
+            meaning:
+                "How many connects a minute a user may make, on average and in a burst; more are answered with 429."
         ),
         Setting(
             name: "kept-bytes-per-day",
             placeholder: "BYTES",
             fallback: "268435456",
-            meaning: "How much of a user's logs and timelines is kept in a day; above it only ends are taken."
+            meaning:
+                "How many bytes of logs and timelines are stored per user and day; above that only ends are accepted."
         ),
         Setting(
             name: "rings-per-pair",
             placeholder: "COUNT",
             fallback: "6",
-            meaning: "How often a minute one caller may ring one callee; more often is answered 429. 0 = no limit."
+            meaning: "How many times a minute one caller may ring one callee; more are answered with 429. 0 = no limit."
         ),
         Setting(
             name: "rings-per-callee",
             placeholder: "COUNT",
             fallback: "30",
-            meaning: "How often a minute one callee may be rung by everybody; more often is answered 429. 0 = no limit."
+            meaning:
+                "How many times a minute all callers together may ring one callee; more are answered with 429. 0 = no limit."
         ),
         Setting(
             name: "loops",
             placeholder: "COUNT",
             fallback: "1",
             meaning:
-                "Event loops over which connections are spread, 1 to 16: with more, TLS and framing use more cores."
+                "The number of event loops that share the connections, 1 to 16; with more, TLS and framing use more cores."
         ),
         Setting(
             name: "log-level",
             placeholder: "LEVEL",
             fallback: "info",
-            meaning: "trace, debug, info, notice, warning, error or critical."
+            meaning: "The lowest level to log: trace, debug, info, notice, warning, error or critical."
         ),
         Setting(
             name: "log-format",
             placeholder: "text|json",
             fallback: "text",
-            meaning: "How log lines look, on stderr."
+            meaning: "The format of log lines; they go to stderr."
         ),
         Setting(
             name: "audit-log",
             placeholder: "FILE",
             fallback: nil,
             meaning:
-                "Where refused tokens, blocks, log-outs and operators' commands are said, a JSON line each; - = stdout."
+                "The audit log of refused tokens, blocks, log-outs and operators' commands, one JSON line each; - = stdout."
         ),
     ]
 

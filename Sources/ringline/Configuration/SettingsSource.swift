@@ -34,7 +34,7 @@ struct SettingsSource {
 
     /// Returns all values of a setting.
     func values(_ name: String) throws(Complaint) -> [String] {
-        guard let setting = Setting.named(name) else { throw Complaint("there is no setting \(name)") }
+        guard let setting = Setting.named(name) else { throw Complaint("unknown setting \(name)") }
         if let values = flags[name], !values.isEmpty { return values }
         // Compose files and systemd units express "not set" by an empty variable.
         let text = environment[setting.variable].flatMap { $0.isEmpty ? nil : $0 } ?? file[name]
@@ -136,11 +136,11 @@ enum ConfigurationFile {
                 value = String(value.dropFirst().dropLast())
             }
             guard let setting = Setting.named(String(name.map { $0 == "." ? "-" : $0 })) else {
-                throw Complaint("config: \(path), line \(index + 1): there is no setting '\(name)'")
+                throw Complaint("config: \(path), line \(index + 1): unknown setting '\(name)'")
             }
             if let earlier = values[setting.name] {
                 guard setting.isRepeatable else {
-                    throw Complaint("config: \(path), line \(index + 1): '\(name)' stands there twice")
+                    throw Complaint("config: \(path), line \(index + 1): duplicate setting '\(name)'")
                 }
                 value = "\(earlier),\(value)"
             }

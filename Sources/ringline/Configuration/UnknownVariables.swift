@@ -12,9 +12,9 @@ extension SettingsSource {
                 !Self.isOfKubernetes(name, value)
             else { return nil }
             guard let meant = Self.nearest(to: name, of: known.sorted()) else {
-                return "\(name) is no setting, and is ignored"
+                return "\(name) is ignored: unknown setting"
             }
-            return "\(name) is no setting, and is ignored: is \(meant) meant?"
+            return "\(name) is ignored: unknown setting; did you mean \(meant)?"
         }
     }
 

@@ -19,8 +19,8 @@ extension Doctor {
         guard FileManager.default.fileExists(atPath: settings.data, isDirectory: &isFolder) else {
             return [missingFolder(subject)]
         }
-        let owner = "it must be a folder that belongs to the user that runs ringline"
-        guard isFolder else { return [.error(subject, "\(settings.data) is no folder", fix: owner)] }
+        let owner = "make it a folder that belongs to the user that runs ringline"
+        guard isFolder else { return [.error(subject, "\(settings.data) is not a folder", fix: owner)] }
         guard let path = FileAccess.realPath(settings.data) else {
             return [.error(subject, "\(settings.data) cannot be written", fix: owner)]
         }
@@ -46,15 +46,15 @@ extension Doctor {
         guard access(parent, W_OK | X_OK) == 0 else {
             return .error(
                 subject,
-                "\(path) is not there and cannot be made",
-                fix: "make it, for the user that runs ringline"
+                "\(path) does not exist and cannot be created",
+                fix: "create it, owned by the user that runs ringline"
             )
         }
         // A problem with the file system is reported before the folder is made. A sound file system is reported only
         // once the folder exists.
         let there = FileAccess.realPath(parent).map { Rating.fileSystem(MountTable().kind(of: $0), path) }
         guard let there, there.grade != .ok else {
-            return .ok(subject, "\(path) is not there yet, and can be made")
+            return .ok(subject, "\(path) does not exist yet, but can be created")
         }
         return there
     }
@@ -68,21 +68,21 @@ extension Doctor {
             return .error(
                 "audit log",
                 "\(path) cannot be written: \(String(cString: strerror(errno)).lowercased())",
-                fix: "let its folder be there and belong to the user that runs ringline"
+                fix: "create its folder, owned by the user that runs ringline"
             )
         }
-        return .ok("audit log", "\(path) can be \(isThere ? "appended to" : "made")")
+        return .ok("audit log", "\(path) can be \(isThere ? "appended to" : "created")")
     }
 
     private func database() -> Finding? {
         guard access("\(settings.data)/ringline.sqlite", F_OK) == 0 else { return nil }
         do throws(StoreFailure) {
             _ = try SQLiteCallStore.reader(folder: settings.data).bundleIDs(limit: 1)
-            return .ok("database", "it is there and can be read")
+            return .ok("database", "it can be read")
         } catch {
             return error.message.contains("older ringline")
-                ? .warning("database", error.message, fix: "the next start brings it up to date; back it up before")
-                : .error("database", error.message, fix: "put a back-up in its place, or look who may read it")
+                ? .warning("database", error.message, fix: "the next start updates it; back it up first")
+                : .error("database", error.message, fix: "restore a backup, or check who may read it")
         }
     }
 

@@ -13,7 +13,11 @@ extension Doctor {
         guard settings.apns != nil else {
             let fix = "give --apns-key-file, --apns-key-id and --apns-team-id"
             return say(
-                .warning("APNs key", "there is none: pushes are only logged, sleeping phones do not ring", fix: fix)
+                .warning(
+                    "APNs key",
+                    "not configured: pushes are only logged, and sleeping devices do not ring",
+                    fix: fix
+                )
             )
         }
         let configuration: APNsConfiguration
@@ -21,9 +25,11 @@ extension Doctor {
             configuration = try Launch(settings).apnsConfiguration()
             do { try APNsProbe.sign(configuration) } catch { throw Complaint(error.description) }
         } catch {
-            return say(.error("APNs key", error.description, fix: "Apple's .p8 file, with its own key id and team id"))
+            return say(
+                .error("APNs key", error.description, fix: "give Apple's .p8 file with its own key id and team id")
+            )
         }
-        say(.ok("APNs key", "it parses and signs a provider token"))
+        say(.ok("APNs key", "it can be read and signs a provider token"))
         guard usesNetwork else { return }
         let environments = settings.policy.apnsEnvironment.map { [$0] } ?? APNsEnvironment.allCases
         for environment in environments { ask(configuration, environment, say) }
@@ -51,7 +57,7 @@ extension Doctor {
     func turn() -> [Finding] {
         guard let turn = settings.turn else {
             let fix = "give --turn-secret-file and --turn-url"
-            return [.warning("TURN", "there is none: calls between strict networks get no media", fix: fix)]
+            return [.warning("TURN", "not configured: calls between restrictive networks get no media", fix: fix)]
         }
         let secret: [UInt8]
         var findings: [Finding] = []
@@ -68,7 +74,11 @@ extension Doctor {
             + turn.urls.compactMap { url in
                 guard let server = TurnProbe.Address(url) else { return nil }
                 guard !server.isDTLS else {
-                    return .warning("TURN \(url)", "was not tried: TLS over UDP", fix: "try transport=tcp as well")
+                    return .warning(
+                        "TURN \(url)",
+                        "was not tried, because it is TLS over UDP",
+                        fix: "configure transport=tcp as well"
+                    )
                 }
                 return Rating.allocation(TurnProbe(server: server, credential: credential).run(), url)
             }

@@ -20,7 +20,7 @@ extension Doctor {
         guard !open.isEmpty else { return [.ok(subject, "no other user of this machine can read them")] }
         return open.map { name, path in
             let text = "\(name.isEmpty ? "" : "\(name) ")\(path) can be read by every user of this machine"
-            return .warning(subject, text, fix: "chmod 600, and let it belong to the user that runs ringline")
+            return .warning(subject, text, fix: "chmod 600 and chown it to the user that runs ringline")
         }
     }
 
@@ -30,7 +30,7 @@ extension Doctor {
     func publishedKeys() -> Finding? {
         guard let jwks = settings.jwks, usesNetwork else { return nil }
         let subject = "JWKS \(jwks.url)"
-        let fix = "the server needs it to let anybody in: the address, the way there, and --jwks-ca-file must be right"
+        let fix = "check the address, the network and --jwks-ca-file; without these keys the server refuses every token"
         do throws(Complaint) {
             let fetched = try KeySetFeed.fetch(jwks)
             let verifier: TokenVerifier
@@ -43,7 +43,7 @@ extension Doctor {
                 return .warning(
                     subject,
                     verifier.warnings.joined(separator: "; "),
-                    fix: "publish keys for signatures only"
+                    fix: "publish only keys for signatures"
                 )
             }
             let life = fetched.life.map { "fresh for \($0 / 1_000) s" } ?? "without Cache-Control"

@@ -16,9 +16,9 @@ struct Doctor {
     /// made.
     func examine(_ say: (Finding) -> Void) {
         for warning in settings.warnings {
-            say(.warning("settings", warning, fix: "spell it as 'ringline config --table' does, or take it away"))
+            say(.warning("settings", warning, fix: "use a name from 'ringline config --table', or remove it"))
         }
-        if settings.warnings.isEmpty { say(.ok("settings", "read, and every one makes sense")) }
+        if settings.warnings.isEmpty { say(.ok("settings", "all are valid")) }
         say(jwtKeys())
         if let finding = publishedKeys() { say(finding) }
         for finding in secretFiles() { say(finding) }
@@ -39,11 +39,11 @@ struct Doctor {
             var oddities: [String] = []
             let sources = try Keys.configured(settings) { oddities.append($0) }
             guard !sources.isEmpty else {
-                if settings.jwks != nil { return .ok(subject, "those of --jwks-url alone") }
+                if settings.jwks != nil { return .ok(subject, "only those of --jwks-url") }
                 if settings.isInMemory {
-                    return .error(subject, "there is none", fix: fix)
+                    return .error(subject, "not configured", fix: fix)
                 }
-                let text = "none is configured: tokens are checked with the data folder's development key"
+                let text = "not configured: tokens are checked with the data folder's development key"
                 return .warning(subject, text, fix: fix)
             }
             let warnings = oddities + (try Keys.warnings(of: sources))
@@ -51,11 +51,11 @@ struct Doctor {
                 return .warning(subject, warnings.joined(separator: "; "), fix: Self.secretFix)
             }
             return .ok(subject, sources.count == 1 ? "loaded" : "\(sources.count) sources loaded")
-        } catch { return .error(subject, error.description, fix: "put the right file in its place") }
+        } catch { return .error(subject, error.description, fix: "replace it with the right file") }
     }
 
     static let secretFix =
-        "the file must hold the secret alone, 32 random bytes or more, and no line end or blank that is not its own"
+        "the file must hold only the secret, 32 random bytes or more, without added spaces or line ends"
 
     // MARK: TLS
 
@@ -65,14 +65,14 @@ struct Doctor {
             return [
                 .warning(
                     subject,
-                    "there is none: clients connect without TLS",
-                    fix: "give --tls-cert and --tls-key, or have a proxy in front that speaks TLS"
+                    "not configured: clients connect without TLS",
+                    fix: "give --tls-cert and --tls-key, or put a proxy with TLS in front"
                 )
             ]
         }
         let certificate: Certificate
         do throws(Complaint) { certificate = try Self.certificate(tls) } catch {
-            return [.error(subject, error.description, fix: "a PEM chain, the server's own first")]
+            return [.error(subject, error.description, fix: "give a PEM chain with the server's own certificate first")]
         }
         do throws(Complaint) {
             guard try Self.fits(certificate, tls) else {
@@ -80,11 +80,11 @@ struct Doctor {
                     .error(
                         subject,
                         "--tls-key \(tls.keyPath) is not the key of --tls-cert \(tls.certificatePath)",
-                        fix: "the two files must come from one issuance"
+                        fix: "give the key that the certificate was issued for"
                     )
                 ]
             }
-        } catch { return [.error(subject, error.description, fix: "its PEM, without a passphrase")] }
+        } catch { return [.error(subject, error.description, fix: "give the key in PEM, without a passphrase")] }
         return [
             Rating.certificate(from: certificate.notBeforeSeconds, until: certificate.notAfterSeconds, at: now / 1_000)
         ]

@@ -25,7 +25,7 @@ struct PushTest {
     /// - Returns: whether Apple accepted the push.
     func run(at now: Moment, send: (PushOrder) -> PushResult, say: (String) -> Void) -> Bool {
         guard let token = device.voipToken else {
-            let words = device.fcmToken == nil ? "" : "; pushes by Firebase are not sent yet"
+            let words = device.fcmToken == nil ? "" : "; Firebase pushes are not supported yet"
             say("\(device.id.text): no VoIP token is registered\(words)")
             return false
         }
@@ -47,11 +47,11 @@ struct PushTest {
         let subject = "APNs \(environment.rawValue)"
         let hint = PushHint.text(for: result).map { ": \($0)" } ?? ""
         switch result {
-        case .answered(200, _, _): return "\(subject) took the push; the phone rings now if it is on and reachable"
+        case .answered(200, _, _): return "\(subject) accepted the push; the device rings now if it is on and reachable"
         case .answered(let status, let reason, let since):
             let when = since.map { " since \(Timestamp.text($0))" } ?? ""
-            return "\(subject) refused the push, \(status) \(reason ?? "without a reason")\(when)\(hint)"
-        case .unreachable(let why): return "\(subject) gave no answer, \(why)\(hint)"
+            return "\(subject) refused the push with \(status) \(reason ?? "without a reason")\(when)\(hint)"
+        case .unreachable(let why): return "\(subject) gave no answer: \(why)\(hint)"
         case .cancelled, .onlyLogged: return "\(subject) was not asked"
         }
     }

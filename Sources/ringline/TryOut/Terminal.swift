@@ -10,7 +10,7 @@ import Threads
 /// The options with which a try-out client connects to its server.
 struct TerminalOptions: ParsableArguments {
     @Option(help: "The server, ws:// or wss://HOST:PORT/ws.") var url = "ws://127.0.0.1:8080/ws"
-    @Option(help: "The user's token; RINGLINE_TOKEN without it.") var token: String?
+    @Option(help: "The user's token; default: RINGLINE_TOKEN.") var token: String?
     @Option(help: "This device's id.") var device: String?
     @Option(help: "Certificate authorities to trust, PEM.") var caFile: String?
     @Flag(help: "Do not check the server's certificate.") var insecure = false
@@ -51,7 +51,7 @@ final class Terminal: @unchecked Sendable {
         var url = options.url
         if let device = options.device {
             guard DeviceID(device) != nil else {
-                throw Complaint("--device must be 1 to 128 of A–Z a–z 0–9 . _ @ : + -")
+                throw Complaint("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
             // A plus in a query stands for a blank, so it is escaped.
             url +=

@@ -133,10 +133,10 @@ public final class APNsSender: PushSender {
     private func repost(_ order: PushOrder, insteadOf refused: String) -> Bool {
         do {
             guard let token = try providerToken.renewed(insteadOf: refused) else {
-                log.error("APNs calls a fresh provider token expired; is this machine's clock right?")
+                log.error("APNs rejects a fresh provider token as expired; check this machine's clock")
                 return false
             }
-            log.notice("APNs called the provider token expired; it was renewed")
+            log.notice("APNs rejected the provider token as expired; it was renewed")
             let isCancelled = orders.withLock { orders in
                 orders[order.id]?.request = nil
                 orders[order.id]?.isSecond = true

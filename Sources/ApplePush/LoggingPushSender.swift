@@ -22,7 +22,7 @@ public final class LoggingPushSender: PushSender {
         ]
         if let call = order.call { metadata["call.id"] = "\(call.text)" }
         if let device = order.device { metadata["device.id"] = "\(device.text)" }
-        log.notice("there is no APNs key: a push was not sent", metadata: metadata)
+        log.notice("no APNs key is configured: a push was not sent", metadata: metadata)
         report(order.id, .onlyLogged)
     }
 

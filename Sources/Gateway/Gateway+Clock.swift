@@ -8,13 +8,13 @@ extension Gateway {
         switch event {
         case .leapt(let milliseconds):
             log.error(
-                "the wall clock leapt; going on by the boot clock",
+                "the wall clock leapt; continuing with the boot clock",
                 metadata: ["clock.ahead": "\(Self.seconds(milliseconds))"]
             )
             feed(.clockDoubted(true))
         case .accepted(let milliseconds):
             log.warning(
-                "the wall clock has stood since its leap; tokens are checked by it again",
+                "the wall clock has been steady since its leap; tokens are checked against it again",
                 metadata: ["clock.ahead": "\(Self.seconds(milliseconds))"]
             )
         case .agrees:

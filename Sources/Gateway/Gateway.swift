@@ -83,7 +83,9 @@ public final class Gateway: @unchecked Sendable {
         try makeWorkers(beside: server)
         let now = self.now
         let stored = try store.open(at: now)
-        if stored.crashes > 0 { log.notice("the last run did not end in good order; going on with what was committed") }
+        if stored.crashes > 0 {
+            log.notice("the last run did not shut down cleanly; continuing with the committed data")
+        }
         for (user, moment) in stored.revocations { router.revocations.note(user, before: moment) }
         basis.ownDescriptors = ProcessFigures.countDescriptors()
         self.server = server
@@ -316,11 +318,11 @@ public final class Gateway: @unchecked Sendable {
             log.warning(
                 "push failed",
                 metadata: [
-                    "call.id": "\(id.text)", "device.id": "\(device.text)", "push.status": "\(status)",
-                    "push.reason": "\(Escaped(reason))",
+                    "call.id": "\(id.text)", "device.id": "\(device.text)", "apns.status": "\(status)",
+                    "apns.reason": "\(Escaped(reason))",
                 ]
             )
-        case .storeStalled(let why): log.error("the store cannot write", metadata: ["store.failure": "\(Escaped(why))"])
+        case .storeStalled(let why): log.error("the store cannot write", metadata: ["error": "\(Escaped(why))"])
         case .storeRecovered: log.notice("the store can write again")
         case .oddClock(let age):
             log.warning(
@@ -330,8 +332,8 @@ public final class Gateway: @unchecked Sendable {
         case .damaged(let damage):
             log.error(
                 damage.remedy == .leftOut
-                    ? "a row of the database holds a value that cannot be and was left out"
-                    : "a value in the database cannot be, and the nearest that can was taken",
+                    ? "a row of the database holds an invalid value and was left out"
+                    : "a value in the database is invalid and was replaced by the nearest valid one",
                 metadata: [
                     "database.table": "\(damage.table)", "database.column": "\(damage.column)",
                     "database.row": "\(Escaped(damage.row))",
@@ -339,7 +341,7 @@ public final class Gateway: @unchecked Sendable {
             )
         case .unreadable(let number):
             log.error(
-                "a kept call cannot be understood and was left out",
+                "a stored call cannot be read and was left out",
                 metadata: ["call.number": "\(number.rawValue)"]
             )
         }

@@ -38,47 +38,55 @@ struct MetricsPage {
     }
 
     init(_ metrics: Metrics, calls: [CallState: Int], _ surroundings: Surroundings) {
-        begin("ringline_build_info", "gauge", "1, labelled with the version that runs.")
+        begin("ringline_build_info", "gauge", "Always 1; the label is the version.")
         line("ringline_build_info", "{version=\"\(surroundings.version)\"}", "1")
         addSessions(metrics, surroundings)
         addCalls(metrics, calls)
         var limited = Metrics.Limited.Limit.allCases.map { ($0.rawValue, metrics.limited[$0]) }
         limited.append(("connects", surroundings.connectsRefused))
         limited.append(("unjoined", surroundings.unjoinedRefused))
-        counters("ringline_limited_total", "Refused or left out because of a limit.", "limit", limited)
-        histogram("ringline_ack_seconds", "From a signal to its acknowledgement.", metrics.ackMilliseconds)
-        histogram("ringline_store_commit_seconds", "From a change to its being durable.", metrics.commitMilliseconds)
+        counters("ringline_limited_total", "Refusals and omissions because of a limit.", "limit", limited)
+        histogram("ringline_ack_seconds", "Time from a signal to its ack.", metrics.ackMilliseconds)
+        histogram(
+            "ringline_store_commit_seconds",
+            "Time from a change until it is durable.",
+            metrics.commitMilliseconds
+        )
         gauge("ringline_store_stalled", "1 while the store cannot write.", metrics.isStalled ? 1 : 0)
         counters(
             "ringline_database_damages_total",
-            "Values in the database that cannot be.",
+            "Invalid values in the database that were replaced or left out.",
             "remedy",
             [("left_out", metrics.damages[.leftOut] ?? 0), ("replaced", metrics.damages[.replaced] ?? 0)]
         )
         addPushes(metrics)
         if let expiry = surroundings.certificateExpiry {
-            let help = "When the served TLS certificate expires, in seconds since 1970."
+            let help = "Expiry of the served TLS certificate, in seconds since 1970."
             gauge("ringline_certificate_expiry_timestamp_seconds", help, Int(expiry))
         }
         counter(
             "ringline_log_lines_dropped_total",
-            "Log lines dropped because stderr took no more.",
+            "Log lines dropped because stderr could not be written.",
             surroundings.droppedLogLines
         )
         if let keySet = surroundings.keySet {
-            gauge("ringline_jwks_age_seconds", "Since the published key set last came.", Int(keySet.ageSeconds))
-            counter("ringline_jwks_failures_total", "Fetches of it that brought none.", keySet.failures)
-            gauge("ringline_jwks_keys", "Its keys that are in force; 0: it has not come yet.", keySet.keys)
+            gauge("ringline_jwks_age_seconds", "Age of the published key set.", Int(keySet.ageSeconds))
+            counter("ringline_jwks_failures_total", "Failed fetches of the published key set.", keySet.failures)
+            gauge(
+                "ringline_jwks_keys",
+                "Keys of the published key set in use; 0 until it is first fetched.",
+                keySet.keys
+            )
         }
         let refused = surroundings.refusedTokens.map { ($0.cause, $0.count) }
-        counters("ringline_tokens_refused_total", "Tokens refused, and the capabilities of pushes.", "cause", refused)
+        counters("ringline_tokens_refused_total", "Refused tokens and push capabilities.", "cause", refused)
         counter(
             "ringline_audit_lines_dropped_total",
-            "Lines of the audit log that could not be written.",
+            "Audit log lines that could not be written.",
             surroundings.droppedAuditLines
         )
-        counter("ringline_clock_leaps_total", "How often the wall clock has leapt.", surroundings.clockLeaps)
-        let help = "How far the wall clock is ahead of the server's own, in seconds."
+        counter("ringline_clock_leaps_total", "Leaps of the wall clock.", surroundings.clockLeaps)
+        let help = "Lead of the wall clock over the server's own clock, in seconds."
         begin("ringline_clock_offset_seconds", "gauge", help)
         line("ringline_clock_offset_seconds", "", Self.seconds(surroundings.clockDifference))
         addProcess(surroundings.process)
@@ -90,31 +98,31 @@ struct MetricsPage {
         var closes = metrics.closes
         for code in [1001, 4400, 4401, 4403, 4409, 4429] as [UInt16] { closes[code, default: 0] += 0 }
         closes[4408, default: 0] += surroundings.queueDrops
-        gauge("ringline_connections", "Sockets open, HTTP and WebSocket together.", surroundings.connections)
-        gauge("ringline_sessions", "Sessions open.", metrics.sessions)
-        let backlogged = "Sessions that do not keep up with what they are sent: their senders wait."
+        gauge("ringline_connections", "Open sockets, HTTP and WebSocket together.", surroundings.connections)
+        gauge("ringline_sessions", "Open connections of devices.", metrics.sessions)
+        let backlogged = "Connections that read too slowly; their senders wait."
         gauge("ringline_sessions_backlogged", backlogged, metrics.backlogged)
-        counter("ringline_sessions_opened_total", "Sessions ever opened.", metrics.sessionsOpened)
+        counter("ringline_sessions_opened_total", "Connections of devices opened.", metrics.sessionsOpened)
         counters(
             "ringline_session_closes_total",
-            "Sessions closed by the server.",
+            "Connections closed by the server, by close code.",
             "code",
             closes.map { ("\($0)", $1) }
         )
         counter(
             "ringline_queue_drops_total",
-            "Sessions closed with 4408: their queue passed its limit.",
+            "Connections closed with 4408 because their queue exceeded its limit.",
             surroundings.queueDrops
         )
         counters(
             "ringline_strangers_dropped_total",
-            "Connections and Socket.IO sessions ended to make room, before it was known whose they are.",
+            "Unauthenticated connections and Socket.IO sessions closed to make room.",
             "reason",
             surroundings.strangersDropped
         )
         counters(
             "ringline_socketio_packets_refused_total",
-            "Socket.IO packets refused before anybody looked at what they ask for.",
+            "Socket.IO packets refused before their content was read.",
             "reason",
             surroundings.packetsRefused
         )
@@ -125,26 +133,31 @@ struct MetricsPage {
         for state in CallState.allCases where state != .ended {
             line("ringline_calls", "{state=\"\(state.rawValue)\"}", "\(calls[state] ?? 0)")
         }
-        counter("ringline_calls_begun_total", "Calls ever begun.", metrics.callsBegun)
-        begin("ringline_calls_ended_total", "counter", "Calls ended.")
+        counter("ringline_calls_begun_total", "Calls begun.", metrics.callsBegun)
+        begin("ringline_calls_ended_total", "counter", "Calls ended, by end reason.")
         for reason in EndReason.allCases {
             line("ringline_calls_ended_total", "{reason=\"\(reason.rawValue)\"}", "\(metrics.callsEnded[reason] ?? 0)")
         }
-        begin("ringline_calls_hidden_total", "counter", "Calls kept from their callee.")
+        begin("ringline_calls_hidden_total", "counter", "Calls not shown to their callee.")
         for reason in CallRecord.Hidden.allCases {
             let count = metrics.callsHidden[reason] ?? 0
             line("ringline_calls_hidden_total", "{reason=\"\(reason.rawValue)\"}", "\(count)")
         }
-        begin("ringline_signals_total", "counter", "Signals taken.")
+        begin("ringline_signals_total", "counter", "Signals accepted.")
         for kind in SignalKind.allCases {
             line("ringline_signals_total", "{kind=\"\(kind.rawValue)\"}", "\(metrics.signals[kind])")
         }
-        counter("ringline_delivered_total", "Relayed frames handed to sessions.", metrics.delivered)
-        counter("ringline_revocations_total", "Log-outs everywhere.", metrics.revocations)
-        counters("ringline_refusals_total", "Frames and requests refused.", "code", metrics.refusals.map { ($0, $1) })
+        counter("ringline_delivered_total", "Relayed frames handed to connections.", metrics.delivered)
+        counter("ringline_revocations_total", "Revocations: users logged out everywhere.", metrics.revocations)
+        counters(
+            "ringline_refusals_total",
+            "Frames and requests refused, by error code.",
+            "code",
+            metrics.refusals.map { ($0, $1) }
+        )
         histogram(
             "ringline_ring_to_answer_seconds",
-            "From the offer to the answer.",
+            "Time from the offer to the answer.",
             metrics.answerMilliseconds
         )
     }
@@ -152,23 +165,23 @@ struct MetricsPage {
     private mutating func addPushes(_ metrics: Metrics) {
         gauge(
             "ringline_push_deletions_stopped",
-            "1 while tokens are not deleted because too many are refused.",
+            "1 while push tokens are not deleted because APNs refuses too many.",
             metrics.isDeletionStopped ? 1 : 0
         )
         counter("ringline_pushes_sent_total", "Pushes sent.", metrics.pushesSent)
         let common = ["accepted", "cancelled", "only_logged", "unreachable"].map { ($0, UInt64(0)) }
         let results = metrics.pushResults.merging(common) { counted, _ in counted }
-        counters("ringline_push_results_total", "Results of pushes.", "reason", results.map { ($0, $1) })
+        counters("ringline_push_results_total", "Results of pushes, by reason.", "reason", results.map { ($0, $1) })
     }
 
     /// Adds the process metrics, under the names that Prometheus' own libraries use.
     private mutating func addProcess(_ process: ProcessFigures) {
-        begin("process_cpu_seconds_total", "counter", "Processor time, user and kernel, in seconds.")
+        begin("process_cpu_seconds_total", "counter", "CPU time, user and system, in seconds.")
         line("process_cpu_seconds_total", "", Self.seconds(process.cpuMilliseconds))
-        gauge("process_resident_memory_bytes", "Memory in RAM, in bytes.", process.residentBytes)
-        gauge("process_open_fds", "Descriptors in use.", process.openDescriptors)
-        gauge("process_max_fds", "Descriptors that there may be.", process.mostDescriptors)
-        begin("process_start_time_seconds", "gauge", "When the process began, in seconds since 1970.")
+        gauge("process_resident_memory_bytes", "Resident memory, in bytes.", process.residentBytes)
+        gauge("process_open_fds", "Open file descriptors.", process.openDescriptors)
+        gauge("process_max_fds", "Maximum number of open file descriptors.", process.mostDescriptors)
+        begin("process_start_time_seconds", "gauge", "Start time of the process, in seconds since 1970.")
         line("process_start_time_seconds", "", Self.seconds(process.startedAt))
     }
 

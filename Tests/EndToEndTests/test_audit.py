@@ -59,7 +59,7 @@ def audited(make_server, make_world, tmp_path):
         ("algorithm", {"algorithm": "HS512"}),
     ],
 )
-def test_a_refused_token_is_said_with_its_cause(audited, cause, change):
+def test_a_refused_token_is_logged_with_its_cause(audited, cause, change):
     bad = mint(audited.server.secret, **({"user": "10"} | change))
     assert upgrade_status(audited.server.ws_url, bad) == 401
     assert audited.expect(event="token_refused") == {"cause": cause}
@@ -67,7 +67,7 @@ def test_a_refused_token_is_said_with_its_cause(audited, cause, change):
 
 
 @pytest.mark.parametrize("where", ["upgrade", "request", "auth", "socketio"])
-def test_a_forged_token_is_said_wherever_it_comes(audited, where):
+def test_a_forged_token_is_logged_wherever_it_comes(audited, where):
     forged = mint(b"guessed" * 8, "10")
     world = audited.world
     if where == "upgrade":
@@ -79,18 +79,18 @@ def test_a_forged_token_is_said_wherever_it_comes(audited, where):
         phone.refused(type="auth", token=forged)
     else:
         url = f"{audited.server.url}/socket.io/?EIO=4&transport=polling&token={forged}"
-        assert httpx.get(url, trust_env=False).status_code == 200, "it is told once it asks for its namespace"
+        assert httpx.get(url, trust_env=False).status_code == 200, "it is refused once it asks for its namespace"
     assert audited.expect(event="token_refused") == {"cause": "signature"}
 
 
-def test_a_token_that_was_revoked_is_said_with_its_user(audited):
+def test_a_token_that_was_revoked_is_logged_with_its_user(audited):
     old = audited.world.token("10")
     assert audited.world.rest(token=old).post("/api/logout-all", {}).status_code == 200
     assert upgrade_status(audited.server.ws_url, old) == 401
     assert audited.expect(event="token_refused") == {"cause": "revoked", "user": "10"}
 
 
-def test_a_refused_act_is_said(audited):
+def test_a_refused_act_is_logged(audited):
     ring = audited.world.rest(token="-")
     ring.http.headers["Authorization"] = "Ring AAAA"
     assert ring.get("/api/calls/signal/c-1").status_code == 401
@@ -118,7 +118,7 @@ def test_a_flood_of_refused_tokens_is_summed_up(audited):
 # Push tokens that move between users, and blocks
 
 
-def test_a_push_token_that_moves_between_users_is_said(audited):
+def test_a_push_token_that_moves_between_users_is_logged(audited):
     world = audited.world
     register(world, "10", deviceId="iphone-a")
     register(world, "10", deviceId="iphone-b")
@@ -131,12 +131,12 @@ def test_a_push_token_that_moves_between_users_is_said(audited):
     }
 
 
-def test_a_block_is_said(audited):
+def test_a_block_is_logged(audited):
     assert audited.world.rest("10").post("/api/blocks", {"userId": "11"}).status_code == 200
     assert audited.expect(event="blocked") == {"user": "10", "blocked": "11"}
 
 
-def test_the_end_of_a_block_is_said(audited):
+def test_the_end_of_a_block_is_logged(audited):
     rest = audited.world.rest("10")
     rest.post("/api/blocks", {"userId": "11"})
     assert rest.delete("/api/blocks/11").status_code == 200
@@ -146,18 +146,18 @@ def test_the_end_of_a_block_is_said(audited):
 # Logouts, by the user, a service or the operator
 
 
-def test_a_log_out_by_the_user_is_said(audited):
+def test_a_log_out_by_the_user_is_logged(audited):
     assert audited.world.rest("10").post("/api/logout-all", {}).status_code == 200
     assert audited.expect(event="revoked") == {"user": "10", "by": "user"}
 
 
-def test_a_log_out_by_a_service_is_said_with_its_name(audited):
+def test_a_log_out_by_a_service_is_logged_with_its_name(audited):
     answer = audited.world.rest("backend", scope="server").post("/api/logout-all", {"userId": "10"})
     assert answer.status_code == 200
     assert audited.expect(event="revoked") == {"user": "10", "by": "service", "service": "backend"}
 
 
-def test_a_log_out_by_the_operator_is_said(audited):
+def test_a_log_out_by_the_operator_is_logged(audited):
     assert run("revoke", "--user", "10", "--data", audited.server.data).returncode == 0
     assert audited.expect(event="revoked") == {"user": "10", "by": "operator"}
     ran = audited.expect(event="command", command="revoke")
@@ -168,7 +168,7 @@ def test_a_log_out_by_the_operator_is_said(audited):
 
 
 @pytest.mark.parametrize("command", ["backup", "devices", "calls", "explain", "token"])
-def test_an_operators_command_is_said_with_who_ran_it(audited, tmp_path, command):
+def test_an_operators_command_is_logged_with_the_user_who_ran_it(audited, tmp_path, command):
     world = audited.world
     register(world, "10")
     world.call("c-1")
@@ -188,7 +188,7 @@ def test_an_operators_command_is_said_with_who_ran_it(audited, tmp_path, command
     assert not list(audited.server.data.glob("ran-*"))
 
 
-def test_a_push_test_is_said(apns, make_server, make_world, tmp_path):
+def test_a_push_test_is_logged(apns, make_server, make_world, tmp_path):
     path = tmp_path / "audit.jsonl"
     audited = Audited(make_world(make_server("--audit-log", path, *push_options(apns))), path)
     register(audited.world)
@@ -198,7 +198,7 @@ def test_a_push_test_is_said(apns, make_server, make_world, tmp_path):
     assert audited.expect(event="command")["command"] == "push-test"
 
 
-def test_a_restored_back_up_is_said_by_the_next_start(audited, tmp_path):
+def test_a_restored_backup_is_logged_by_the_next_start(audited, tmp_path):
     server = audited.server
     assert run("backup", tmp_path / "copy.sqlite", "--data", server.data).returncode == 0
     server.terminate()
@@ -218,7 +218,7 @@ def test_a_command_leaves_nothing_where_no_server_runs(audited):
     assert not list(server.data.glob("ran-*"))
 
 
-def test_start_and_end_are_said(audited):
+def test_start_and_end_are_logged(audited):
     audited.server.terminate()
     assert audited.server.exit_code() == 0
     lines = audited.lines()
@@ -229,7 +229,7 @@ def test_start_and_end_are_said(audited):
 # The file
 
 
-def test_it_goes_on_in_a_new_file_after_sighup(audited):
+def test_it_continues_in_a_new_file_after_sighup(audited):
     audited.path.rename(audited.path.with_suffix(".1"))
     os.kill(audited.server.pid, signal.SIGHUP)
     eventually(audited.path.exists)
@@ -237,13 +237,13 @@ def test_it_goes_on_in_a_new_file_after_sighup(audited):
     audited.expect(event="blocked")
 
 
-def test_a_file_that_cannot_be_opened_anew_leaves_the_old_one_in_force(make_server, make_world, tmp_path):
+def test_if_a_file_cannot_be_reopened_the_old_one_stays_in_use(make_server, make_world, tmp_path):
     folder = tmp_path / "logs"
     folder.mkdir()
     audited = Audited(make_world(make_server("--audit-log", folder / "audit")), tmp_path / "moved/audit")
     folder.rename(tmp_path / "moved")
     os.kill(audited.server.pid, signal.SIGHUP)
-    eventually(lambda: "the audit log cannot be opened anew" in audited.server.errors())
+    eventually(lambda: "the audit log cannot be reopened" in audited.server.errors())
     assert str(folder / "audit") in audited.server.errors()
     audited.world.rest("10").post("/api/blocks", {"userId": "11"})
     audited.expect(event="blocked")
@@ -260,7 +260,7 @@ def test_stdout_takes_it_too(make_server, make_world):
     assert json.loads(server.lines.get(timeout=5))["event"] == "blocked"
 
 
-def test_a_full_disk_drops_lines_counts_them_and_stops_nobody(make_server, make_world):
+def test_a_full_disk_drops_lines_counts_them_and_stops_no_client(make_server, make_world):
     server = make_server("--audit-log", "/dev/full")
     world = make_world(server)
     for user in ("11", "12", "13"):

@@ -192,7 +192,7 @@ def test_sighup_without_a_certificate_changes_nothing(make_server, make_world):
     world = make_world(make_server())
     phone = world.phone("11")
     os.kill(world.server.pid, signal.SIGHUP)
-    eventually(lambda: "there is no certificate to load" in world.server.errors())
+    eventually(lambda: "SIGHUP: no certificate is configured" in world.server.errors())
     assert phone.fence() == []
 
 
@@ -246,7 +246,7 @@ def test_a_key_that_is_written_long_before_its_certificate_is_waited_out(make_se
     assert server.errors().count("the certificate cannot be used") == 1
 
 
-def test_many_sighups_while_calls_go_on_harm_nobody(make_server, make_world, place, issued):
+def test_many_sighups_during_calls_disturb_no_client(make_server, make_world, place, issued):
     world = make_world(start(make_server, place, "--loops", 2))
     taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
     taro.ring(hanako, "c-1")

@@ -18,12 +18,12 @@ from test_push import pushed, register
 from test_turn import credential, signed
 from tokens import mint
 
-STAYS = "keys cannot be used; those before stay in force"
+STAYS = "keys cannot be used; the previous ones stay in use"
 
 
 def hang_up(server, keys: str, *, is_refused=False):
     """Sends SIGHUP and waits for the server's log line about these keys; returns the line."""
-    words = f"{STAYS} error=" if is_refused else "keys were read anew"
+    words = f"{STAYS} error=" if is_refused else "keys were reloaded"
 
     def said() -> int:
         return sum(words in line and f"keys={keys}" in line for line in server.errors().splitlines())
@@ -87,7 +87,7 @@ def test_a_broken_jwt_file_leaves_the_key_before_in_force_and_is_named(make_serv
     assert make_world(server).phone(token=mint(b"a" * 40, "11")).user == "11"
 
 
-def test_the_settings_file_is_read_anew_for_keys(make_server, make_world, tmp_path):
+def test_the_settings_file_is_reread_for_keys(make_server, make_world, tmp_path):
     for letter in "ab":
         (tmp_path / letter).write_text(letter * 40)
     settings = tmp_path / "ringline.conf"
@@ -99,7 +99,7 @@ def test_the_settings_file_is_read_anew_for_keys(make_server, make_world, tmp_pa
     assert world.phone(token=mint(b"b" * 40, "11")).user == "11"
     settings.write_text("jwt-secret-fil = x\n")
     os.kill(server.pid, signal.SIGHUP)
-    eventually(lambda: "the settings cannot be read anew" in server.errors())
+    eventually(lambda: "the settings cannot be reloaded" in server.errors())
     assert str(settings) in server.errors()
     assert world.phone(token=mint(b"b" * 40, "10")).user == "10"
 
@@ -169,7 +169,7 @@ def test_another_apns_key_holds_from_sighup_on_and_a_broken_file_changes_nothing
     eventually(lambda: any(push["accepted"] for push in apns.pushes(device)[before:]))
 
 
-def test_what_was_not_there_at_the_start_takes_a_restart(make_server, tmp_path):
+def test_a_key_that_was_not_configured_at_the_start_takes_a_restart(make_server, tmp_path):
     settings = tmp_path / "ringline.conf"
     settings.write_text("")
     server = make_server("--config", settings)
@@ -208,7 +208,7 @@ def test_the_key_of_act_is_replaced_when_it_is_a_day_old_and_acts_of_before_stay
     eventually(lambda: len(path.read_text().splitlines()) == 2)
     new, former = (line.split()[0] for line in path.read_text().splitlines())
     assert former == key != new
-    eventually(lambda: "the key of pushes' capabilities was replaced" in server.errors())
+    eventually(lambda: "the key of push capabilities was replaced" in server.errors())
     assert woken(world, act).get("/api/calls/signal/c-1").status_code == 200
     assert oct(path.stat().st_mode & 0o777) == "0o600"
     # The former key is in the file, so its acts stay valid over another restart.
@@ -237,7 +237,7 @@ def test_a_key_of_act_of_an_earlier_version_is_replaced_and_its_acts_stay_good(m
     assert path.read_text().splitlines()[1] == "c" * 43 + " 0"
 
 
-def test_it_is_said_in_the_audit_log(make_server, tmp_path):
+def test_a_reload_is_recorded_in_the_audit_log(make_server, tmp_path):
     audit = tmp_path / "audit"
     server = make_server("--audit-log", audit)
     hang_up(server, "jwt")

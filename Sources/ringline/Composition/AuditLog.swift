@@ -179,7 +179,7 @@ final class AuditLog: Sendable {
     struct Flood {
         /// The lines per second.
         ///
-        /// They suffice to see who tries what; with the sums, a flood writes about 25 lines a second at most.
+        /// They suffice to see the kind of attempts; with the sums, a flood writes about 25 lines a second at most.
         static let linesPerSecond = 10
 
         private var second = Int64.min

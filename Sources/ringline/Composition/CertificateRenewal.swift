@@ -64,7 +64,7 @@ final class CertificateRenewal: Sendable {
             note(certificate)
         } catch {
             log.error(
-                "the certificate cannot be used; the one before is served on",
+                "the certificate cannot be used; the previous one stays in use",
                 metadata: names.merging(["error": "\(error)"]) { $1 }
             )
         }

@@ -22,7 +22,7 @@ struct KeyRenewal: Sendable {
         let settings: ServeSettings
         do throws(Complaint) { settings = try self.settings() } catch {
             log.error(
-                "the settings cannot be read anew; all keys stay in force as they are",
+                "the settings cannot be reloaded; all keys stay as they are",
                 metadata: ["error": "\(error)"]
             )
             return
@@ -41,11 +41,13 @@ struct KeyRenewal: Sendable {
     func tick() {
         do throws(Complaint) {
             guard try acts.rotate(at: clock.now()) else { return }
-            log.info("the key of pushes' capabilities was replaced; the one before is read as long as they live")
+            log.info(
+                "the key of push capabilities was replaced; the previous one is accepted until its capabilities expire"
+            )
             audit.write("keys_replaced", [("keys", .text("act"))])
         } catch {
             log.error(
-                "the key of pushes' capabilities cannot be replaced; the one before stays in force",
+                "the key of push capabilities cannot be replaced; the previous one stays in use",
                 metadata: ["error": "\(error)"]
             )
         }
@@ -61,15 +63,15 @@ struct KeyRenewal: Sendable {
         do throws(Complaint) {
             guard isConfigured, isInUse else {
                 throw Complaint(
-                    "there were \(isInUse ? "some" : "none") at the start, and that takes a restart to change"
+                    "\(isInUse ? "removing all of them" : "adding the first one") takes a restart"
                 )
             }
             try load { log.warning("\($0)") }
-            log.notice("keys were read anew", metadata: ["keys": "\(keys)"])
+            log.notice("keys were reloaded", metadata: ["keys": "\(keys)"])
             audit.write("keys_read", [("keys", .text(keys))])
         } catch {
             log.error(
-                "keys cannot be used; those before stay in force",
+                "keys cannot be used; the previous ones stay in use",
                 metadata: ["keys": "\(keys)", "error": "\(error)"]
             )
         }

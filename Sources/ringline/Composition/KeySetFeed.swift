@@ -123,7 +123,7 @@ final class KeySetFeed: Sendable {
             }
             guard failures == 1 || failures % Self.sayAgainAfter == 0 else { return }
             log.error(
-                "the key set cannot be fetched; the keys before stay in force",
+                "the key set cannot be fetched; the previous keys stay in use",
                 metadata: ["jwks.url": "\(keys.url)", "jwks.failures": "\(failures)", "error": "\(error)"]
             )
         }
@@ -147,7 +147,7 @@ final class KeySetFeed: Sendable {
         }
         done.wait()
         client.shutdown(limitMilliseconds: 500)
-        guard let result = answer.withLock({ $0 }) else { throw Complaint("there was no answer") }
+        guard let result = answer.withLock({ $0 }) else { throw Complaint("no answer") }
         return try result.get()
     }
 
@@ -173,7 +173,7 @@ final class KeySetFeed: Sendable {
                 let life = response.header("cache-control").flatMap(KeySetSchedule.life(cacheControl:))
                 completion(.success(Fetched(json: response.body, life: life)))
             case .success(let response):
-                completion(.failure(Complaint("it was answered with \(response.status); 200 is wanted")))
+                completion(.failure(Complaint("the answer was \(response.status) instead of 200")))
             case .failure(let failure): completion(.failure(Complaint(failure.description)))
             }
         }

@@ -79,7 +79,7 @@ struct Launch {
         if descriptors.grade == .error { warnings.append(descriptors.text) }
         for warning in warnings { log.warning("\(warning)") }
         if settings.apns == nil {
-            log.warning("there is no APNs key: pushes are only logged, and sleeping phones do not ring")
+            log.warning("no APNs key is configured: pushes are only logged, and sleeping devices do not ring")
         }
         if settings.trustsRegister {
             log.warning(
@@ -122,11 +122,11 @@ struct Launch {
             audit.tick()
         }
         let reload = { @Sendable in
-            if renewal?.load(serve) == nil { log.notice("SIGHUP: there is no certificate to load") }
+            if renewal?.load(serve) == nil { log.notice("SIGHUP: no certificate is configured") }
             keyRenewal.load()
             do throws(Complaint) { try audit.reopen() } catch {
                 log.error(
-                    "the audit log cannot be opened anew; the file before is written on",
+                    "the audit log cannot be reopened; the previous file stays in use",
                     metadata: ["error": "\(error)"]
                 )
             }
@@ -184,7 +184,7 @@ struct Launch {
             milliseconds: settings.waitsForData,
             waits: { holder in
                 log.notice(
-                    "waiting for the data folder, which another ringline holds",
+                    "waiting for the data folder, which another ringline is using",
                     metadata: ["data": "\(settings.data)", "process": "\(holder.map { "\($0)" } ?? "?")"]
                 )
             },
@@ -208,7 +208,7 @@ struct Launch {
 
     /// Returns the configuration of the APNs client; throws if no APNs key is configured.
     func apnsConfiguration() throws(Complaint) -> APNsConfiguration {
-        guard let apns = settings.apns else { throw Complaint("there is no --apns-key-file") }
+        guard let apns = settings.apns else { throw Complaint("--apns-key-file is missing") }
         let key = try Keys.read(apns.keyFile, for: "apns-key-file")
         try apns.caFile.map { path throws(Complaint) in try Self.checkAuthorities(path, for: "apns-ca-file") }
         do throws(APNsConfigurationError) {

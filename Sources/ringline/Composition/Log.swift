@@ -15,7 +15,7 @@ enum Log {
         LogWriter { dropped in
             LineFormat(asJSON: asJSON).line(
                 .warning,
-                "log lines were dropped: stderr was not read, or could not be written",
+                "log lines were dropped: stderr could not be written",
                 ["log.dropped": "\(dropped)"]
             )
         }

@@ -59,11 +59,13 @@ final class TokenKeys: Sendable {
     ///
     /// The issuer's keys are fetched again.
     func load(_ settings: ServeSettings, warn: (String) -> Void) throws(Complaint) {
-        guard settings.jwks == feed?.keys else { throw Complaint("another --jwks-url takes a restart") }
+        guard settings.jwks == feed?.keys else { throw Complaint("changing --jwks-url takes a restart") }
         // A settings file that is only half written must not log everybody out, nor accept tokens of the development
         // key.
         guard Self.namesKeys(settings) || state.withLock({ $0.isDevelopment }) else {
-            throw Complaint("the settings name no JWT key any more, and the development key takes a restart")
+            throw Complaint(
+                "the settings no longer name a JWT key, and changing to the development key takes a restart"
+            )
         }
         var new = try Self.read(settings, warn: warn)
         do throws(TokenKeyError) {

@@ -1,6 +1,6 @@
 public import CallCore
 
-/// What a VoIP push leads to: always a report to the system, in the same turn.
+/// The reaction to a VoIP push: always a report to the system, in the same turn.
 ///
 /// iOS ends an app that does not report a VoIP push, and then withholds further pushes. So no verdict ignores a push.
 /// ``CallClient`` applies the verdict by itself when it receives ``CallClient/Input/pushed(_:)``.
@@ -12,7 +12,7 @@ public enum PushVerdict: Equatable, Sendable {
     /// The call is known already, under this UUID: report it again, which does not ring again.
     case attachToExisting(CallUUID)
 
-    /// What a device knows when a push arrives.
+    /// The knowledge of a device when a push arrives.
     public struct Local: Equatable, Sendable {
         /// The user of the device.
         public var user: UserID

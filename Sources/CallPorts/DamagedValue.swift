@@ -22,7 +22,7 @@ public struct DamagedValue: Hashable, Sendable {
     public var column: String
     /// The key of the row: not a secret, but as it was found.
     public var row: String
-    /// What was done about it.
+    /// The remedy that was applied.
     public var remedy: Remedy
 
     /// The remedy for an invalid value.

@@ -32,7 +32,7 @@ public struct PushOrder: Equatable, Sendable {
     public var topic: String
     /// The value of `apns-push-type`.
     public var kind: Kind
-    /// Which of Apple's two services to use.
+    /// The Apple service to use.
     public var environment: APNsEnvironment
     /// `apns-id`: a lower-case UUID, the same for every retry of one push.
     public var apnsID: String

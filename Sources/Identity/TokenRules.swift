@@ -1,4 +1,4 @@
-/// What a token must contain in addition to a valid signature.
+/// The required content of a token, in addition to a valid signature.
 public struct TokenRules: Sendable, Equatable {
     /// The one claim that names the user; nil: `sub`, or `uid` if there is no `sub`.
     public var userClaim: String?

@@ -1,4 +1,4 @@
-/// What a ``Server`` listens on, how, and its limits.
+/// The addresses, the protocols and the limits of a ``Server``.
 public struct ServerConfiguration: Sendable {
     /// The certificate and private key of a listener, as PEM files.
     public struct TLS: Sendable {

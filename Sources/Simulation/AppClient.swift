@@ -5,7 +5,7 @@ import CallWire
 /// The app of a simulated device: the real client core, a media engine with delays, and an app that carries out
 /// intents.
 ///
-/// What the core passes to the engine and the app is matched with what it received, so that the world can check it. For
+/// The core's outputs to the engine and the app are matched with its inputs, so that the world can check them. For
 /// this, every description, candidate and message in a world has a unique number.
 final class AppClient: PhoneCore {
     var client: CallClient

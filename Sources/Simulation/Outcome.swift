@@ -53,7 +53,7 @@ public struct Statistics: Sendable {
 public struct Violation: Error, Sendable, CustomStringConvertible {
     /// The name of the invariant: `I1` … `I11`.
     public var invariant: String
-    /// What is wrong, in one sentence.
+    /// The fault, in one sentence.
     public var message: String
     /// The world's seed.
     public var seed: UInt64

@@ -13,7 +13,7 @@ extension Watch {
             let call = calls[number], call.name == name, call.isLive, call.wasAnswered,
             part(of: handset, in: call) == .loser
         {
-            fail("I10", "\(handset.device.text) was sent what belongs to the leg that answered \(name)")
+            fail("I10", "\(handset.device.text) was sent an entry of the leg that answered \(name)")
         }
         if frame.isOffer { offers[link, default: []].append(name) }
     }

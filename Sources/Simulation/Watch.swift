@@ -228,7 +228,7 @@ struct Watch {
             for leg in record.legs where !leg.isCaller && (leg.phase == "ringing" || leg.phase == "notified") {
                 fail("I2", "\(name) was answered and \(leg.phone.id.text) is \(leg.phase)")
             }
-            if winner == nil { fail("I1", "\(name) was answered and nobody has it") }
+            if winner == nil { fail("I1", "\(name) was answered, but no device has it") }
         }
         if record.legs.count > Limits.legs { fail("I11", "\(name) has \(record.legs.count) legs") }
         if record.answeredAt == nil, record.activeAt != nil { fail("I9", "\(name) is active and unanswered") }

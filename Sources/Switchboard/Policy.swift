@@ -73,7 +73,7 @@ public struct Policy: Sendable {
     /// The default settings.
     public init() {}
 
-    /// Where the displayed name of a caller, or of a text's sender, comes from.
+    /// The source of the displayed name of a caller or of a text's sender.
     public enum CallerName: String, Sendable, CaseIterable {
         /// The client's name, or the token's if the client sends none.
         case any

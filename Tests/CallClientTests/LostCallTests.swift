@@ -41,7 +41,7 @@ struct LostCallTests {
         bench.take(.socketClosed)
         lost(&bench, bench.take(.socketOpened), code: "call_ended", log: older())
         for _ in 0..<600 { lost(&bench, bench.pass(.seconds(1)), code: "call_ended", log: older()) }
-        #expect(bench.phase == .ended, "ten minutes later it is in a call that nobody else knows")
+        #expect(bench.phase == .ended, "ten minutes later it is in a call that no other side knows")
     }
 
     @Test("An offer under the epoch of a call that has ended here rings if it begins another call")
@@ -109,7 +109,7 @@ struct LostCallTests {
         // The server has accepted and relayed the offer; only its commit stalls.
         let refused = bench.take(.posted(offer.id, .failure(.refused(code: "store_unavailable"))))
         let later = refused + bench.pass(.seconds(45))
-        #expect(!later.compactMap(\.fetched).isEmpty, "its end waits for an epoch that nobody asks for")
+        #expect(!later.compactMap(\.fetched).isEmpty, "its end waits for an epoch that is never requested")
     }
 
     @Test("A call that goes on after a renegotiation got call_ended can be renegotiated again")
@@ -178,7 +178,7 @@ struct LostCallTests {
         let later = bench.pass(.seconds(9)).compactMap(\.sent)
         #expect(
             !later.contains { $0.kind == .end && $0.epoch == 1 },
-            "the redial is ended by the end of the call before"
+            "the end of the previous call ends the redial"
         )
     }
 
@@ -197,7 +197,7 @@ struct LostCallTests {
         #expect(second.kind == .answer)
         let after = bench.take(.received(.error(second.id, code: "already_answered")))
         let isMade = after.contains { if case .makeOffer = $0 { true } else { false } }
-        #expect(isMade || bench.phase == .ended, "both have another idea of the other's description, for ever")
+        #expect(isMade || bench.phase == .ended, "the two sides keep different descriptions for ever")
     }
 
     @Test("An end from before the epoch was known is applied once it is known", arguments: [true, false])

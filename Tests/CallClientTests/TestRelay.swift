@@ -8,7 +8,7 @@ final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
     let user: UserID
     let name: String
     let relay: TestRelay
-    /// What the core asked for, in order.
+    /// The requests of the core, in order.
     var did: [String] = []
     /// Functions that hand the waiting inputs to the core, in order, one input in each turn.
     var turns: [() -> Void] = []
@@ -140,7 +140,7 @@ final class TestRelay {
         return ["type": "ack", "id": signal["id"] ?? "", "callId": callID, "epoch": 1, "seq": log.count]
     }
 
-    /// What `GET` shows of the call.
+    /// Returns the call as `GET` shows it.
     func call(for device: TestDevice) -> [String: Any] {
         let signals = log.filter { $0["from"] as? String != device.user.text }
         return [

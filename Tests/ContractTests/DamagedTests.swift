@@ -53,7 +53,7 @@ struct DamagedTests {
             }
             try goOn(store, in: place, course, state, context)
             store.close()
-            // What was written in the meantime does not prevent an opening either.
+            // Rows written in the meantime do not prevent an opening either.
             let again = SQLiteCallStore(folder: place.path) { _ in }
             check(try again.open(at: now), context)
             again.close()

@@ -2,7 +2,7 @@ import Testing
 
 @Suite("A C library")
 struct CLibraryTests {
-    /// Which Swift module wraps which C module; there is no third place.
+    /// The Swift module that wraps each C module; no other module imports it.
     private static let wrapper = [
         "CLibwebsockets": "LibWebSockets", "COpenSSL": "Crypto", "CCurl": "OutboundHTTP", "CSQLite": "SQLite",
     ]

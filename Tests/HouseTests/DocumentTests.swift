@@ -96,7 +96,7 @@ struct DocumentTests {
             .flatMap { $0.matches(of: /"(ringline_[a-z_]+)"/).map { String($0.1) } }
     )
 
-    /// Which of the words stand nowhere in the documents as code: between backticks (a metric with its labels behind it),
+    /// Returns the words that no document has as code: between backticks (a metric with its labels behind it),
     /// or quoted as in JSON.
     private func missing(_ words: [String]) -> [String] {
         words.filter { word in !["`\(word)`", "`\(word){", "\"\(word)\""].contains { Self.text.contains($0) } }

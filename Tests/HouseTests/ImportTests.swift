@@ -2,7 +2,7 @@ import Testing
 
 @Suite("A module")
 struct ImportTests {
-    /// What comes with the toolchain.
+    /// The modules that come with the toolchain.
     ///
     /// Everything else of it is either C that we wrap or too large (FoundationNetworking).
     private static let system: Set<String> = [

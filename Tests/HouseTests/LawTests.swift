@@ -28,7 +28,7 @@ struct LawTests {
         let words: String
         /// The numbers in them.
         let numbers: [String]
-        /// Which text is cited.
+        /// The text that is cited.
         let source: Source
 
         enum Source { case protocolPage, standard, unknown }
@@ -207,7 +207,7 @@ struct LawTests {
         }
     }
 
-    /// Which of the phrases stand among the words, in the singular or the plural.
+    /// Returns the phrases that occur among the words, in the singular or the plural.
     private static func phrases(_ phrases: [String], in words: [String]) -> Set<String> {
         var forms: [String: [(form: [String], phrase: String)]] = [:]
         for phrase in phrases {

@@ -17,9 +17,9 @@ extension CallClient {
         public internal(set) var phase: Phase
         /// The peer as the system displays it.
         public internal(set) var caller: Caller
-        /// What this side holds and mutes.
+        /// The media that this side holds or mutes.
         public internal(set) var media = MediaUpdate()
-        /// What the peer holds and mutes.
+        /// The media that the peer holds or mutes.
         public internal(set) var peerMedia = MediaUpdate()
         /// Whether audio may flow.
         public internal(set) var isAudioOn = false

@@ -68,7 +68,7 @@ struct Negotiation: Equatable, Sendable {
         return lastRound
     }
 
-    /// What happens to a candidate of the peer.
+    /// The treatment of a candidate from the peer.
     enum Verdict { case add, hold, drop }
 
     /// Returns what to do with a candidate; it may be added only after its description was set (invariant I5).

@@ -2,7 +2,7 @@ import CallCore
 
 /// A signal that the server has not acknowledged yet.
 struct Unacknowledged: Equatable, Sendable {
-    /// What a refusal of the signal means for its call.
+    /// The effect that a refusal of the signal has on its call.
     enum Role: Equatable, Sendable {
         /// The offer that begins the call; if it is refused, the call fails.
         case beginning

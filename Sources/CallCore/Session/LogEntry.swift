@@ -21,7 +21,7 @@ public struct LogEntry: Equatable, Sendable {
 
     /// The devices that an entry concerns.
     ///
-    /// Which devices these are depends on who has answered: see ``CallSession/sees(_:side:phone:)``.
+    /// The devices depend on who has answered: see ``CallSession/sees(_:side:phone:)``.
     public enum Audience: Equatable, Sendable {
         /// The caller's device.
         case caller

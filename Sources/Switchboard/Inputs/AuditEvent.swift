@@ -18,7 +18,7 @@ public enum AuditEvent: Equatable, Sendable {
     /// The server was told to shut down.
     case stopping
 
-    /// Who logged a user out everywhere.
+    /// The originator of a log-out everywhere.
     public enum Revoker: Equatable, Sendable {
         /// The user.
         case user

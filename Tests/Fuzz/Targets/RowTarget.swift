@@ -4,7 +4,7 @@ import Foundation
 import SQLite
 import SQLiteStore
 
-/// Values in the database that no version of the server has written.
+/// Invalid values in the database: no version of the server writes them.
 ///
 /// Eleven bytes of an input set one value: a byte for the column, a byte for the kind of value, eight bytes for the
 /// value, and a byte without effect. Then the folder is opened, a call is made, and an hour passes.
@@ -73,7 +73,7 @@ final class RowTarget: FuzzTarget {
 
     /// Fills a folder with a ringing call, an ended one, a device, a block and do-not-disturb.
     ///
-    /// The ringing call stays live, as after a kill, but the store is closed in good order.
+    /// The ringing call stays live, as after a kill, but the store is closed cleanly.
     private static func furnish(_ folder: URL) throws {
         try? FileManager.default.removeItem(at: folder)
         let store = SQLiteCallStore(folder: folder.path) { _ in }

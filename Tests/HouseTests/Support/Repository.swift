@@ -20,7 +20,7 @@ enum Repository {
             .sorted()
     }()
 
-    /// What git has in its index: ignored files too, if somebody forced them in.
+    /// The files in git's index, including ignored ones that were added by force.
     static let committed: [String] = run("git", ["-c", "safe.directory=*", "ls-files", "-z", "--cached"]).output
         .split(separator: "\0").map(String.init)
 
@@ -31,7 +31,7 @@ enum Repository {
     /// Those below `Sources` only.
     static let sources = swift.filter { $0.path.hasPrefix("Sources/") }
 
-    /// What a user can read: the README and the guides, one text.
+    /// The documents for users, the README and the guides, as one text.
     static let documents: String = files.filter { $0 == "README.md" || $0.contains(".docc/") && $0.hasSuffix(".md") }
         .map(text).joined(separator: "\n")
 

@@ -29,7 +29,7 @@ struct SwiftFile: Sendable {
     /// The target that the file belongs to: the folder below `Sources` or `Tests`.
     var target: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
 
-    /// What the file imports, with what stands before `import` and the place.
+    /// The imports of the file, each with its modifiers and its place.
     let imports: [(module: String, modifiers: String, place: String)]
 
     /// The places of code that match.

@@ -155,7 +155,7 @@ def test_it_has_no_more_rights_than_it_needs(make_container):
     assert "ro" in root[5].split(",")
 
 
-def test_what_it_keeps_is_for_its_user_alone(make_container):
+def test_only_its_user_can_read_its_data(make_container):
     container = make_container()
     container.token("11")
     folder = json.loads(engine("volume", "inspect", container.volume))[0]["Mountpoint"]

@@ -44,7 +44,7 @@ def holds(labels: dict, wanted: dict) -> bool:
     return wanted.items() <= labels.items()
 
 
-def test_every_variable_is_one_that_the_server_reads():
+def test_the_server_reads_every_variable():
     known = set(re.findall(r"`(RINGLINE_[A-Z_]+)`", (ROOT / "Sources/ringline/ringline.docc/Settings.md").read_text()))
     assert len(known) > 20
     kinds = (".yaml", ".service", ".conf")
@@ -55,7 +55,7 @@ def test_every_variable_is_one_that_the_server_reads():
     assert not named - known - {"RINGLINE_PINNED"}, "misspelt, or not in the table of Settings.md"
 
 
-def test_the_image_says_the_servers_version():
+def test_the_image_is_labelled_with_the_servers_version():
     source = (ROOT / "Sources/ringline/RinglineCommand.swift").read_text()
     version = re.search(r'static let text = "([^"]+)"', source).group(1)
     assert set(re.findall(r"^ARG VERSION=(.*)$", DOCKERFILE, re.M)) == {version}
@@ -76,7 +76,7 @@ def test_the_sources_that_the_image_copies_are_a_package_without_the_tests(tmp_p
     assert not [target["path"] for target in described["targets"] if not target["path"].startswith("Sources")]
 
 
-def test_the_library_is_the_one_that_was_looked_at():
+def test_the_library_is_the_version_that_was_reviewed():
     """Another version has other faults; decision 0011 lists what to do before it names the new version."""
     decision = (ROOT / "Sources/ringline/ringline.docc/Decisions/0011-libwebsockets-4-1-6.md").read_text()
     (known,) = re.findall(r"Debian 12 ships libwebsockets (\S+)\.", decision)
@@ -99,7 +99,7 @@ def test_the_list_of_an_images_parts_is_cyclonedx():
 
 
 @pytest.mark.parametrize("line", ["pip six 1.17", 'deb a"b 1 amd64', "deb a\\b 1 amd64"])
-def test_what_is_no_part_of_an_image_is_no_list(line):
+def test_a_line_that_names_no_part_is_refused(line):
     done = sbom("deb libssl3 3.0 amd64", line)
     assert done.returncode == 1 and done.stdout == "" and "sbom: " in done.stderr
 
@@ -114,7 +114,7 @@ def test_both_images_are_run_alike():
     assert minimal == whole
 
 
-def test_the_dockerfile_is_one_for_every_builder():
+def test_every_builder_accepts_the_dockerfile():
     for pattern in (r"^# *syntax=", r"<<", r"--mount=", r"COPY .*--(chmod|link)"):
         assert not re.search(pattern, DOCKERFILE, re.M), f"{pattern}: classic docker or buildah 1.28 would not take it"
 
@@ -139,7 +139,7 @@ def test_compose_gives_both_the_same_turn_secret_as_a_file():
     assert not [line for line in (DEPLOY / "coturn/turnserver.conf").read_text().split("\n") if "auth-secret=" in line]
 
 
-def test_coturn_is_told_both_of_its_addresses_or_none():
+def test_coturn_gets_both_of_its_addresses_or_neither():
     """With the public address alone, two devices that both need TURN cannot reach each other.
 
     coturn denies its own address range as a peer.
@@ -162,7 +162,7 @@ def test_no_ingress_logs_a_browsers_token():
     assert annotations["nginx.ingress.kubernetes.io/enable-access-log"] == "false", "its lines hold the query"
 
 
-def test_everyone_waits_longer_for_the_server_than_it_takes_to_end():
+def test_every_supervisor_waits_longer_than_the_server_takes_to_end():
     assert int(COMPOSE["services"]["ringline"]["stop_grace_period"].removesuffix("s")) > 10
     assert pod()["spec"]["terminationGracePeriodSeconds"] > 10
     assert int(re.search(r"^TimeoutStopSec=(\d+)", (DEPLOY / "ringline.service").read_text(), re.M).group(1)) > 10

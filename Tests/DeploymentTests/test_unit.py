@@ -51,7 +51,7 @@ def a_call(machine, *key: str) -> str:
     return machine("sh", "-c", script, "sh", *tokens)
 
 
-def test_the_unit_runs_as_nobody_in_particular_and_a_call_goes_through(machine):
+def test_the_unit_runs_as_a_dynamic_user_and_a_call_goes_through(machine):
     status = machine("sh", "-c", f"cat /proc/{shown(machine, 'MainPID')}/status")
     assert int(re.search(r"^Uid:\s+(\d+)", status, re.M).group(1)) > 60_000, "a dynamic user"
     assert re.search(r"^CapBnd:\s+0+$", status, re.M) and re.search(r"^Seccomp:\s+2$", status, re.M)
@@ -82,7 +82,7 @@ def test_a_back_up_is_restored_as_root_and_served(machine):
     assert "call is active" in a_call(machine, *data)
 
 
-def test_it_is_started_again_until_what_stops_it_is_gone(machine):
+def test_it_is_restarted_until_the_cause_of_its_failure_is_gone(machine):
     """systemd starts the unit again without a limit; its default limit would give up after some seconds."""
     machine("systemctl", "stop", "ringline")
     machine("chown", "root", "/var/lib/ringline/ringline.sqlite")
@@ -113,7 +113,7 @@ def test_it_serves_tls_on_443_as_the_readme_says(machine, certificate):
     machine("systemctl", "restart", "ringline")
 
 
-def test_what_it_keeps_survives_a_restart(machine):
+def test_its_data_survives_a_restart(machine):
     """Secrets as systemd credentials are not tested.
 
     systemd 252 in a container mounts an empty folder in their place.
@@ -126,7 +126,7 @@ def test_what_it_keeps_survives_a_restart(machine):
     assert token and "call is active" in a_call(machine, "--data", "/var/lib/ringline")
 
 
-def test_it_stops_in_good_order(machine):
+def test_it_stops_cleanly(machine):
     began = time.monotonic()
     machine("systemctl", "stop", "ringline")
     assert time.monotonic() - began < 15

@@ -188,7 +188,7 @@ class App:
         self.process.stdin.flush()
 
     def leave(self):
-        """Closes the socket in an orderly way."""
+        """Closes the socket cleanly."""
         self._command(ask="leave")
         self.process.wait(10)
 

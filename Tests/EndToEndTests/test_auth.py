@@ -162,7 +162,7 @@ def test_a_refused_token_changes_nothing(world):
 # A socket may outlive its token only by the leeway
 
 
-def test_at_expiry_the_socket_is_told_and_closed_with_4401(world):
+def test_at_expiry_the_socket_gets_an_error_and_is_closed_with_4401(world):
     phone = world.phone("11", claims={"exp": int(time.time()) - LEEWAY + 3})
     assert phone.expect(type="error", seconds=10)["code"] == "token_expired"
     assert phone.close_code() == 4401
@@ -193,7 +193,7 @@ def test_renewal_does_not_change_the_user(world):
 # Origin
 
 
-def test_a_client_without_an_origin_is_no_browser_and_let_in(world):
+def test_a_client_without_an_origin_is_not_a_browser_and_is_accepted(world):
     assert world.phone("11").user == "11"
 
 
@@ -269,7 +269,7 @@ def test_a_public_key_file_lets_its_own_tokens_in_and_nothing_else(make_server, 
 
 
 @pytest.mark.parametrize("algorithm", KEYS)
-def test_the_public_key_is_no_hs256_secret(make_server, tmp_path, algorithm):
+def test_the_public_key_is_not_accepted_as_an_hs256_secret(make_server, tmp_path, algorithm):
     # The algorithm confusion attack: an HS256 token that is signed with the bytes of the public key, which are public.
     import hashlib
     import hmac
@@ -330,7 +330,7 @@ def test_a_service_may_name_any_user(world):
     assert hanako.expect(type="offer")["from"] == "11"
 
 
-def test_nobody_else_may_name_another_user(world):
+def test_other_tokens_may_not_name_another_user(world):
     rest, hanako = world.rest("12"), world.phone("10")
     rest.post(
         "/api/calls/signal",

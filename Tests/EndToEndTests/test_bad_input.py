@@ -117,7 +117,7 @@ def test_bad_json_on_the_socket_is_invalid_json_and_the_socket_stays(world, text
 
 
 @pytest.mark.parametrize("text", NOT_OBJECTS)
-def test_json_that_is_no_object_is_refused_on_the_socket(world, text):
+def test_json_other_than_an_object_is_refused_on_the_socket(world, text):
     phone = world.phone("11")
     phone.send_raw(text)
     assert phone.expect(type="error")["code"] in ("invalid_json", "invalid_field")
@@ -132,7 +132,7 @@ def test_ten_bad_ones_in_a_row_close_with_4400(world):
     assert len([message for message in phone.heard if message.get("code") == "invalid_json"]) >= 9
 
 
-def test_a_good_frame_between_bad_ones_starts_the_count_anew(world):
+def test_a_good_frame_between_bad_ones_resets_their_count(world):
     phone = world.phone("11")
     for _ in range(3):
         for _ in range(9):
@@ -206,7 +206,7 @@ def test_a_room_of_others_is_forbidden(world, room):
     assert code(answer) in ((403, "forbidden"), (400, "invalid_field"))
 
 
-def test_not_in_the_room_is_forbidden_and_rings_nobody(world):
+def test_an_offer_to_a_room_of_others_is_forbidden_and_rings_no_device(world):
     ichiro, jiro, stranger = world.phone("12"), world.phone("13"), world.phone("11")
     assert stranger.refused(type="offer", callId="c-1", room="p2p:12-13", sdp=samples.OFFER)["code"] == "forbidden"
     assert ichiro.fence() == [] and jiro.fence() == []
@@ -235,7 +235,7 @@ def test_bad_json_in_a_body_is_invalid_json(world, text):
 
 
 @pytest.mark.parametrize("text", NOT_OBJECTS)
-def test_a_body_that_is_no_object_is_refused(world, text):
+def test_a_body_other_than_an_object_is_refused(world, text):
     answer = world.rest("11").request(
         "POST", "/api/calls/signal", content=text, headers={"Content-Type": "application/json"}
     )

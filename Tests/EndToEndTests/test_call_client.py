@@ -92,13 +92,13 @@ def test_the_answering_client_answers_a_phone(world, client):
     assert answer["sdp"].startswith("v=0\r\n") and answer["from"] == "10"
 
 
-def test_a_wrong_token_is_said_and_a_failure(world):
+def test_a_wrong_token_is_reported_as_a_failure(world):
     bad = Client("call", "--url", world.server.ws_url, "--token", "nonsense", "--to", "10")
     assert bad.process.wait(10) != 0
     bad.says("401", "token", "unauth")
 
 
-def test_a_server_that_is_not_there_is_said_and_a_failure(world):
+def test_a_missing_server_is_reported_as_a_failure(world):
     url = world.server.ws_url
     world.server.kill()
     lost = Client("call", "--url", url, "--token", world.token(), "--to", "10")

@@ -9,7 +9,7 @@ def test_by_default_a_caller_says_its_name_itself(world):
     assert hanako.expect(type="offer")["displayName"] == "The Bank"
 
 
-def test_with_token_nobody_calls_under_another_name_than_the_tokens(make_server, make_world):
+def test_with_token_a_caller_has_only_the_name_in_its_token(make_server, make_world):
     world = make_world(make_server("--caller-name", "token"))
     hanako = world.phone("10")
     world.phone("11", claims={"name": "Taro"}).ring(hanako, "c-1", displayName="The Bank")

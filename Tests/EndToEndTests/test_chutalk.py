@@ -149,7 +149,7 @@ def test_calling_again_with_the_same_call_id(world, way):
     assert len(hanako.events("offer")) == 3
 
 
-def test_calling_again_at_once_after_hanging_up_is_not_taken_for_over(world):
+def test_calling_again_right_after_hanging_up_begins_a_new_call(world):
     taro, hanako = App(world, 11), App(world, 10)
     talk(taro, hanako)
     taro.hang_up(10)
@@ -169,7 +169,7 @@ def test_calling_again_without_having_hung_up_replaces_the_call(world):
     assert [event["reason"] for event in taro.events("call-replaced")] == ["replaced"]
 
 
-def test_two_who_call_each_other_at_the_same_time_have_one_call(world):
+def test_two_users_who_call_each_other_at_once_have_one_call(world):
     taro, hanako = App(world, 11), App(world, 10)
     taro.emit("offer", {"to": 10, "sdp": samples.OFFER})
     hanako.emit("offer", {"to": 11, "sdp": samples.FIREFOX_OFFER})

@@ -129,7 +129,7 @@ def test_a_misspelt_variable_is_warned_of_with_the_nearest_setting_and_without_i
     assert "s3cret" not in server.errors()
 
 
-def test_what_kubernetes_says_of_a_service_named_ringline_is_no_misspelt_setting(make_server):
+def test_kubernetes_variables_of_a_service_named_ringline_are_not_misspelt_settings(make_server):
     server = make_server(
         environment={
             "RINGLINE_SERVICE_HOST": "10.0.0.1",
@@ -164,7 +164,7 @@ def test_a_wrong_apns_id_is_not_laid_at_the_keys_door(apns, tmp_path, option, wo
 
 
 @pytest.mark.parametrize("option", ["--jwt-public-key-file", "--jwks-file", "--apns-key-file"])
-def test_a_key_that_is_no_key_is_one_line_that_names_it(tmp_path, option):
+def test_an_invalid_key_is_reported_in_one_line_with_its_path(tmp_path, option):
     path = tmp_path / "noise.pem"
     path.write_text("this is no key")
     others = ["--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"] if option == "--apns-key-file" else []
@@ -321,7 +321,7 @@ def test_a_key_in_the_place_of_its_file_is_not_shown_either(tmp_path):
     "bytes, words",
     [(b"%s\r\n", "carriage return"), (b"\xef\xbb\xbf%s", "byte order mark"), (b"%s \n", "blank"), (b"%s\n\n", "empty line")],
 )
-def test_what_an_editor_left_in_a_secret_is_warned_of(make_server, tmp_path, bytes, words):
+def test_traces_of_an_editor_in_a_secret_cause_a_warning(make_server, tmp_path, bytes, words):
     path = tmp_path / "secret"
     path.write_bytes(bytes % b"a secret of thirty-two bytes....")
     server = make_server("--jwt-secret-file", path, "--turn-secret-file", path, "--turn-url", "turn:127.0.0.1:9")
@@ -335,7 +335,7 @@ def test_what_an_editor_left_in_a_secret_is_warned_of(make_server, tmp_path, byt
 @pytest.mark.parametrize(
     "command", [["explain"], ["config", "--listen"], ["calls", "--data"], ["health", "--admin"], ["calls", "--limit"]]
 )
-def test_what_is_quoted_does_not_steer_the_terminal(command, tmp_path):
+def test_quoted_text_cannot_control_the_terminal(command, tmp_path):
     result = run(*command, "a\x1b[31mb\nc\x9bd", cwd=tmp_path)
     assert result.returncode and "\x1b" not in result.stderr and "\x9b" not in result.stderr
     one_clear_line(result, "a\N{REPLACEMENT CHARACTER}[31mb")
@@ -390,7 +390,7 @@ def test_a_token_that_makes_no_sense_is_refused(tmp_path, arguments):
     assert result.returncode != 0 and result.stderr and not result.stdout
 
 
-def test_the_development_key_is_nobody_elses_to_read(server):
+def test_only_its_owner_can_read_the_development_key(server):
     assert (server.data / "development-jwt-secret").stat().st_mode & 0o077 == 0
     assert len(server.secret) >= 32
 
@@ -481,7 +481,7 @@ def test_health_ends_before_the_timeout_of_the_images_health_check():
             assert time.monotonic() - began < limit, answer.__name__
 
 
-def test_whoever_gives_up_before_there_is_an_answer_is_let_go(tmp_path):
+def test_a_client_may_give_up_before_it_gets_an_answer(tmp_path):
     has_asked = threading.Event()
 
     def says_nothing(connection):
@@ -501,7 +501,7 @@ def answer(*options) -> subprocess.CompletedProcess:
     return run("answer", "--token", "x", *options)
 
 
-def test_a_certificate_that_is_not_trusted_is_said_to_be_so(make_server, certificate):
+def test_an_untrusted_certificate_is_reported(make_server, certificate):
     server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
     url = f"wss://localhost:{server.port}/ws"
     one_clear_line(answer("--url", url), "certificate is not trusted", "self-signed")

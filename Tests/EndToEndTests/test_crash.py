@@ -42,7 +42,7 @@ def test_a_crash_with_swifts_backtracer_takes_less_than_2_s_and_the_folder_is_fr
 
 
 @pytest.mark.skipif(not backtracer(), reason="no Swift toolchain")
-def test_a_backtracer_that_takes_its_time_is_not_waited_for(make_server, tmp_path):
+def test_the_server_does_not_wait_for_a_slow_backtracer(make_server, tmp_path):
     slow = tmp_path / "swift-backtrace"
     slow.write_text("#!/bin/sh\nsleep 8\n")
     slow.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Values in the database that no server has written: the server starts, reports them, and calls go through.
+"""Invalid values in the database: the server starts, reports them, and calls go through.
 
 A failing disk, or a person using `sqlite3`, may leave any integer in any column. The tests put the smallest and the
 largest integer into each column.
@@ -91,7 +91,7 @@ def a_call_goes_through(world, call_id: str, caller: str, callee: str):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("table", COLUMNS)
-def test_whatever_integer_stands_anywhere_calls_go_through(make_server, make_world, tmp_path, filled, table):
+def test_calls_go_through_with_any_integer_in_any_column(make_server, make_world, tmp_path, filled, table):
     for column in COLUMNS[table]:
         for value in VALUES:
             where = f"{table}.{column} = {value}"
@@ -127,7 +127,7 @@ def total(server) -> float:
     return sum(float(line.split()[-1]) for line in lines if line.startswith("ringline_database_damages_total{"))
 
 
-def test_a_damaged_row_is_told_of_by_the_commands_that_read_it(filled, tmp_path):
+def test_commands_report_the_damaged_rows_that_they_read(filled, tmp_path):
     folder = tmp_path / "data"
     shutil.copytree(filled, folder)
     damage(folder, "call", "started_at", -(2**63))

@@ -61,7 +61,7 @@ def read(plain: socket.socket, answers: int, seconds: float = 4) -> bytes:
     return got
 
 
-def test_a_client_that_is_gone_before_it_is_told_to_go_on_harms_no_other(make_server, make_world, library):
+def test_a_client_that_leaves_before_100_continue_does_not_disturb_others(make_server, make_world, library):
     world = make_world(make_server(environment={"LD_PRELOAD": str(library)}))
     world.call("c-1")
     log = world.rest("11", device="phone-11").log("c-1", device="phone-11")
@@ -80,7 +80,7 @@ def test_a_client_that_is_gone_before_it_is_told_to_go_on_harms_no_other(make_se
         assert got.count(b"HTTP/1.1 200") == 2 and b'"user_id":77' in got.replace(b'"77"', b"77"), got
 
 
-def test_a_client_that_asks_is_told_to_go_on(world):
+def test_a_client_that_expects_100_continue_gets_it(world):
     with connected(world.server.port) as plain:
         body = '{"userId":"77"}'
         asks = f"Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: {len(body)}\r\n"

@@ -20,7 +20,7 @@ def test_the_smaller_call_id_wins_whichever_came_first(world, first, second):
     assert (lost["state"], lost["reason"]) == ("ended", "glare")
 
 
-def test_a_losing_offer_over_rest_is_accepted_and_says_who_won(world):
+def test_a_losing_offer_over_rest_is_accepted_and_names_the_winning_call(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "a", sdp=samples.OFFER, to="10")
     answer = hanako.signal("offer", "b", sdp=samples.OFFER, to="11")

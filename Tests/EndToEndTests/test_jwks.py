@@ -166,7 +166,7 @@ def test_keys_of_files_hold_beside_it_and_before_it_has_come(issuer, make_server
     assert upgrade_status(server.ws_url, mint(b"b" * 40, "11")) == 401
 
 
-def test_a_session_that_renews_its_token_is_told_to_try_again(issuer, make_server, make_world):
+def test_a_session_that_renews_its_token_gets_keys_unavailable(issuer, make_server, make_world):
     server = make_server(*issuer.options)
     ready(server)
     phone = make_world(server).phone(token=token(issuer))

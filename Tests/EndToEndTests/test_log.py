@@ -70,7 +70,7 @@ def test_a_reader_of_the_log_that_has_stalled_stops_neither_calls_nor_health(wor
 
 
 @pytest.mark.timeout(90)
-def test_lines_that_had_to_be_dropped_are_counted_and_said_once_the_reader_goes_on(world_without_reader, stalled):
+def test_dropped_lines_are_counted_and_reported_once_the_reader_continues(world_without_reader, stalled):
     world = world_without_reader
     make_calls(world, 1_000)
     dropped = sample(world.server, "ringline_log_lines_dropped_total")
@@ -85,7 +85,7 @@ def test_lines_that_had_to_be_dropped_are_counted_and_said_once_the_reader_goes_
     assert sample(world.server, "ringline_log_lines_dropped_total") == dropped
 
 
-def test_a_server_whose_log_nobody_reads_ends_when_it_is_told_to(world_without_reader):
+def test_a_server_whose_log_is_not_read_ends_on_sigterm(world_without_reader):
     server = world_without_reader.server
     make_calls(world_without_reader, 40)
     began = time.monotonic()

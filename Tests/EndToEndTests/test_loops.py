@@ -80,7 +80,7 @@ def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
     assert total(world.server, "connections") >= 200
 
 
-def test_requests_and_sessions_meet_whatever_loop_they_are_on(world):
+def test_requests_and_sessions_on_different_loops_reach_each_other(world):
     pairs = open_phones(world, 10)
     for number, (caller, callee) in enumerate(pairs):
         # Each request has a connection of its own, which may be on either event loop.
@@ -102,7 +102,7 @@ def test_requests_and_sessions_meet_whatever_loop_they_are_on(world):
         assert answers[0][0]["type"] == "answer"
 
 
-def test_whoever_may_not_come_in_is_refused_on_every_loop(world):
+def test_an_unauthorised_client_is_refused_on_every_loop(world):
     for _ in range(20):
         assert RawSocket(world.server.port, "a.b.c").status == 401
         assert RawSocket(world.server.port, world.token("11"), headers=["Origin: https://evil.example"]).status == 403
@@ -191,7 +191,7 @@ def test_all_are_told_when_it_ends(world):
     assert time.monotonic() - began < 5
 
 
-def test_nobody_there_and_it_ends_at_once(world):
+def test_without_clients_it_ends_at_once(world):
     began = time.monotonic()
     world.server.terminate()
     assert world.server.exit_code(10) == 0
@@ -222,7 +222,7 @@ def test_a_waiting_long_poll_does_not_hold_it_up(world):
     assert len(statuses) == 4 and all(not isinstance(status, int) or status in (200, 503) for status in statuses)
 
 
-def test_what_was_acked_is_there_after_kill_9(world):
+def test_acked_signals_survive_kill_9(world):
     for life in range(5):
         phones = open_phones(world, 10)
         acked: dict[str, list[int]] = {}
@@ -251,7 +251,7 @@ def test_what_was_acked_is_there_after_kill_9(world):
 
 
 @pytest.mark.parametrize("options", [(), LOOPS])
-def test_a_second_server_is_told_that_the_port_is_taken(world, tmp_path, options):
+def test_a_second_server_reports_that_the_port_is_taken(world, tmp_path, options):
     result = serve(tmp_path / "other", "--listen", f"127.0.0.1:{world.server.port}", *options)
     one_clear_line(result, "taken", str(world.server.port))
 

@@ -93,7 +93,7 @@ def test_every_alert_is_shown_to_fire_and_to_be_silent_and_is_explained():
         assert {"summary", "description"} == set(rule["annotations"])
 
 
-def test_dashboard_and_rules_ask_for_what_is_served(page, make_server, certificate):  # noqa: F811
+def test_dashboard_and_rules_query_only_served_metrics(page, make_server, certificate):  # noqa: F811
     # Some metrics are served only with TLS, or with the keys of an issuer.
     more = ["--jwks-url", "https://127.0.0.1:1/"]
     secure = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *more).metrics_text()

@@ -285,7 +285,7 @@ def test_every_request_body_that_is_an_example_is_taken(world):
     assert hanako.log("c-2")["reason"] == "declined"
 
 
-def test_what_a_push_hands_out_is_good_for_what_the_document_says(push_world):
+def test_a_push_capability_allows_the_documented_requests(push_world):
     """Exactly the operations that accept a push's capability list it (`ring`) in their security."""
     world, apns = push_world
     token = "ab" * 32

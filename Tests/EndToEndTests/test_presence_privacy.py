@@ -1,4 +1,4 @@
-"""Which users may see that a user is online (protocol, section 3.9)."""
+"""The users who may see that a user is online (protocol, section 3.9)."""
 
 import pytest
 from sio_phone import WAYS, App
@@ -32,7 +32,7 @@ def test_a_token_that_lacks_a_room_ends_the_presence_in_it(world):
     assert taro.refused(type="join", room="room:tea")["code"] == "forbidden"
 
 
-def test_whoever_is_blocked_does_not_see_the_other_one_come_into_their_room(world):
+def test_a_blocked_user_does_not_see_the_blocker_enter_their_room(world):
     taro, hanako = world.phone("11"), world.phone("10")
     taro.ask(type="join", room="p2p:11-10")
     world.rest("10").post("/api/blocks", {"userId": "11"})
@@ -42,7 +42,7 @@ def test_whoever_is_blocked_does_not_see_the_other_one_come_into_their_room(worl
     assert taro.fence() == []
 
 
-def test_a_stranger_cannot_tell_who_is_there(world):
+def test_a_stranger_cannot_tell_who_is_online(world):
     stranger, _ = world.phone("66"), world.phone("10", "h")
     assert presence(stranger) is False and presence(stranger, "nobody") is False
     world.phone("10", "h")
@@ -83,7 +83,7 @@ def test_contacts_have_their_dots_without_asking(world, way):
     assert {each["userId"] for each in stranger.events("user-online")} == {12}, "of itself alone, as it has asked"
 
 
-def test_somebody_who_asks_for_many_is_answered_each(world):
+def test_a_client_that_asks_about_many_users_gets_an_answer_for_each(world):
     """The store is queried once; questions that come meanwhile wait for the result."""
     taro, _ = world.call(answer=False)
     world.server.kill()

@@ -115,7 +115,7 @@ def test_hundreds_of_half_open_handshakes_do_not_keep_anybody_out(world):
     alive(world)
 
 
-def test_requests_with_bodies_in_one_packet_are_answered_and_nobody_else_waits(world):
+def test_requests_with_bodies_in_one_packet_are_answered_and_delay_no_other_client(world):
     """In an optimized build the library once did not find the server's function, and its loop never ended."""
     import socket
 

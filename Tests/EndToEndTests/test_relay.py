@@ -136,7 +136,7 @@ def test_a_description_with_any_text_arrives_byte_for_byte(world, name):
     assert late.expect(type="offer")["sdp"] == wanted, "and so it does when it is replayed"
 
 
-def test_payload_bytes_are_relayed_and_not_written_anew(world):
+def test_payload_bytes_are_relayed_and_not_re_encoded(world):
     taro, hanako = world.call("c-1")
     data = r'{"n":1.50e+3,"big":123456789012345678901234567890,"t":"\u0041\/é","a":[ 1 , {"deep":[null,true]} ],"e":{}}'
     taro.send_raw('{"type":"info","id":"i","callId":"c-1","data":' + data + "}")
@@ -162,7 +162,7 @@ def test_unknown_fields_are_relayed_untouched(world):
 
 
 @pytest.mark.parametrize("field", ["from", "fromDevice", "seq", "ts"])
-def test_what_the_server_adds_cannot_be_forged(world, field):
+def test_members_that_the_server_adds_cannot_be_forged(world, field):
     taro, hanako = world.call("c-1")
     forged = {"from": "12", "fromDevice": "stolen", "seq": 999999, "ts": 1}[field]
     taro.send(type="info", callId="c-1", data=1, **{field: forged})
@@ -233,7 +233,7 @@ def test_has_video_is_read_from_the_description_when_the_offer_does_not_say(worl
 
 
 @pytest.mark.parametrize("said", [True, False])
-def test_has_video_is_what_the_offer_says(world, said):
+def test_has_video_is_taken_from_the_offer(world, said):
     taro, hanako = world.phone("11"), world.phone("10")
     taro.ring(hanako, "c-1", sdp=samples.OFFER if said else samples.VIDEO_OFFER, hasVideo=said)
     assert hanako.expect(type="offer")["hasVideo"] is said

@@ -112,7 +112,7 @@ def test_a_second_phone_of_the_user_is_still_told_that_the_first_has_answered(wo
     assert hanako.events("call-ended") == []
 
 
-def test_of_two_registered_phones_the_one_that_comes_later_is_not_taken_for_the_one_that_answered(push_world):
+def test_a_second_registered_device_is_not_taken_for_the_one_that_answered(push_world):
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10, online=False)
     tablet = App(world, 10, token=world.token(None, uid=10, jti="tablet"), online=False)

@@ -45,7 +45,7 @@ def test_an_ended_call_is_not_replayed(world):
     assert not [message for message in hanako.heard if message["type"] == "offer"]
 
 
-def test_every_live_call_of_the_user_is_replayed_and_nobody_elses(world):
+def test_only_the_users_own_live_calls_are_replayed(world):
     world.phone("11").ring("10", "c-1")
     world.phone("12").ring("10", "c-2")
     world.phone("13").ring("14", "c-3")
@@ -103,7 +103,7 @@ def test_a_device_that_did_not_answer_is_not_shown_the_answered_legs_signals(wor
     assert not [message for message in tablet.heard if message["type"] in ("ice", "answer")]
 
 
-def test_signals_between_two_connections_of_one_device_are_lost_to_nobody(world):
+def test_no_signal_is_lost_between_two_connections_of_one_device(world):
     taro, hanako = world.call("c-1")
     heard = []
     for round_number in range(5):

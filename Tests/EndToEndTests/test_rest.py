@@ -49,7 +49,7 @@ def test_a_call_id_of_the_form_me_peer_names_the_callee(world):
     assert hanako.expect(type="offer")["callId"] == "11-10"
 
 
-def test_an_offer_to_nobody_is_an_invalid_field(world):
+def test_an_offer_without_a_callee_is_an_invalid_field(world):
     assert code(world.rest("11").signal("offer", "c-1", sdp=samples.OFFER)) == (400, "invalid_field")
 
 
@@ -166,7 +166,7 @@ def test_replay_and_get_show_the_same_log(world):
 @pytest.mark.parametrize(
     "method, path", [("GET", "/api/calls/signal/{}"), ("DELETE", "/api/calls/signal/{}"), ("GET", "/api/calls/{}")]
 )
-def test_never_a_participant_is_told_the_same_as_for_an_unknown_call(world, method, path):
+def test_a_user_outside_the_call_gets_the_reply_for_an_unknown_call(world, method, path):
     world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
     stranger = world.rest("12")
     seen, unknown = stranger.request(method, path.format("c-1")), stranger.request(method, path.format("c-2"))

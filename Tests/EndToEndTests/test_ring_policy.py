@@ -186,7 +186,7 @@ def test_the_act_lets_a_phone_whose_token_has_expired_learn_of_the_call_and_decl
     assert woken.get("/api/calls/signal/c-1").status_code == 401
 
 
-def test_a_missed_call_is_told_by_an_ordinary_push_to_the_devices_that_rang(short):
+def test_a_missed_call_is_announced_by_an_alert_push_to_the_devices_that_rang(short):
     world, fake = short
     register(world, deviceId="iphone-h", apnsDeviceToken=ALERT)
     world.phone("11", claims={"name": "Taro"}).ring("10", "c-1")

@@ -11,7 +11,7 @@ def world(make_server, make_world):
     return make_world(make_server("--ring-timeout", 1, "--disconnect-grace", 1))
 
 
-def test_a_call_that_nobody_answers_ends_unanswered_for_everybody(world):
+def test_an_unanswered_call_ends_as_unanswered_for_both_sides(world):
     taro, hanako, tablet = world.phone("11"), world.phone("10", "phone"), world.phone("10", "tablet")
     began = time.monotonic()
     taro.ring("10", "c-1")

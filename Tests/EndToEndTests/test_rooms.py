@@ -6,7 +6,7 @@ import samples
 CLAIM = {"rooms": ["room:tea", "room:sake"]}
 
 
-def test_members_are_told_who_comes_and_who_goes(world):
+def test_members_hear_of_each_arrival_and_departure(world):
     taro, hanako = world.phone("11", "t", claims=CLAIM), world.phone("10", "h", claims=CLAIM)
     taro.ask(type="join", room="room:tea")
     hanako.ask(type="join", room="room:tea")

@@ -21,7 +21,7 @@ def test_sessions_are_closed_with_1001_and_the_exit_is_clean(world, number):
     assert time.monotonic() - began < 10
 
 
-def test_every_session_is_told_when_to_come_back_by_frame_and_by_close_reason(world):
+def test_every_session_learns_when_to_reconnect_from_a_frame_and_from_the_close_reason(world):
     phones = [world.phone(str(user), "d") for user in range(40)]
     phones[38].ring("39", "c-1")
     world.server.terminate()
@@ -45,7 +45,7 @@ def test_an_idle_server_ends_at_once(server):
     assert time.monotonic() - began < 3
 
 
-def test_nobody_comes_in_any_more(world):
+def test_new_clients_are_refused_while_draining(world):
     world.phone("11")
     world.server.terminate()
     assert world.server.exit_code(10) == 0
@@ -87,7 +87,7 @@ def test_a_client_that_does_not_read_does_not_hold_it_up(world):
         each.close()
 
 
-def test_what_was_acked_is_there_after_the_next_start(world):
+def test_acked_signals_are_there_after_the_next_start(world):
     taro = world.phone("11")
     taro.ring("10", "c-1")
     for number in range(50):

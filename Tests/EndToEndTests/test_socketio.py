@@ -69,7 +69,7 @@ def test_a_token_may_come_in_three_ways(world, way, auth):
 
 @WAY
 @pytest.mark.parametrize("bad", ["none", "nonsense", "expired"])
-def test_without_a_good_token_nobody_is_let_in(world, way, bad):
+def test_without_a_valid_token_a_client_is_refused(world, way, bad):
     token = {"none": "", "nonsense": "a.b.c", "expired": world.token(None, uid=11, ttl=-3600)}[bad]
     app = App(world, 11, way, token=token, auth="best" if bad != "none" else None, online=False, register=None, reconnection=False)
     app.start()
@@ -164,7 +164,7 @@ def test_events_are_answered_where_the_client_asks(world, way):
     assert taro.ask("offer", [1, 2])["ok"] is False
 
 
-def test_what_nobody_waits_for_is_told_by_an_event(world):
+def test_a_refusal_without_an_acknowledgement_function_comes_as_an_event(world):
     taro = App(world, 11)
     taro.emit("ice", {"to": 10, "candidate": samples.CANDIDATES[0]})
     error = taro.expect("signal-error")
@@ -220,7 +220,7 @@ def test_ten_packets_that_are_nonsense_end_the_session(world):
 
 
 @WAY
-def test_a_text_is_relayed_to_whoever_is_online(world, way):
+def test_a_text_is_relayed_to_an_online_user(world, way):
     taro, hanako, ws = App(world, 11, way), App(world, 10, way), world.phone("10", "laptop")
     assert taro.ask("message", {"to": 10, "body": "Hallo 😀", "displayName": "Taro"}) == {"ok": True, "online": True}
     text = hanako.expect("message")
@@ -320,7 +320,7 @@ def test_texts_of_somebody_blocked_go_nowhere(push_world):
 # Without the polling clients: such a client may leave without closing its session, which then ends only after
 # Engine.IO's 45 s.
 @pytest.mark.parametrize("way", WAYS)
-def test_presence_is_told_to_who_asked_and_to_who_is_in_a_call_and_to_nobody_else(world, way):
+def test_presence_goes_only_to_users_who_asked_or_share_a_call(world, way):
     curious, taro, stranger = App(world, 12, way), App(world, 11, way), App(world, 13, way)
     curious.ask("message", {"to": 10, "body": "hello"})
     assert curious.ask("is-online", {"userId": 10}) == {"ok": True, "online": False}
@@ -459,7 +459,7 @@ def test_a_poll_waits_until_there_is_something_to_say(world):
 
 
 @pytest.mark.parametrize("body", ["", "x", "9", "40\x1e", "42[\x1ex", "bYWJj"])
-def test_a_post_that_is_no_payload_ends_the_session(world, body):
+def test_an_invalid_payload_ends_the_session(world, body):
     sid = joined(world)
     assert post(world, sid, body).json() == {"code": 3, "message": "Bad request"}
     assert get(world, sid=sid).json()["code"] == 1

@@ -75,7 +75,7 @@ def test_a_client_that_is_killed_is_missed_at_once(world, way):
     assert curious.expect("user-offline", seconds=3) == {"userId": 10}
 
 
-def test_a_client_whose_waiting_poll_is_cut_is_missed_at_once(world):
+def test_a_client_whose_waiting_poll_breaks_is_offline_at_once(world):
     """A client that dies between two polls has no connection that could break; its session ends after 45 s."""
     curious, sid = App(world, 12), joined(world, 10)
     assert post(world, sid, '42["message",{"to":12,"body":"hello"}]').text == "ok"
@@ -192,7 +192,7 @@ def test_binary_is_refused_in_both_versions(world, version):
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_what_makes_no_sense_is_refused_and_the_session_goes_on(world, version):
+def test_malformed_packets_are_refused_and_the_session_continues(world, version):
     raw = entered(world, version)
     for number, (packet, code) in enumerate(
         [
@@ -265,7 +265,7 @@ def test_a_block_in_a_call_lets_the_call_go_on_and_keeps_the_next_away(world):
     assert len(hanako.events("offer")) == 1
 
 
-def test_a_session_whose_token_runs_out_is_told_so_and_ends(world):
+def test_a_session_whose_token_expires_gets_an_error_and_ends(world):
     # The server allows for clocks that differ by 60 s, so this token is valid for 5 s.
     token = world.token(None, uid=11, ttl=-55)
     app = App(world, 11, token=token, reconnection=False)

@@ -60,7 +60,7 @@ def dropped(server, reason: str) -> float:
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2"], [f"127.0.0.{last}" for last in range(2, 12)]])
-def test_twelve_thousand_half_requests_keep_nobody_out(world, addresses):
+def test_twelve_thousand_half_requests_keep_no_client_out(world, addresses):
     """A client that came after such connections once waited 8 to 11 s for a place."""
     phone = world.phone("11")
     with crowd(world.server.port, 12_000, addresses):
@@ -81,7 +81,7 @@ def test_a_slow_stranger_of_another_address_is_left_alone(world):
             assert slow.recv(65536).startswith(b"HTTP/1.1 401 ")
 
 
-def test_sockets_that_nobody_knows_are_given_to_those_who_come(make_server, make_world):
+def test_unauthenticated_sockets_make_room_for_new_clients(make_server, make_world):
     world = make_world(make_server("--max-connections", 20))
     phones = [world.phone(f"u{number}") for number in range(5)]
     client = httpx.Client(

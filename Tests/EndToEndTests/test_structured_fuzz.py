@@ -179,7 +179,7 @@ async def talk(url: str, token: str, user: str, device: str, frames: Frames, tal
 
 
 @pytest.mark.timeout(120 + FRAMES // 1000)
-def test_frames_with_any_contents_are_answered_and_told_to_nobody_else(make_server, make_world, capsys):
+def test_frames_with_any_contents_are_answered_and_reach_no_other_user(make_server, make_world, capsys):
     server = make_server("--max-connections", 500)
     world = make_world(server)
     tally = Tally()

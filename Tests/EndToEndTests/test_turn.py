@@ -194,7 +194,7 @@ def test_the_credential_is_coturns_scheme_and_good_for_a_day(turn_world):
     ]
 
 
-def test_every_setting_of_turn_is_told_in_the_environment_too(make_server, make_world, secret_file):
+def test_every_turn_setting_can_come_from_the_environment(make_server, make_world, secret_file):
     environment = {
         "RINGLINE_TURN_SECRET_FILE": str(secret_file),
         "RINGLINE_TURN_URL": "turn:a.example:3478?transport=udp,turns:a.example:5349",
@@ -223,7 +223,7 @@ def test_without_a_turn_server_it_is_not_found_with_a_message(world):
     assert code(refused) == (404, "not_found") and "TURN" in refused.json()["message"]
 
 
-def test_nobody_gets_a_credential_without_a_token(turn_world):
+def test_a_credential_needs_a_token(turn_world):
     world, _ = turn_world
     expired = jwt.encode({"uid": 11, "exp": 1}, world.server.secret, algorithm="HS256")
     assert code(world.rest(token=expired).get("/api/turn-cred")) == (401, "token_expired")

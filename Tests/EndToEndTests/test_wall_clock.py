@@ -18,7 +18,7 @@ def clock(clock_library, tmp_path) -> WallClock:
 
 
 @pytest.mark.parametrize("loops", [1, 2])
-def test_a_wall_clock_a_day_ahead_for_a_second_and_a_half_sends_nobody_away(make_server, make_world, clock, loops):
+def test_a_wall_clock_a_day_ahead_for_a_second_and_a_half_disconnects_no_client(make_server, make_world, clock, loops):
     world = make_world(make_server("--loops", loops, environment=clock.environment))
     taro, hanako = world.call("c-1", answer=False)
     clock.set(DAY)

@@ -44,9 +44,9 @@ extension StoreContract {
                 }
                 try expect(found, expected, "the history in pages of \(limit)")
             }
-            try expect(try bench.history(Sample.carol).count, 15, "the history of who was only called")
-            try expect(try bench.history(Sample.user("nobody")), [], "the history of nobody")
-            try expect(try bench.history(Sample.alice, limit: 0), [], "a page of none")
+            try expect(try bench.history(Sample.carol).count, 15, "the history of a user that was only called")
+            try expect(try bench.history(Sample.user("nobody")), [], "the history of an unknown user")
+            try expect(try bench.history(Sample.alice, limit: 0), [], "an empty page")
             try expect(try bench.history(Sample.alice, before: .min), [], "before all")
             try expect(try bench.history(Sample.alice, before: .max).count, 45, "before the highest number")
         },
@@ -61,14 +61,18 @@ extension StoreContract {
             try expect(all, .peers([people[1], people[2], people[0]]), "the peers")
             let newest = try bench.ask(.peers(Sample.alice, limit: 1))
             try expect(newest, .peers([people[1], people[2]]), "the newest in each role")
-            try expect(try bench.ask(.peers(Sample.user("nobody"), limit: 10)), .peers([]), "the peers of nobody")
+            try expect(
+                try bench.ask(.peers(Sample.user("nobody"), limit: 10)),
+                .peers([]),
+                "the peers of an unknown user"
+            )
         },
         Case("a history's calls have all their fields") { bench in
             try bench.open()
             bench.commit([.call(Sample.fullCall(Sample.lastNumber))])
             try expect(try bench.history(Sample.bob), [Sample.fullCall(Sample.lastNumber)], "the history")
         },
-        Case("a name that is used again shows the newest call, and only the asker's") { bench in
+        Case("a callId that is used again shows the newest call, and only the asker's") { bench in
             try bench.open()
             for number in 1...3 as ClosedRange<Int64> {
                 bench.commit([.call(Sample.call(number)), .event(Sample.number(number), Sample.event("old"))])
@@ -94,7 +98,7 @@ extension StoreContract {
             try expect(try bench.timeline(id, Sample.user("nobody")).0, nil, "a stranger's call")
             try expect(try bench.timeline(Sample.callID("unknown"), nil).0, nil, "an unknown call")
         },
-        Case("a call is found by its two users and its epoch, where its name is used by others and again") { bench in
+        Case("a call is found by its two users and its epoch if its callId is used by others or again") { bench in
             try bench.open()
             for number in 1...3 as ClosedRange<Int64> {
                 var call = Sample.call(number)
@@ -111,14 +115,14 @@ extension StoreContract {
             }
             try expect(try number(Sample.alice), 4, "her newest")
             try expect(try number(Sample.alice, Sample.bob), 3, "their newest")
-            try expect(try number(Sample.bob, Sample.alice, epoch: 2), 2, "one of theirs, whoever calls")
+            try expect(try number(Sample.bob, Sample.alice, epoch: 2), 2, "one of theirs, whichever of them calls")
             try expect(try number(Sample.alice, epoch: 1), 4, "the newest of an epoch")
             try expect(try number(Sample.alice, Sample.bob, epoch: 4), nil, "an epoch to come")
             try expect(try number(Sample.bob, Sample.carol), nil, "two who have no call")
             let (_, events) = try bench.timeline(CallChoice(id, of: [Sample.bob], epoch: 1))
             try expect(events, [Sample.event("of 1")], "its events")
         },
-        Case("a call of a name that is kept from its callee hides no other one of the name from them") { bench in
+        Case("a call that is hidden from its callee hides no other call of its callId from them") { bench in
             try bench.open()
             let shown = Sample.call(1)
             bench.commit([.call(shown)])
@@ -131,9 +135,9 @@ extension StoreContract {
                 let (call, _) = try bench.timeline(CallChoice(shown.id, of: users, seenBy: viewer))
                 return call?.number.rawValue
             }
-            try expect(try number(seenBy: shown.callee, shown.callee), 1, "what its callee knows")
-            try expect(try number(seenBy: Sample.carol, Sample.carol), 3, "what its caller knows")
-            try expect(try number(seenBy: nil), 3, "what an operator sees")
+            try expect(try number(seenBy: shown.callee, shown.callee), 1, "the number its callee sees")
+            try expect(try number(seenBy: Sample.carol, Sample.carol), 3, "the number its caller sees")
+            try expect(try number(seenBy: nil), 3, "the number an operator sees")
         },
         Case("a call's log is found by its number, until it is forgotten") { bench in
             try bench.open()
@@ -185,7 +189,7 @@ extension StoreContract {
             try expect(found, call, "the call")
             try expect(events, [Sample.event("offer")], "its timeline")
         },
-        Case("forgotten history is gone altogether: what ended before, and nothing else") { bench in
+        Case("forgetting removes all calls that ended before the time, and no other calls") { bench in
             try bench.open()
             // More calls than a store may delete in one step.
             for number in 1...450 as ClosedRange<Int64> {
@@ -210,7 +214,7 @@ extension StoreContract {
                 [StoredCall(record: edge, entries: []), StoredCall(record: live, entries: [Sample.entry(1)])],
                 "the calls"
             )
-            try expect(try bench.timeline(edge.id).1, [Sample.event("offer")], "the timeline of what stayed")
+            try expect(try bench.timeline(edge.id).1, [Sample.event("offer")], "the timeline of a call that stayed")
             state = try bench.reopen()
             try expect(state.calls.count, 2, "after another start")
             // If the number is used again, nothing of the earlier call is found.

@@ -150,7 +150,7 @@ extension StoreContract {
             try bench.save([.call(full), .entry(Sample.number(3), Sample.entry(1))])
             bench.commit([.call(Sample.call(3, "another", from: Sample.carol, to: Sample.alice))])
             full = Sample.call(3, "another", from: Sample.carol, to: Sample.alice)
-            try expect(try bench.history(Sample.bob), [], "the history of who is no longer in it")
+            try expect(try bench.history(Sample.bob), [], "the history of a user that is no longer in it")
             try expect(try bench.history(Sample.carol), [full], "the history of who is")
             let state = try bench.reopen()
             try expect(state.calls, [StoredCall(record: full, entries: [Sample.entry(1)])], "the call")

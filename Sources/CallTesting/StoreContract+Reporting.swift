@@ -19,7 +19,7 @@ extension StoreContract {
             try bench.open()
             try bench.save([])
         },
-        Case("what was reported as committed is there after a crash") { bench in
+        Case("changes reported as committed are there after a crash") { bench in
             try bench.open()
             try bench.save([.call(Sample.call(1)), .entry(Sample.number(1), Sample.entry(1))])
             bench.crash()
@@ -57,7 +57,7 @@ extension StoreContract {
                 bench.crash()
             }
         },
-        Case("closing commits what is queued, and reports it") { bench in
+        Case("closing commits the queued changes, and reports it") { bench in
             try bench.open()
             for number in 1...200 as ClosedRange<Int64> { bench.commit([.call(Sample.call(number))]) }
             let question = bench.askLater(.history(Sample.alice, limit: 1, before: nil))
@@ -117,7 +117,7 @@ extension StoreContract {
             bench.commit([.call(Sample.call(43))])
             try expect(try bench.reopen().lastCallNumber, 43, "after a higher one")
         },
-        Case("the newest epoch of a name outlives its log, between the same two whoever called, but not a UUID's") {
+        Case("the newest epoch of a callId outlives its log, whichever of the two users called, except for a UUID") {
             bench in
             try bench.open()
             var first = Sample.call(1, from: Sample.alice, to: Sample.bob, endedAt: 5)

@@ -11,7 +11,7 @@ struct SDPTests {
     func plausible(_ text: String) { #expect(SDP.isPlausible(Array(text.utf8))) }
 
     @Test(
-        "A text that begins otherwise is no session description",
+        "A text that begins otherwise is not a session description",
         arguments: ["", "v", "v=", "v=1\r\n", "v=01", " v=0", "o=-", "V=0", "v=0 "]
     )
     func implausible(_ text: String) { #expect(!SDP.isPlausible(Array(text.utf8))) }

@@ -39,7 +39,7 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"ringing","callId":"c","data":\#(data)}"#)?.field == "data")
     }
 
-    @Test("The data of an info is any JSON value, inside data or in its place if it is no object")
+    @Test("The data of an info is any JSON value, inside data or in its place if it is not an object")
     func info() throws {
         #expect(try body(#"{"action":"info","callId":"c","data":{"data":{"a":1}}}"#).relayedText == #""data":{"a":1}"#)
         #expect(try body(#"{"action":"info","callId":"c","data":"text"}"#).relayedText == #""data":"text""#)
@@ -182,7 +182,7 @@ struct RelayTests {
         #expect(object.value(of: .sdp).map(Array.init) == bytes(#""v=0\r\n""#))
     }
 
-    @Test("The data in a fetch leaves out what the server wrote around it")
+    @Test("The data in a fetch leaves out the members that the server wrote around it")
     func ownMembers() throws {
         let message = try #require(try signal(#"{"type":"ice","id":"i","candidate":{"a":1},"x":1}"#))
         let object = try #require(RelayedObject(try frame(message)))

@@ -60,7 +60,7 @@ struct JSONGrammarTests {
     func invalid(_ value: String) { #expect(fault(bytes(#"{"x":\#(value)}"#)) == .syntax) }
 
     @Test(
-        "A valid value that is no object is distinguished from text that is no JSON",
+        "A valid value other than an object is distinguished from text that is not JSON",
         arguments: ["[]", "1", "\"a\"", "null", "true", " [1,{}] ", "-0", #"[{"a":1}]"#]
     )
     func notAnObject(_ text: String) { #expect(fault(bytes(text)) == .notAnObject) }

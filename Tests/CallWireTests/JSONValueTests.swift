@@ -36,7 +36,7 @@ struct JSONValueTests {
     )
     func surrogates(_ value: String) throws { #expect(try string(value) == nil) }
 
-    @Test("A value that is no string has no text", arguments: ["1", "null", "true", "[]", "{}", #"["a"]"#])
+    @Test("A value other than a string has no text", arguments: ["1", "null", "true", "[]", "{}", #"["a"]"#])
     func noStrings(_ value: String) throws { #expect(try string(value) == nil) }
 
     @Test("A whole number is from 0 to 2^53, without sign, fraction or exponent")

@@ -168,7 +168,7 @@ struct ConfigurationFileTests {
         #expect(try SettingsSource(file: values).values("turn-url") == ["turn:a.example", "turn:b.example"])
     }
 
-    @Test("An error contains the file, the line and what is wrong")
+    @Test("An error contains the file, the line and the problem")
     func wrong() {
         #expect(
             complaint { _ = try parse("\n\nlisten 0.0.0.0:80") } == "config: x.conf, line 3: must be 'name = value'"

@@ -87,12 +87,12 @@ struct SQLiteStoreFailureTests {
         #expect(try #require(failure(at: file + "/below")).contains("\(file)/below cannot be created"))
     }
 
-    @Test("A folder that cannot be made is reported")
+    @Test("A folder that cannot be created is reported")
     func cannotBeMade() throws {
         #expect(try #require(failure(at: "/proc/ringline/data")).contains("/proc/ringline/data cannot be created"))
     }
 
-    @Test("A file that is no database is reported and left as it is")
+    @Test("A file that is not a database is reported and left as it is")
     func notADatabase() throws {
         let file = place.path + "/ringline.sqlite"
         let text = Data(String(repeating: "This is not a database. ", count: 400).utf8)

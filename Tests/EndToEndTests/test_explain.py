@@ -218,7 +218,7 @@ def test_it_reads_the_folder_of_a_stopped_server_too(push_world):
     assert run.returncode == 0 and "Verdict: The call rang when the server stopped or was killed" in run.stdout
 
 
-def test_a_call_that_there_is_not_is_one_line_and_a_failure(world):
+def test_an_unknown_call_is_one_line_and_a_failure(world):
     command = [str(binary()), "explain", "nowhere", "--data", str(world.server.data)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
     assert run.returncode != 0 and len(run.stderr.strip().splitlines()) == 1 and "nowhere" in run.stderr
@@ -236,7 +236,7 @@ def test_a_phone_that_was_pushed_and_did_not_come_while_the_tablet_rang(push_wor
     assert "tablet-h rang over its connection" in text and "but the device had not come back when the ringing stopped" in text
 
 
-def test_a_server_that_is_not_there_any_more(short):
+def test_a_server_that_was_stopped_while_it_rang(short):
     world, _ = short
     register(world, deviceId="iphone-h")
     world.phone("11", "iphone-t").ring("10", "c-1")

@@ -84,7 +84,7 @@ struct CLibraryTests {
     func interposedFunctionsAreVisible() {
         expectNone(
             Self.interposed.filter { !$0.declaration.hasPrefix("public func") }.map { "\($0.path):\($0.line)" },
-            "what is internal is hidden in a release, and the library goes on calling its own"
+            "internal symbols are hidden in a release, and the library goes on calling its own"
         )
     }
 }

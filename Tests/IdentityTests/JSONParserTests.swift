@@ -6,7 +6,7 @@ import Testing
 struct JSONParserTests {
     private func parse(_ text: String) throws(JSONError) -> JSON { try JSONParser.parse(Array(text.utf8)) }
 
-    @Test("The parser reads what RFC 8259 allows")
+    @Test("The parser reads every text that RFC 8259 allows")
     func accepted() throws {
         #expect(try parse(" [ ] ") == .array([]))
         #expect(try parse("{}") == .object(JSONObject()))

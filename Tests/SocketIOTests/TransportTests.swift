@@ -54,7 +54,7 @@ struct PollingTests {
         #expect(bench.taken().isOver && bench.session.wasTooSlow)
     }
 
-    @Test("In an upgrade the ping is answered, the waiting poll released, and the WebSocket gets what is queued")
+    @Test("In an upgrade the ping is answered, the waiting poll released, and the WebSocket gets the queued packets")
     func upgrade() throws {
         for version in EngineVersion.allCases {
             var bench = try Bench.joined(version, isSocket: false)
@@ -208,7 +208,7 @@ struct SeenTests {
         return LogName(callID: id, room: "p2p:10-11", epoch: 1)
     }
 
-    @Test("The pong to a ping confirms what was sent before that ping")
+    @Test("The pong to a ping confirms the packets sent before that ping")
     func socket() throws {
         var bench = try Bench.joined()
         bench.hear(Said.offer(seq: 4))

@@ -137,7 +137,7 @@ struct TimeTests {
         }
     }
 
-    @Test("After a jump ahead, as on a machine that was suspended, what is due ends, and nothing ends twice")
+    @Test("After a jump ahead, as on a machine that was suspended, every due call ends, and none ends twice")
     func jump() throws {
         let talk = try Talk()
         var outputs: [Switchboard.Output] = []

@@ -43,7 +43,7 @@ struct LostCallTests {
         #expect(a.phase == .active && b.phase == .active)
     }
 
-    @Test("A lost call that was answered goes on, whoever comes back first", arguments: [false, true], [false, true])
+    @Test("A lost answered call goes on, whichever side comes back first", arguments: [false, true], [false, true])
     func answered(older: Bool, calleeFirst: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
         try talk(rig, a, b)

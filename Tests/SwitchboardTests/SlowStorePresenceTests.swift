@@ -13,7 +13,7 @@ struct SlowStorePresenceTests {
 
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
 
-    @Test("A late answer to what a closed connection asked before a call does not decide presence")
+    @Test("A late answer to a question that a closed connection asked before a call does not decide presence")
     func staleAnswer() throws {
         let world = World()
         world.holdsAnswers = true

@@ -173,7 +173,7 @@ struct PlaceTests {
         #expect(world.taken(callee).types == ["welcome", "offer", "ice", "presence"])
     }
 
-    @Test("Of an answered call, what the device has not received is sent, but no offer that was answered")
+    @Test("Of an answered call, a device is sent the entries that it lacks, but no offer that was answered")
     func answered() throws {
         let world = World()
         let caller = try world.open("11", "a1")

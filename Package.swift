@@ -49,11 +49,15 @@ let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swif
 
 let testing: [Target] = [
     tests("CallCoreTests", ["CallCore", "CallTesting"]),
-    tests("CallWireTests", ["CallWire", "CallCore"]),
-    tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire"]),
-    tests("SwitchboardTests", ["Switchboard", "CallPorts", "CallCore", "CallWire", "CallTesting", "CallClient"]),
+    tests("JSONTests", ["JSON"]),
+    tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
+    tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire", "JSON"]),
+    tests(
+        "SwitchboardTests",
+        ["Switchboard", "CallPorts", "CallCore", "CallWire", "CallTesting", "CallClient", "JSON"]
+    ),
     tests("ThreadsTests", ["Threads"]),
-    tests("IdentityTests", ["Identity", "Crypto"]),
+    tests("IdentityTests", ["Identity", "Crypto", "CallCore"]),
     tests("SQLiteTests", ["SQLite"]),
     tests(
         "ContractTests",
@@ -61,7 +65,7 @@ let testing: [Target] = [
     ),
     tests(
         "ApplePushTests",
-        ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", logging]
+        ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", logging]
     ),
     // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
     // `EveryTest`.
@@ -69,14 +73,14 @@ let testing: [Target] = [
         "LibWebSocketsTests",
         ["LibWebSockets", "Threads", "Gateway", "SocketIO", "Switchboard", "CallPorts", "CallCore", "CallWire"]
     ),
-    tests("CallClientTests", ["CallClient", "CallCore", "CallWire"]),
+    tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON"]),
     tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
     tests("ConfigurationTests", ["ringline", "Diagnostics"]),
     .target(
         name: "FuzzTargets",
         dependencies: [
             "Switchboard", "CallPorts", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallTesting",
-            "CallCore", "CallWire",
+            "CallCore", "CallWire", "JSON",
         ],
         path: "Tests/Fuzz/Targets",
         swiftSettings: house
@@ -94,7 +98,7 @@ let benchmarks: [Target] =
     : [
         .executableTarget(
             name: "pure-benchmarks",
-            dependencies: ["Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire"],
+            dependencies: ["Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire", "JSON"],
             path: "Tests/Benchmarks/pure",
             swiftSettings: house
         )
@@ -130,15 +134,16 @@ let package = Package(
     targets: [
         // The core: it makes the decisions and performs no I/O.
         library("CallCore", [], pure),
-        library("CallWire", ["CallCore"], pure),
-        library("SocketIO", ["CallCore", "CallWire"], pure),
+        library("JSON", [], pure),
+        library("CallWire", ["CallCore", "JSON"], pure),
+        library("SocketIO", ["CallCore", "CallWire", "JSON"], pure),
         library("CallPorts", ["CallCore"], pure),
-        library("Switchboard", ["CallPorts", "CallCore", "CallWire", deques, heaps], pure),
+        library("Switchboard", ["CallPorts", "CallCore", "CallWire", "JSON", deques, heaps], pure),
 
         // Authentication.
         system("COpenSSL", apt: "libssl-dev"),
         library("Crypto", ["COpenSSL"]),
-        library("Identity", ["Crypto"]),
+        library("Identity", ["Crypto", "CallCore", "JSON"]),
 
         // Locks, threads and clocks, from the operating system.
         library("Threads"),
@@ -146,7 +151,7 @@ let package = Package(
         // Storage.
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
-        library("SQLiteStore", ["SQLite", "Threads", "CallPorts", "CallCore"]),
+        library("SQLiteStore", ["SQLite", "Threads", "CallPorts", "CallCore", "JSON"]),
         library("MemoryStore", ["CallPorts", "CallCore"], pure),
 
         // Pushes.
@@ -161,7 +166,7 @@ let package = Package(
             "Gateway",
             [
                 "LibWebSockets", "Threads", "Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire", "Crypto",
-                logging,
+                "JSON", logging,
                 deques,
             ]
         ),
@@ -175,17 +180,17 @@ let package = Package(
                 "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallPorts",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",
-                "Crypto", arguments, logging,
+                "Crypto", "JSON", arguments, logging,
             ],
             swiftSettings: house
         ),
 
         // The kit for apps: the call session from one device's point of view.
-        library("CallClient", ["CallWire", "CallCore"], pure),
+        library("CallClient", ["CallWire", "CallCore", "JSON"], pure),
 
         // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
         library("CallTesting", ["CallPorts", "CallCore"]),
-        library("Simulation", ["Switchboard", "CallPorts", "CallClient", "CallCore", "CallWire"], pure),
+        library("Simulation", ["Switchboard", "CallPorts", "CallClient", "CallCore", "CallWire", "JSON"], pure),
         .executableTarget(
             name: "ringline-simulate",
             dependencies: ["Simulation", arguments],

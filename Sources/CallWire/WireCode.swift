@@ -1,3 +1,5 @@
+public import JSON
+
 /// The error codes of the protocol, with their HTTP statuses (protocol, section 5).
 public enum WireCode: String, Sendable, CaseIterable {
     /// The text is not one JSON object.
@@ -137,6 +139,7 @@ public struct WireError: Error, Equatable, Sendable {
         case .notAnObject: WireError(.invalidJSON, "not a JSON object")
         case .tooDeep: WireError(.invalidJSON, "JSON nested deeper than \(WireLimits.depth) levels")
         case .duplicate(let name): WireError(.invalidJSON, "duplicate member \(name)", field: name)
+        case .duplicateName: WireError(.invalidJSON, "duplicate member")
         case .notUTF8: WireError(.invalidJSON, "not UTF-8")
         }
     }

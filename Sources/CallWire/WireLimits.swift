@@ -1,3 +1,5 @@
+import JSON
+
 /// The limits of the wire, with their reasons (protocol, section 8).
 public enum WireLimits {
     /// The maximum size of a frame or body in bytes.
@@ -13,7 +15,7 @@ public enum WireLimits {
     /// The maximum size of the `data` of an `info` in bytes, as it is written in the frame.
     public static let infoBytes = 16 * 1_024
     /// The maximum nesting depth of JSON, so that no message exhausts a stack, in the server or in a client.
-    public static let depth = 32
+    public static let depth = JSONLimits.depth
     /// The maximum length of a display name in characters; longer names are cut (protocol, section 3.4).
     public static let displayNameCharacters = 256
     /// The maximum number of digits in one `dtmf`.

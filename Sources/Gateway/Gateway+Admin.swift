@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 import LibWebSockets
 import SocketIO
 import Switchboard

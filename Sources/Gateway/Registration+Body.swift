@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 public import Switchboard
 
 extension Switchboard.Registration {

@@ -1,3 +1,5 @@
+import JSON
+
 /// The response to one HTTP request, sent unchanged with `Content-Length` (204 and 304 have none).
 public struct HTTPResponse: Sendable, Equatable {
     /// The status code, 200–599.
@@ -38,18 +40,15 @@ public struct HTTPResponse: Sendable, Equatable {
     /// - Parameters:
     ///   - status: The status code.
     ///   - code: The code for programs: lower case and `_`.
-    ///   - message: A sentence for people, without quotes or backslashes.
+    ///   - message: A sentence for people.
     ///   - headers: Further header lines.
     /// - Returns: The response.
     public static func problem(_ status: Int, code: String, message: String, headers: [Header] = []) -> HTTPResponse {
-        let body =
-            "{\"type\":\"about:blank\",\"title\":\"\(reasonPhrase(of: status))\",\"status\":\(status),"
-            + "\"code\":\"\(code)\",\"message\":\"\(message)\"}"
-        return HTTPResponse(
+        HTTPResponse(
             status: status,
             contentType: "application/problem+json",
             headers: headers,
-            body: Array(body.utf8)
+            body: JSONWriter.problem(status, title: reasonPhrase(of: status), code: code, message: message)
         )
     }
 

@@ -1,6 +1,7 @@
 import CallClient
 import CallCore
 import CallWire
+import JSON
 
 /// Converts the outputs of the real client core into the world's terms, and matches what it delivers with what it
 /// received.

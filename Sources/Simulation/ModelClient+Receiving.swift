@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// Handles what a model client receives: by socket, by push, and by fetch.
 extension ModelClient {

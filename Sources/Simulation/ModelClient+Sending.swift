@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// Handles what a model client sends: its signals, their resends, and the results.
 extension ModelClient {

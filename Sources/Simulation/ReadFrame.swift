@@ -1,6 +1,7 @@
 import CallClient
 import CallCore
 import CallWire
+import JSON
 
 /// A frame of the server, parsed once for all its readers.
 ///

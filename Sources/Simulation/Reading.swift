@@ -1,6 +1,7 @@
 import CallClient
 import CallCore
 import CallWire
+import JSON
 
 /// The name of a member that devices read in the server's messages.
 struct Key {
@@ -93,7 +94,7 @@ enum Reading {
 
 extension JSONObject {
     private func find(_ member: Key) -> JSONObject.Member? {
-        members.first { $0.name.count == member.bytes.count && bytes[$0.name].elementsEqual(member.bytes) }
+        self.member(named: member.bytes)
     }
 
     func text(of member: Key) -> String? { find(member).flatMap { string($0) } }
@@ -102,42 +103,14 @@ extension JSONObject {
 
     /// Returns the raw text of the value.
     func raw(of member: Key) -> String? {
-        find(member).flatMap { $0.kind == .null ? nil : String(decoding: bytes[$0.value], as: UTF8.self) }
+        find(member).map { String(decoding: bytes[$0.value], as: UTF8.self) }
     }
 
     func inner(of member: Key) -> JSONObject? { find(member).flatMap { inner($0) } }
 
     /// Returns the elements of an array of objects.
     func elements(of member: Key) -> [[UInt8]] {
-        guard let found = find(member), found.kind == .array else { return [] }
-        var result: [[UInt8]] = []
-        var depth = 0
-        var start = 0
-        var inString = false
-        var isEscaped = false
-        for index in found.value {
-            let byte = bytes[index]
-            if inString {
-                if isEscaped {
-                    isEscaped = false
-                } else if byte == 0x5C {
-                    isEscaped = true
-                } else if byte == 0x22 {
-                    inString = false
-                }
-                continue
-            }
-            switch byte {
-            case 0x22: inString = true
-            case 0x7B, 0x5B:
-                depth += 1
-                if depth == 2 { start = index }
-            case 0x7D, 0x5D:
-                if depth == 2 { result.append(Array(bytes[start...index])) }
-                depth -= 1
-            default: break
-            }
-        }
-        return result
+        guard let list = find(member).flatMap({ array($0) }) else { return [] }
+        return list.elements.compactMap { $0.kind == .object ? Array(bytes[$0.value]) : nil }
     }
 }

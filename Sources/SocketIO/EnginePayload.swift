@@ -1,4 +1,5 @@
 import CallWire
+import JSON
 
 /// The encoding of several packets in one polling request or response.
 ///

@@ -1,4 +1,5 @@
 import CallWire
+import JSON
 
 /// The reason why a client's packet is refused before it reaches the switchboard.
 public enum PacketRefusal: String, Sendable, CaseIterable {

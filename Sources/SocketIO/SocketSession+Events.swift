@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// Converts the app's events into the frames that a client of `/ws` would have sent.
 extension SocketSession {

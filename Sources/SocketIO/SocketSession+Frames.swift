@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// Converts the switchboard's frames into the app's events.
 extension SocketSession {
@@ -9,7 +10,7 @@ extension SocketSession {
             let object = try? JSONObject(frame, in: Frame.headroom..<frame.count), let type = object.text("type")
         else { return }
         let log = object.logName
-        if let log, let seq = object.number("seq") {
+        if let log, let seq = object.number("seq").map({ UInt64($0) }) {
             unconfirmed[log] = max(unconfirmed[log] ?? 0, seq)
             outputs.append(.needsTurn)
         }
@@ -114,7 +115,7 @@ extension SocketSession {
 
     private mutating func relayMessage(_ object: JSONObject, _ me: Identity) {
         guard let from = object.text("from").flatMap({ UserID($0) }) else { return }
-        let at = Moment(milliseconds: object.number("ts").map { Int64(clamping: $0) } ?? 0)
+        let at = Moment(milliseconds: object.number("ts") ?? 0)
         let members = object.copy(leavingOut: [.type, .from, .fromDevice, .id, .to, .ts])
         push(
             SocketPacket.event("message") { json in
@@ -139,16 +140,6 @@ extension SocketSession {
 }
 
 extension JSONObject {
-    fileprivate func member(named name: String) -> Member? {
-        members.first { bytes[$0.name].elementsEqual(name.utf8) }
-    }
-
-    fileprivate func text(_ name: String) -> String? { member(named: name).flatMap { string($0) } }
-
-    fileprivate func number(_ name: String) -> UInt64? {
-        member(named: name).flatMap { integer($0) }.map { UInt64($0) }
-    }
-
     /// The log that a frame belongs to.
     fileprivate var logName: LogName? {
         guard let callID = text("callId").flatMap({ CallID($0) }), let room = text("room"),

@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// Handles the packets of both protocols, and admission.
 extension SocketSession {

@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// Engine.IO's transports: polling requests, WebSockets, and the upgrade from polling to a WebSocket.
 extension SocketSession {

@@ -3,6 +3,7 @@ public import CallPorts
 import CallWire
 import DequeModule
 import HeapModule
+import JSON
 
 /// The server's state machine: decides who is connected, which calls there are, and whom to ring and to push.
 ///

@@ -1,6 +1,7 @@
 import CallClient
 import CallCore
 import CallWire
+import JSON
 import Testing
 
 @Suite("Objects from the server")

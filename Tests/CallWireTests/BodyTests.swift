@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 import Testing
 
 @Suite("A request's body")

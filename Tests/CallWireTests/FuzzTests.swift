@@ -1,4 +1,5 @@
 import CallCore
+import JSON
 import Testing
 
 @testable import CallWire

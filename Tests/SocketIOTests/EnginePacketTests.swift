@@ -1,4 +1,5 @@
 import CallWire
+import JSON
 import Testing
 
 @testable import SocketIO

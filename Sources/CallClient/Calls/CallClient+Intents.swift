@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// The user's actions, as the app and the system hand them in.
 extension CallClient {

@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 extension Incoming {
     /// Reads a text frame; a frame that cannot be read, or that concerns no call, becomes ``other``.
@@ -171,57 +172,11 @@ extension RequestFailure {
     }
 }
 
-/// Access to members by name: most members that a client reads have no ``Field``, because the server does not read
-/// them.
 extension JSONObject {
-    func member(named name: String) -> Member? {
-        members.first { bytes[$0.name].elementsEqual(name.utf8) && $0.kind != .null }
-    }
-
-    func text(_ name: String) -> String? { member(named: name).flatMap { string($0) } }
-
-    func number(_ name: String) -> Int64? { member(named: name).flatMap { integer($0) } }
-
-    func flag(_ name: String) -> Bool? {
-        switch member(named: name)?.kind {
-        case .true?: true
-        case .false?: false
-        case .object?, .array?, .string?, .number?, .null?, nil: nil
-        }
-    }
-
-    /// Returns a member's JSON text; `nil` when the member is absent or null.
-    func raw(_ name: String) -> String? {
-        member(named: name).map { String(decoding: bytes[$0.value], as: UTF8.self) }
-    }
-
     /// Returns the objects in an array, whose grammar was checked with the whole text.
     func objects(_ name: String) -> [JSONObject] {
-        guard let member = member(named: name), member.kind == .array else { return [] }
-        var result: [JSONObject] = []
-        var depth = 0
-        var start: Int?
-        var isInString = false
-        var index = member.value.lowerBound + 1
-        while index < member.value.upperBound - 1 {
-            let byte = bytes[index]
-            if isInString {
-                if byte == UInt8(ascii: "\\") { index += 1 } else if byte == UInt8(ascii: "\"") { isInString = false }
-            } else if byte == UInt8(ascii: "\"") {
-                isInString = true
-            } else if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
-                if depth == 0, byte == UInt8(ascii: "{") { start = index }
-                depth += 1
-            } else if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
-                depth -= 1
-                if depth == 0, let from = start {
-                    start = nil
-                    // An element that names a member twice is left out: the rest of the log is useful without it.
-                    if let object = try? JSONObject(bytes, in: from..<index + 1) { result.append(object) }
-                }
-            }
-            index += 1
-        }
-        return result
+        guard let list = member(named: name).flatMap({ array($0) }) else { return [] }
+        // An element that names a member twice is left out: the rest of the log is useful without it.
+        return list.elements.compactMap { $0.kind == .object ? try? JSONObject(bytes, in: $0.value) : nil }
     }
 }

@@ -1,5 +1,6 @@
 public import CallCore
 import CallWire
+import JSON
 
 /// A signal on its way to the server, with its content and its bytes for either transport.
 ///

@@ -1,3 +1,5 @@
+import JSON
+
 /// A relayed object that is parsed again, for a fetch or a push.
 ///
 /// Relaying an ordinary signal never needs it.

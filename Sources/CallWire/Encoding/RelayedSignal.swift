@@ -1,4 +1,5 @@
 public import CallCore
+import JSON
 
 /// The members that the server writes around a signal's own bytes when it relays the signal (protocol, section 3).
 public struct RelayedSignal: Sendable {

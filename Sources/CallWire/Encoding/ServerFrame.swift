@@ -1,4 +1,5 @@
 public import CallCore
+public import JSON
 
 /// The frames that the server itself originates.
 ///
@@ -203,14 +204,7 @@ extension JSONWriter {
 
     /// Writes an error as members: `code`, `message`, and `field` if one is wrong.
     public mutating func write(_ error: WireError) {
-        name("code")
-        plain(error.code.rawValue)
-        name("message")
-        value(error.message)
-        if let field = error.field {
-            name("field")
-            value(field)
-        }
+        problemMembers(code: error.code.rawValue, message: error.message, field: error.field)
     }
 
     /// Writes a state, its reason, the call that goes on instead and the `id` of the offer, as far as they are set.

@@ -1,4 +1,5 @@
 public import CallCore
+public import JSON
 
 /// One text frame from a client (protocol, section 3).
 public struct ClientMessage: Sendable {

@@ -1,4 +1,5 @@
 public import CallCore
+public import JSON
 
 /// The protocol's fields, each read and checked in one place. An absent field and a null one both give `nil`.
 extension JSONObject {

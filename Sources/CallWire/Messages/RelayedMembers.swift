@@ -1,3 +1,5 @@
+public import JSON
+
 /// The members of a signal that are relayed unchanged, separated by commas.
 ///
 /// The bytes are not copied from the received frame.
@@ -22,7 +24,7 @@ public struct RelayedMembers: Sendable {
         self.object = object
         self.left = left
         var count = 0
-        for member in object.members where !member.isOne(of: left) { count += member.whole.count + 1 }
+        for member in object.members where !left.contains(member) { count += member.whole.count + 1 }
         byteCount = max(0, count - 1)
     }
 
@@ -35,7 +37,7 @@ public struct RelayedMembers: Sendable {
 
     fileprivate func forEach(_ body: (ArraySlice<UInt8>) -> Void) {
         guard let object else { return }
-        for member in object.members where !member.isOne(of: left) { body(object.bytes[member.whole]) }
+        for member in object.members where !left.contains(member) { body(object.bytes[member.whole]) }
     }
 
     /// The memory that held the object's member list, for reuse by the next object.
@@ -50,8 +52,4 @@ extension JSONWriter {
 extension JSONObject {
     /// Returns a copy of the members except those of some fields, unchanged and separated by commas.
     public func copy(leavingOut left: FieldSet) -> [UInt8] { RelayedMembers(of: self, but: left).bytes }
-}
-
-extension JSONObject.Member {
-    fileprivate func isOne(of fields: FieldSet) -> Bool { field.map { fields.contains($0) } ?? false }
 }

@@ -1,4 +1,5 @@
 public import CallCore
+public import JSON
 
 extension JSONObject {
     /// Returns the kind of signal that a body names in `action`, `type` or `signalType`; `nil` if it names none.

@@ -1,4 +1,5 @@
 public import CallCore
+public import JSON
 
 /// A signal as a client sent it, on any transport: its content, its destination, and the bytes that are relayed
 /// unchanged.

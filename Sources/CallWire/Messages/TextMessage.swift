@@ -1,4 +1,5 @@
 public import CallCore
+public import JSON
 
 /// A text from one user to another, outside of any call.
 ///

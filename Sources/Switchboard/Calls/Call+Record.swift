@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// Conversion of a call to its stored record, and back.
 extension Call {

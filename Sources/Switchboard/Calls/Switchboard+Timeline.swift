@@ -1,6 +1,7 @@
 import CallCore
 public import CallPorts
 import CallWire
+import JSON
 
 /// The timeline of a call: everything that helps to explain why a device did not ring, and nothing else.
 extension Switchboard {

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// Devices as JSON for the user that registered them.
 enum DeviceView {

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// Devices, blocks and do-not-disturb, as their users change them.
 extension Switchboard {

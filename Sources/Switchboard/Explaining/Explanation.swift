@@ -1,6 +1,7 @@
 public import CallCore
 public import CallPorts
 import CallWire
+import JSON
 
 /// An explanation why a call rang, or did not: its ladder as text, and a verdict in plain words.
 ///

@@ -1,6 +1,7 @@
 public import CallCore
 public import CallPorts
 public import CallWire
+import JSON
 
 extension Switchboard {
     /// The inputs of a switchboard, by source.
@@ -119,19 +120,15 @@ public struct Reply: Equatable, Sendable {
 
     /// A refusal as `application/problem+json` (RFC 9457).
     public init(_ error: WireError, retryAfterSeconds: Int? = nil) {
-        var json = JSONWriter()
-        json.beginObject()
-        json.name("type")
-        json.plain("about:blank")
-        json.name("title")
-        json.plain(error.code.title)
-        json.name("status")
-        json.value(error.code.status)
-        json.write(error)
-        json.endObject()
         self.init(
             status: error.code.status,
-            body: json.bytes,
+            body: JSONWriter.problem(
+                error.code.status,
+                title: error.code.title,
+                code: error.code.rawValue,
+                message: error.message,
+                field: error.field
+            ),
             retryAfterSeconds: retryAfterSeconds ?? error.retryAfterSeconds
         )
     }

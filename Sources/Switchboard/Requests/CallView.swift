@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// Calls as JSON, as the history shows them.
 enum CallView {

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// A call's log as JSON, as a fetch shows it.
 enum FetchView {

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// `GET /api/turn-cred`, and the ICE servers in all answers that contain them.
 extension Switchboard {

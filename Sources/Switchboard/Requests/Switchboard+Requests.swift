@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// Requests received over HTTP.
 extension Switchboard {

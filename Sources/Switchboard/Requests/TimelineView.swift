@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// A call's timeline as JSON for its two users and for a service.
 enum TimelineView {

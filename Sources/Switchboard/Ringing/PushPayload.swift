@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// The payloads of pushes (protocol, section 6).
 enum PushPayload {

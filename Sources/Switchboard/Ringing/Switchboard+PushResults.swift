@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// The results of pushes, and their consequences for calls, devices and tokens.
 extension Switchboard {

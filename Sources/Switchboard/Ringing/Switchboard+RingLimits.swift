@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// The limits on what one caller, and all callers together, may do to a callee's devices before a call is answered.
 extension Switchboard {

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// Waking devices: one push for each device without a connection.
 extension Switchboard {

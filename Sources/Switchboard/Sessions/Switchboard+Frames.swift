@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// Frames received on connections.
 extension Switchboard {

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 public import CallWire
+import JSON
 
 /// Logging out everywhere: all tokens and capabilities that were issued to the user before the log-out become void.
 extension Switchboard {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallWire
+import JSON
 
 /// Waits for calls in the terminal and answers them, with a sample session description and no media.
 struct AnswerCommand: ParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallWire
+import JSON
 import Threads
 
 /// Calls a user from the terminal, with a sample session description and no media.

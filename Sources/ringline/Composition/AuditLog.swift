@@ -3,6 +3,7 @@ import CallPorts
 import CallWire
 import Glibc
 import Identity
+import JSON
 import Switchboard
 import Threads
 

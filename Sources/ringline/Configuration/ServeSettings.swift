@@ -2,6 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 import Gateway
+import JSON
 import LibWebSockets
 import Switchboard
 

@@ -4,6 +4,7 @@ import CallWire
 import Diagnostics
 import FoundationEssentials
 import Glibc
+import JSON
 import LibWebSockets
 import Threads
 
@@ -151,7 +152,7 @@ final class Terminal: @unchecked Sendable {
 extension JSONObject {
     /// Returns the text of the member with that name, for printing.
     func word(_ name: String) -> String? {
-        guard let member = members.first(where: { self.name(of: $0) == name }) else { return nil }
+        guard let member = member(named: name) else { return nil }
         return string(member) ?? integer(member).map { String($0) }
     }
 }

@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import JSON
 
 /// Operations that parse and encode frames, without any decision.
 let wireOperations: [Operation] = [

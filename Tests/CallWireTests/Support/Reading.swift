@@ -3,23 +3,8 @@ import CallWire
 
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// Returns a text as a JSON string, with its quotes.
-func quoted(_ text: String) -> String {
-    var json = JSONWriter()
-    json.value(text)
-    return String(decoding: json.bytes, as: UTF8.self)
-}
-
 /// Returns the text of a frame, without its headroom.
 func text(_ frame: [UInt8]) -> String { String(decoding: frame.dropFirst(Frame.headroom), as: UTF8.self) }
-
-/// Returns the reason why a text is refused as JSON; `nil` if it is one object.
-func fault(_ text: [UInt8]) -> JSONFault? {
-    do throws(JSONFault) {
-        _ = try JSONObject(text)
-        return nil
-    } catch { return error }
-}
 
 /// Returns the error with which a frame is refused; `nil` if it is accepted.
 func refusal(_ frame: String) -> WireError? {

@@ -2,6 +2,7 @@ import CallCore
 import CallPorts
 import CallTesting
 import CallWire
+import JSON
 import Switchboard
 
 /// Frames and request bodies of signals, as a switchboard with three users handles them.

@@ -2,6 +2,7 @@ import CallCore
 import CallPorts
 import CallTesting
 import CallWire
+import JSON
 import Testing
 
 @testable import Switchboard

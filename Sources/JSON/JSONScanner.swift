@@ -24,6 +24,7 @@ struct JSONScanner {
     /// Returns the members of the object that begins here, stored in the memory of `scratch`.
     mutating func objectMembers(
         _ text: Span<UInt8>,
+        _ names: MemberNames,
         into scratch: consuming [JSONObject.Member]
     ) throws(JSONFault) -> [JSONObject.Member] {
         guard position < end else { throw .syntax }
@@ -39,9 +40,8 @@ struct JSONScanner {
             let (name, isPlainName) = try memberName(text)
             let start = position
             let kind = try value(text)
-            members.append(
-                .init(name: name, value: start..<position, kind: kind, field: Field(text, name, isPlain: isPlainName))
-            )
+            let number = names.number(of: name, in: text, isPlain: isPlainName)
+            members.append(.init(name: name, value: start..<position, kind: kind, number: number))
             isEmpty = try isClosed(text, UInt8(ascii: "}"))
         }
         return members
@@ -95,9 +95,9 @@ struct JSONScanner {
     /// Moves behind the opening bracket and returns whether the brackets are empty.
     ///
     /// If they are, it moves behind the closing bracket too.
-    private mutating func open(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
+    mutating func open(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
         depth += 1
-        guard depth <= WireLimits.depth else { throw .tooDeep }
+        guard depth <= JSONLimits.depth else { throw .tooDeep }
         position += 1
         skipSpace(text)
         guard position < end, text[position] == close else { return false }
@@ -109,7 +109,7 @@ struct JSONScanner {
     /// Returns whether the closing bracket follows the item in brackets that was just read.
     ///
     /// Otherwise a comma must follow, and the position moves to the next item.
-    private mutating func isClosed(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
+    mutating func isClosed(_ text: Span<UInt8>, _ close: UInt8) throws(JSONFault) -> Bool {
         skipSpace(text)
         guard position < end else { throw .syntax }
         let byte = text[position]
@@ -126,7 +126,7 @@ struct JSONScanner {
     /// Reads a name and the colon after it.
     ///
     /// Returns the range of the name without its quotes, and whether it has no escapes.
-    private mutating func memberName(_ text: Span<UInt8>) throws(JSONFault) -> (Range<Int>, isPlain: Bool) {
+    mutating func memberName(_ text: Span<UInt8>) throws(JSONFault) -> (Range<Int>, isPlain: Bool) {
         guard position < end, text[position] == UInt8(ascii: "\"") else { throw .syntax }
         let start = position + 1
         let isPlain = try string(text)

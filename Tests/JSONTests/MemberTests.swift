@@ -1,16 +1,15 @@
+import JSON
 import Testing
 
-@testable import CallWire
-
-@Suite("A JSON value")
-struct JSONValueTests {
+@Suite("A value in a JSON object")
+struct MemberTests {
     private func string(_ value: String) throws -> String? {
-        let object = try JSONObject(bytes(#"{"x":\#(value)}"#))
+        let object = try JSONObject(bytes(#"{"x":\#(value)}"#), names: .none)
         return object.string(object.members[0])
     }
 
     private func integer(_ value: String) throws -> Int64? {
-        let object = try JSONObject(bytes(#"{"x":\#(value)}"#))
+        let object = try JSONObject(bytes(#"{"x":\#(value)}"#), names: .none)
         return object.integer(object.members[0])
     }
 
@@ -49,19 +48,10 @@ struct JSONValueTests {
         ] { #expect(try integer(wrong) == nil, "\(wrong)") }
     }
 
-    @Test("The members of an inner object can be read")
-    func inner() throws {
-        let object = try JSONObject(bytes(#"{"calls":{"a":{"seq":1}},"n":[{}]}"#))
-        let calls = try #require(object.inner(object.members[0]))
-        let call = try #require(calls.inner(calls.members[0]))
-        #expect(call[.seq].flatMap { call.integer($0) } == 1)
-        #expect(object.inner(object.members[1]) == nil)
-    }
-
     @Test("The positions of a value's bytes are kept")
     func places() throws {
         let text = #" { "a" : "x\n" , "b":[1, 2] } "#
-        let object = try JSONObject(bytes(text))
+        let object = try JSONObject(bytes(text), names: .none)
         #expect(
             object.members.map { String(decoding: object.bytes[$0.whole], as: UTF8.self) } == [
                 #""a" : "x\n""#, #""b":[1, 2]"#,

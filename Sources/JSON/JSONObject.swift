@@ -11,10 +11,10 @@ public struct JSONObject: Sendable {
     public let members: [Member]
     /// The range of the object in the text, braces included.
     public let range: Range<Int>
-    /// The protocol's fields that are present.
+    /// The numbers of the known members that are present, a bit each.
     ///
-    /// Most fields that are looked up are absent, and this set answers that fast.
-    private var fields: FieldSet = []
+    /// Most members that are looked up are absent, and this set answers that fast.
+    @usableFromInline var numbers: UInt64 = 0
 
     /// One member: the ranges of its name (without the quotes) and of its value.
     public struct Member: Equatable, Sendable {
@@ -24,11 +24,11 @@ public struct JSONObject: Sendable {
         public let value: Range<Int>
         /// The kind of the value.
         public let kind: Kind
-        /// The field of the protocol that the member is; `nil` for others.
-        public let field: Field?
+        /// The number of the name in the reader's ``MemberNames``; `nil` for other names.
+        public let number: UInt8?
 
         /// The range from the name's opening quote to the value's end.
-        public var whole: Range<Int> { name.lowerBound - 1..<value.upperBound }
+        @inlinable public var whole: Range<Int> { name.lowerBound - 1..<value.upperBound }
     }
 
     /// The kind of a JSON value.
@@ -49,45 +49,60 @@ public struct JSONObject: Sendable {
         case null
     }
 
-    /// Scans a text that must be one object.
+    /// Scans an object in a part of a text, which contains nothing else but whitespace.
     ///
-    /// `scratch`: The member list of an object that is no longer needed. Its memory is reused.
-    /// - Throws: ``JSONFault`` if the text is not one object, is nested deeper than ``WireLimits/depth``, or contains a
-    ///   field twice.
-    public init(_ bytes: [UInt8], scratch: consuming [Member] = []) throws(JSONFault) {
-        try self.init(bytes, in: 0..<bytes.count, scratch: consume scratch)
-    }
-
-    /// Scans an object in a part of a text, such as the value of a member.
-    public init(_ bytes: [UInt8], in part: Range<Int>, scratch: consuming [Member] = []) throws(JSONFault) {
+    /// - Parameters:
+    ///   - bytes: the text.
+    ///   - names: the names whose members get a number, and that must not occur twice.
+    ///   - part: the range of the part, such as the value of a member.
+    ///   - scratch: the member list of an object that is no longer needed. Its memory is reused.
+    /// - Throws: ``JSONFault`` if the part is not one object, is nested deeper than ``JSONLimits/depth``, or contains
+    ///   one of the `names` twice.
+    public init(
+        _ bytes: [UInt8],
+        names: MemberNames,
+        in part: Range<Int>,
+        scratch: consuming [Member] = []
+    ) throws(JSONFault) {
         let text = bytes.span
         var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
         scanner.skipSpace(text)
         let start = scanner.position
-        members = try scanner.objectMembers(text, into: consume scratch)
+        members = try scanner.objectMembers(text, names, into: consume scratch)
         range = start..<scanner.position
         scanner.skipSpace(text)
         guard scanner.position == part.upperBound else { throw .syntax }
         self.bytes = bytes
         for member in members {
-            guard let field = member.field else { continue }
-            // The server and the receiver might take a different one of two members with the same field.
-            guard !fields.contains(field) else { throw .duplicate(field.name) }
-            fields.insert(field)
+            guard let number = member.number else { continue }
+            // The server and the receiver might take a different one of two members with the same name.
+            guard !isPresent(number) else { throw .duplicate(names.texts[Int(number)]) }
+            numbers |= 1 << UInt64(number)
         }
     }
 
-    /// Returns the member of a field, unless it is absent or null.
-    public subscript(_ field: Field) -> Member? {
-        guard let member = member(field), member.kind != .null else { return nil }
-        return member
+    /// Scans a text that must be one object.
+    ///
+    /// - Throws: ``JSONFault``, as for a part of a text.
+    public init(_ bytes: [UInt8], names: MemberNames) throws(JSONFault) {
+        try self.init(bytes, names: names, in: 0..<bytes.count)
     }
 
-    /// Returns the member of a field, even if it is null.
-    public func member(_ field: Field) -> Member? {
-        guard fields.contains(field) else { return nil }
-        for member in members where member.field == field { return member }
+    @inlinable @inline(__always)
+    func isPresent(_ number: UInt8) -> Bool { numbers >> UInt64(number) & 1 == 1 }
+
+    /// Returns the member whose name has this number, even if it is null; `nil` if it is absent.
+    @inlinable
+    public func member(numbered number: UInt8) -> Member? {
+        guard isPresent(number) else { return nil }
+        for member in members where member.number == number { return member }
         return nil
+    }
+
+    /// Scans a member that is an array; `nil` if it is not an array.
+    public func array(_ member: Member) -> JSONArray? {
+        guard case .array = member.kind else { return nil }
+        return try? JSONArray(bytes, in: member.value)  // The grammar was checked with the whole text.
     }
 
     /// Returns the decoded text of a member; `nil` if it is not a string or contains a lone surrogate.
@@ -105,7 +120,7 @@ public struct JSONObject: Sendable {
 
     /// Returns a whole number from 0 to 2^53 that is written without fraction or exponent; `nil` for any other value.
     public func integer(_ member: Member) -> Int64? {
-        guard member.kind == .number, member.value.count <= 16 else { return nil }
+        guard case .number = member.kind, member.value.count <= 16 else { return nil }
         var number: Int64 = 0
         for byte in bytes[member.value] {
             guard (0x30...0x39).contains(byte) else { return nil }
@@ -113,18 +128,4 @@ public struct JSONObject: Sendable {
         }
         return number <= 1 << 53 ? number : nil
     }
-}
-
-/// The reason why a text is not one JSON object.
-public enum JSONFault: Error, Equatable, Sendable {
-    /// The text breaks the grammar.
-    case syntax
-    /// The text is JSON, but not an object.
-    case notAnObject
-    /// The text is nested too deeply.
-    case tooDeep
-    /// A field of the protocol occurs twice.
-    case duplicate(String)
-    /// The text is not UTF-8.
-    case notUTF8
 }

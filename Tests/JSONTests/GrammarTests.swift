@@ -1,6 +1,5 @@
+import JSON
 import Testing
-
-@testable import CallWire
 
 /// Tests of the JSON grammar.
 ///
@@ -88,15 +87,15 @@ struct JSONGrammarTests {
             )
         }
         for (open, close) in [("[", "]"), (#"{"a":"#, "}")] {
-            #expect(fault(nested(WireLimits.depth - 1, open, close, "1")) == nil)
-            #expect(fault(nested(WireLimits.depth, open, close, "1")) == .tooDeep)
+            #expect(fault(nested(JSONLimits.depth - 1, open, close, "1")) == nil)
+            #expect(fault(nested(JSONLimits.depth, open, close, "1")) == .tooDeep)
             #expect(fault(nested(20_000, open, close, "1")) == .tooDeep)
         }
         #expect(fault(bytes(String(repeating: "[", count: 30_000))) == .tooDeep)
         #expect(fault(bytes(#"{"x":["# + Array(repeating: "[]", count: 10_000).joined(separator: ",") + "]}")) == nil)
     }
 
-    @Test("A text with a protocol field twice is refused, even if one name is escaped")
+    @Test("A known name that occurs twice is refused, even if one is escaped; other names may occur twice")
     func duplicates() {
         #expect(fault(bytes(#"{"sdp":1,"sdp":2}"#)) == .duplicate("sdp"))
         #expect(fault(bytes(#"{"sdp":1,"\u0073dp":2}"#)) == .duplicate("sdp"))
@@ -107,23 +106,42 @@ struct JSONGrammarTests {
         #expect(fault(bytes(#"{"x":{"sdp":1,"sdp":2}}"#)) == nil)
     }
 
-    @Test("Each field is found by its name, plain or escaped", arguments: Field.allCases)
-    func fields(_ field: Field) throws {
-        let escaped = field.name.utf8.map { "\\u00" + String($0, radix: 16) }.joined()
-        for name in [field.name, escaped] {
-            let object = try JSONObject(bytes(#"{"\#(name)":7,"\#(field.name)x":8}"#))
-            let member = try #require(object[field])
-            #expect(object.integer(member) == 7)
-            #expect(object.members.last?.field != field)
+    @Test("A member has the number of its name, plain or escaped; other names have no number")
+    func numbers() throws {
+        let names = MemberNames(["a", "sixteen-letters-", "ab", "é", "b"])
+        for (number, name) in names.texts.enumerated() {
+            let escaped = name.utf16.map { "\\u" + String(0x10000 + Int($0), radix: 16).dropFirst() }.joined()
+            for written in [name, escaped] {
+                let object = try JSONObject(bytes(#"{"x":0,"\#(written)":7}"#), names: names)
+                #expect(object.members.map(\.number) == [nil, UInt8(number)])
+                #expect(object.member(numbered: UInt8(number)).flatMap { object.integer($0) } == 7)
+            }
+        }
+        for other in ["", "A", "aa", "ba", "sixteen-letters", "sixteen-letters-x", #"\u0000a"#, #"\uD800"#] {
+            #expect(try JSONObject(bytes(#"{"\#(other)":7}"#), names: names).members.map(\.number) == [nil], "\(other)")
         }
     }
 
-    @Test("The subscript treats a null member as absent, and member(_:) distinguishes the two")
-    func null() throws {
-        let object = try JSONObject(bytes(#"{"sdp":null}"#))
-        #expect(object[.sdp] == nil)
-        #expect(object.member(.sdp)?.kind == .null)
-        #expect(object.member(.candidate) == nil)
+    @Test("As many as 64 names are known, the last one too")
+    func manyNames() throws {
+        let names = MemberNames((0..<64).map { "n\($0)" })
+        let text = "{" + names.texts.reversed().map { "\"\($0)\":1" }.joined(separator: ",") + "}"
+        let object = try JSONObject(bytes(text), names: names)
+        #expect(object.members.map(\.number) == (0..<64).reversed().map { UInt8($0) })
+        #expect(fault(bytes(#"{"n63":1,"n63":1}"#), names) == .duplicate("n63"))
+    }
+
+    @Test("A member is found by its name as it is written, unless it is null")
+    func named() throws {
+        let text = #"{"a":null,"t":"x\n","n":7,"f":false,"y":true,"r":[1, 2],"\u0062":1}"#
+        let object = try JSONObject(bytes(text), names: .none)
+        #expect(object.member(named: "a") == nil && object.member(named: "b") == nil && object.member(named: "") == nil)
+        #expect(object.text("t") == "x\n" && object.text("n") == nil && object.text("tt") == nil)
+        #expect(object.number("n") == 7 && object.number("t") == nil)
+        #expect(object.flag("f") == false && object.flag("y") == true && object.flag("n") == nil)
+        #expect(object.raw("r") == "[1, 2]" && object.raw("a") == nil)
+        #expect(object.member(named: "r").flatMap { object.array($0) }?.elements.map(\.kind) == [.number, .number])
+        #expect(object.member(named: "t").flatMap { object.array($0) } == nil)
     }
 
     @Test("Text that is not UTF-8 is recognised")

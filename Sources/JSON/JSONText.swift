@@ -2,7 +2,7 @@
 public enum JSONText {
     /// Returns the content of a string, given without its quotes, as UTF-8 with escapes resolved; `nil` if it contains
     /// a lone surrogate.
-    static func decoded(_ inner: ArraySlice<UInt8>) -> [UInt8]? {
+    public static func decoded(_ inner: ArraySlice<UInt8>) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(inner.count)
         var index = inner.startIndex

@@ -2,19 +2,21 @@
 ///
 /// The output contains exactly the given pieces, in the given order.
 public struct JSONWriter {
-    /// The bytes written so far, including the headroom at the front.
-    public private(set) var bytes: [UInt8]
+    @usableFromInline var output: [UInt8]
     /// Whether a comma is needed before the next member or element.
-    private var needsComma = false
+    @usableFromInline var needsComma = false
+
+    /// The bytes written so far, including the headroom at the front.
+    @inlinable public var bytes: [UInt8] { output }
 
     /// Creates a writer that leaves `headroom` bytes free at the front, where a transport puts its header.
     public init(headroom: Int = 0, capacity: Int = 256) {
-        bytes = []
-        bytes.reserveCapacity(headroom + capacity)
+        output = []
+        output.reserveCapacity(headroom + capacity)
         // Appending nothing would write a count into the storage that all empty arrays of the process share: a data
         // race.
         guard headroom > 0 else { return }
-        bytes.append(addingCapacity: headroom) { output in for _ in 0..<headroom { output.append(0) } }
+        output.append(addingCapacity: headroom) { part in for _ in 0..<headroom { part.append(0) } }
     }
 
     /// Writes `{`.
@@ -31,39 +33,40 @@ public struct JSONWriter {
     /// The name is one of the server's own and needs no escape.
     public mutating func name(_ name: String) {
         plain(name)
-        bytes.append(UInt8(ascii: ":"))
+        output.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     /// Writes a member's name that may need escapes.
     public mutating func name(escaping name: String) {
         value(name)
-        bytes.append(UInt8(ascii: ":"))
+        output.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
     /// Writes a string, with the escapes that JSON requires.
     public mutating func value(_ text: String) {
         comma()
-        bytes.append(UInt8(ascii: "\""))
+        output.append(UInt8(ascii: "\""))
         escaped(text)
-        bytes.append(UInt8(ascii: "\""))
+        output.append(UInt8(ascii: "\""))
         needsComma = true
     }
 
     /// Writes a string that is known to need no escape, such as an identifier.
     public mutating func plain(_ text: String) {
         comma()
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: text.utf8)
-        bytes.append(UInt8(ascii: "\""))
+        output.append(UInt8(ascii: "\""))
+        output.append(contentsOf: text.utf8)
+        output.append(UInt8(ascii: "\""))
         needsComma = true
     }
 
     /// Writes a whole number.
+    @inlinable
     public mutating func value(_ number: some FixedWidthInteger) {
         comma()
-        if number < 0 { bytes.append(UInt8(ascii: "-")) }
+        if number < 0 { output.append(UInt8(ascii: "-")) }
         digits(UInt64(number.magnitude))
         needsComma = true
     }
@@ -83,9 +86,10 @@ public struct JSONWriter {
     }
 
     /// Writes bytes that already are a JSON value, unchanged.
+    @inlinable
     public mutating func raw(_ value: some Sequence<UInt8>) {
         comma()
-        bytes.append(contentsOf: value)
+        output.append(contentsOf: value)
         needsComma = true
     }
 
@@ -99,56 +103,60 @@ public struct JSONWriter {
 
     private mutating func open(_ bracket: UInt8) {
         comma()
-        bytes.append(bracket)
+        output.append(bracket)
         needsComma = false
     }
 
     private mutating func close(_ bracket: UInt8) {
-        bytes.append(bracket)
+        output.append(bracket)
         needsComma = true
     }
 
-    mutating func comma() {
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+    /// Writes a comma unless none is needed here, for a member that is then written in parts.
+    @inlinable
+    public mutating func comma() {
+        if needsComma { output.append(UInt8(ascii: ",")) }
     }
 
     // MARK: Parts, for frames that are written often
 
     /// Writes the closing quote of a value that was written in parts.
-    mutating func endString() {
-        bytes.append(UInt8(ascii: "\""))
+    @inlinable
+    public mutating func endString() {
+        output.append(UInt8(ascii: "\""))
         needsComma = true
     }
 
     /// Ends a number that was written in parts.
-    mutating func endNumber() { needsComma = true }
+    @inlinable
+    public mutating func endNumber() { needsComma = true }
 
     /// Writes fixed text that is not a complete value: names and the punctuation between them.
-    @inline(__always)
-    mutating func part(_ text: [UInt8]) { bytes.append(contentsOf: text) }
+    @inlinable @inline(__always)
+    public mutating func part(_ text: [UInt8]) { output.append(contentsOf: text) }
 
     /// Writes the inside of a string that needs no escape.
-    @inline(__always)
-    mutating func plainPart(_ text: String) { bytes.append(contentsOf: text.utf8) }
+    @inlinable @inline(__always)
+    public mutating func plainPart(_ text: String) { output.append(contentsOf: text.utf8) }
 
     /// Writes the inside of a string, with the escapes that JSON requires.
-    mutating func escaped(_ text: String) {
+    public mutating func escaped(_ text: String) {
         // Most text needs no escape and is copied in one step.
-        let start = bytes.count
-        bytes.append(contentsOf: text.utf8)
+        let start = output.count
+        output.append(contentsOf: text.utf8)
         guard needsEscape(from: start) else { return }
-        bytes.removeLast(bytes.count - start)
+        output.removeLast(output.count - start)
         for byte in text.utf8 { escape(byte) }
     }
 
     private func needsEscape(from start: Int) -> Bool {
-        let text = bytes.span.extracting(start...)
+        let text = output.span.extracting(start...)
         for index in text.indices where !JSONScanner.isOrdinary(text[index]) { return true }
         return false
     }
 
     /// Writes the decimal digits of a number.
-    mutating func digits(_ number: UInt64) {
+    public mutating func digits(_ number: UInt64) {
         var count = 1
         var limit: UInt64 = 10
         while number >= limit, count < 20 {
@@ -156,9 +164,9 @@ public struct JSONWriter {
             // 10^20 does not fit in 64 bits, and no number has more than 20 digits.
             limit = count < 20 ? limit &* 10 : .max
         }
-        let start = bytes.count
-        bytes.append(addingCapacity: count) { output in for _ in 0..<count { output.append(0x30) } }
-        var digits = bytes.mutableSpan
+        let start = output.count
+        output.append(addingCapacity: count) { part in for _ in 0..<count { part.append(0x30) } }
+        var digits = output.mutableSpan
         var rest = number
         var place = start + count
         while rest > 0 {
@@ -172,17 +180,17 @@ public struct JSONWriter {
     private mutating func escape(_ byte: UInt8) {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-            bytes.append(UInt8(ascii: "\\"))
-            bytes.append(byte)
+            output.append(UInt8(ascii: "\\"))
+            output.append(byte)
         case 0x0A: plainPart("\\n")
         case 0x0D: plainPart("\\r")
         case 0x09: plainPart("\\t")
         case 0..<0x20:
             plainPart("\\u00")
-            bytes.append(byte >> 4 + 0x30)
+            output.append(byte >> 4 + 0x30)
             let low = byte & 15
-            bytes.append(low < 10 ? low + 0x30 : low + 0x57)
-        default: bytes.append(byte)
+            output.append(low < 10 ? low + 0x30 : low + 0x57)
+        default: output.append(byte)
         }
     }
 }

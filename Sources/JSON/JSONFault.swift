@@ -1,0 +1,25 @@
+/// The reason why a text cannot be read.
+///
+/// It contains nothing of the text except a name of the reader's own ``MemberNames``: the text may be a secret.
+public enum JSONFault: Error, Equatable, Sendable {
+    /// The text breaks the grammar, or a string that must be decoded contains a lone surrogate.
+    case syntax
+    /// The text is JSON, but not an object.
+    case notAnObject
+    /// The text is nested deeper than ``JSONLimits/depth``.
+    case tooDeep
+    /// A name of the reader's ``MemberNames`` occurs twice.
+    case duplicate(String)
+    /// Any name occurs twice in one object of a text of which ``JSONValue`` decodes every name.
+    case duplicateName
+    /// The text is not UTF-8.
+    case notUTF8
+}
+
+/// The limits that hold for every JSON text.
+public enum JSONLimits {
+    /// The maximum nesting depth: at most 32 arrays and objects are open at any place of a text.
+    ///
+    /// It bounds the recursion, so that no text exhausts a stack, in the server or in a client.
+    public static let depth = 32
+}

@@ -1,0 +1,44 @@
+extension JSONWriter {
+    /// Returns the body of an `application/problem+json` response (RFC 9457).
+    ///
+    /// Its `type` is `about:blank`; `code`, `message` and `field` are our own members.
+    ///
+    /// - Parameters:
+    ///   - status: the HTTP status.
+    ///   - title: the name of the kind of problem, plain text without quotes.
+    ///   - code: the code for programs: lower case and `_`.
+    ///   - message: a sentence for people.
+    ///   - field: the name of the field that is missing or wrong; `nil`: no single field is.
+    /// - Returns: the body, one JSON object.
+    public static func problem(
+        _ status: Int,
+        title: String,
+        code: String,
+        message: String,
+        field: String? = nil
+    ) -> [UInt8] {
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("type")
+        json.plain("about:blank")
+        json.name("title")
+        json.plain(title)
+        json.name("status")
+        json.value(status)
+        json.problemMembers(code: code, message: message, field: field)
+        json.endObject()
+        return json.bytes
+    }
+
+    /// Writes an error as members: `code`, `message`, and `field` if one is wrong.
+    public mutating func problemMembers(code: String, message: String, field: String? = nil) {
+        name("code")
+        plain(code)
+        name("message")
+        value(message)
+        if let field {
+            name("field")
+            value(field)
+        }
+    }
+}

@@ -1,4 +1,5 @@
 import Crypto
+import JSON
 
 /// The three parts of a signed JWT in compact form (RFC 7515, section 7.1), parsed but not verified.
 struct CompactToken {
@@ -48,8 +49,8 @@ struct TokenHeader {
     private static let refused = ["crit", "b64", "enc"]
 
     init(_ json: [UInt8]) throws(TokenError) {
-        let parsed: JSON
-        do { parsed = try JSONParser.parse(json) } catch { throw .malformed }
+        let parsed: JSONValue
+        do { parsed = try JSONValue(json) } catch { throw .malformed }
         guard case .object(let object) = parsed else { throw .malformed }
         guard Self.refused.allSatisfy({ object[$0] == nil }) else { throw .unsupportedHeader }
         guard let algorithm = object["alg"]?.text else { throw .malformed }

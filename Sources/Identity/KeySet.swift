@@ -1,4 +1,5 @@
 import Crypto
+import JSON
 
 /// A JWKS (RFC 7517): its usable keys, and the operator's warnings about the others.
 struct KeySet {
@@ -11,8 +12,8 @@ struct KeySet {
     /// not make all other keys useless. Each skipped key leaves a warning. In a published set secrets are skipped: everyone who
     /// can read the set could sign with them.
     init(json: [UInt8], isPublished: Bool = false) throws(TokenKeyError) {
-        let parsed: JSON
-        do { parsed = try JSONParser.parse(json) } catch { throw .keySetSyntax }
+        let parsed: JSONValue
+        do { parsed = try JSONValue(json) } catch { throw .keySetSyntax }
         guard case .object(let set) = parsed, case .array(let entries)? = set["keys"] else { throw .keySetSyntax }
         for (index, entry) in entries.enumerated() {
             do {
@@ -36,7 +37,7 @@ struct KeySet {
         let description: String
     }
 
-    private static func key(_ entry: JSON) throws(Skipped) -> VerificationKey {
+    private static func key(_ entry: JSONValue) throws(Skipped) -> VerificationKey {
         guard case .object(let object) = entry else { throw Skipped(description: "it is not an object") }
         let id: [UInt8]?
         switch object["kid"] {
@@ -56,7 +57,7 @@ struct KeySet {
         return key
     }
 
-    private static func material(of object: JSONObject) throws(Skipped) -> VerificationKey.Material {
+    private static func material(of object: JSONMembers) throws(Skipped) -> VerificationKey.Material {
         switch object["kty"]?.text.map({ String(decoding: $0, as: UTF8.self) }) {
         case "EC":
             guard object["crv"]?.text == Array("P-256".utf8) else { throw Skipped(description: "its crv is not P-256") }
@@ -78,7 +79,7 @@ struct KeySet {
         }
     }
 
-    private static func bytes(_ name: String, of object: JSONObject) throws(Skipped) -> [UInt8] {
+    private static func bytes(_ name: String, of object: JSONMembers) throws(Skipped) -> [UInt8] {
         guard let text = object[name]?.text, let bytes = Base64URL.decode(text.span) else {
             throw Skipped(description: "its \(name) is not base64url")
         }

@@ -1,4 +1,5 @@
 import Crypto
+import JSON
 
 /// The content of a token with a valid signature: the claims, and the period of validity.
 struct TokenContent {
@@ -6,8 +7,8 @@ struct TokenContent {
     let notBeforeSeconds: Int64?
 
     init(payload: [UInt8], token: [UInt8], rules: TokenRules) throws(TokenError) {
-        let parsed: JSON
-        do { parsed = try JSONParser.parse(payload) } catch { throw .malformed }
+        let parsed: JSONValue
+        do { parsed = try JSONValue(payload) } catch { throw .malformed }
         guard case .object(let object) = parsed else { throw .malformed }
 
         if let issuer = rules.issuer, object["iss"]?.text != Array(issuer.utf8) { throw .issuer }
@@ -45,7 +46,7 @@ struct TokenContent {
     /// Reads a NumericDate: a non-negative number of seconds, with or without a fraction.
     ///
     /// A fraction is rounded up: for a clock of whole seconds that is the same moment. A value above 2^53 becomes 2^53.
-    private static func date(_ name: String, of object: JSONObject) throws(TokenError) -> Int64? {
+    private static func date(_ name: String, of object: JSONMembers) throws(TokenError) -> Int64? {
         guard let value = object[name] else { return nil }
         guard case .number(let number) = value else { throw .claim(name) }
         let seconds = number.double
@@ -55,7 +56,7 @@ struct TokenContent {
 
     /// Reads when the token was issued; an `iat` that is no date counts as absent, because `iat` proves nothing by
     /// itself.
-    private static func issue(of object: JSONObject) -> Int64? {
+    private static func issue(of object: JSONMembers) -> Int64? {
         guard case .number(let number)? = object["iat"] else { return nil }
         let seconds = number.double
         guard seconds.isFinite, seconds >= 0 else { return nil }
@@ -64,7 +65,7 @@ struct TokenContent {
     }
 
     private static func user(
-        of object: JSONObject,
+        of object: JSONMembers,
         rules: TokenRules
     ) throws(TokenError) -> (text: String, isInteger: Bool) {
         for name in rules.userClaim.map({ [$0] }) ?? ["sub", "uid"] {
@@ -75,7 +76,7 @@ struct TokenContent {
     }
 
     /// Reads an id: a string of the ids' alphabet, or a non-negative integer, whose digits are then the id.
-    private static func id(_ name: String, _ value: JSON) throws(TokenError) -> (text: String, isInteger: Bool) {
+    private static func id(_ name: String, _ value: JSONValue) throws(TokenError) -> (text: String, isInteger: Bool) {
         switch value {
         case .string(let bytes):
             guard let text = Identifier.text(bytes) else { throw .claim(name) }
@@ -89,14 +90,14 @@ struct TokenContent {
     }
 
     /// Reads the name; a name that is not text counts as absent, because it is only displayed.
-    private static func name(of object: JSONObject) -> String? {
+    private static func name(of object: JSONMembers) -> String? {
         for claim in ["name", "u"] {
             if let text = object[claim]?.text, !text.isEmpty { return String(decoding: text, as: UTF8.self) }
         }
         return nil
     }
 
-    private static func rooms(of object: JSONObject) throws(TokenError) -> [String] {
+    private static func rooms(of object: JSONMembers) throws(TokenError) -> [String] {
         guard let value = object["rooms"] else { return [] }
         guard let texts = value.texts else { throw .claim("rooms") }
         return texts.map { String(decoding: $0, as: UTF8.self) }
@@ -104,14 +105,14 @@ struct TokenContent {
 
     /// Reads `scope`: words separated by spaces (RFC 8693, section 4.2), or an array of words, as some issuers write
     /// it.
-    private static func isService(_ object: JSONObject) throws(TokenError) -> Bool {
+    private static func isService(_ object: JSONMembers) throws(TokenError) -> Bool {
         guard let value = object["scope"] else { return false }
         let words = value.text.map { $0.split(separator: 0x20).map(Array.init) } ?? value.texts
         guard let words else { throw .claim("scope") }
         return words.contains(Array("server".utf8))
     }
 
-    private static func mark(of object: JSONObject, token: [UInt8]) -> UInt64 {
+    private static func mark(of object: JSONMembers, token: [UInt8]) -> UInt64 {
         let id = object["jti"]?.text ?? []
         return SHA256.hash(id.isEmpty ? token : id).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }

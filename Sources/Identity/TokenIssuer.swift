@@ -1,4 +1,5 @@
 import Crypto
+import JSON
 
 /// An issuer of tokens signed by HS256, for `ringline token` and for tests.
 public struct TokenIssuer: Sendable {
@@ -42,45 +43,38 @@ public struct TokenIssuer: Sendable {
         now: Int64
     ) -> String {
         let (expiry, overflow) = now.addingReportingOverflow(ttlSeconds)
-        var members: [(String, String)] = [(userClaim, JSONText.string(user))]
-        if let name { members.append(("name", JSONText.string(name))) }
-        if let device { members.append(("device", JSONText.string(device))) }
-        if !rooms.isEmpty { members.append(("rooms", JSONText.array(rooms))) }
-        if service { members.append(("scope", JSONText.string("server"))) }
-        if let issuer { members.append(("iss", JSONText.string(issuer))) }
-        if let audience { members.append(("aud", JSONText.string(audience))) }
-        members.append(("iat", String(now)))
-        members.append(("exp", String(overflow ? .max : expiry)))
-        members.append(("jti", JSONText.string(Base64URL.encode(SecureRandom.bytes(16)))))
-        return sign(payload: JSONText.object(members))
+        var json = JSONWriter()
+        json.beginObject()
+        func member(_ name: String, _ text: String?) {
+            guard let text else { return }
+            json.name(escaping: name)
+            json.value(text)
+        }
+        member(userClaim, user)
+        member("name", name)
+        member("device", device)
+        if !rooms.isEmpty {
+            json.name("rooms")
+            json.beginArray()
+            for room in rooms { json.value(room) }
+            json.endArray()
+        }
+        member("scope", service ? "server" : nil)
+        member("iss", issuer)
+        member("aud", audience)
+        json.name("iat")
+        json.value(now)
+        json.name("exp")
+        json.value(overflow ? Int64.max : expiry)
+        member("jti", Base64URL.encode(SecureRandom.bytes(16)))
+        json.endObject()
+        return sign(payload: json.bytes)
     }
 
     /// Returns a compact JWT with a payload.
-    func sign(payload: String) -> String {
+    private func sign(payload: [UInt8]) -> String {
         let header = #"{"alg":"HS256","typ":"JWT"}"#
-        let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(payload.utf8))
+        let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(payload)
         return signed + "." + Base64URL.encode(HMACSHA256.code(of: Array(signed.utf8), key: secret))
-    }
-}
-
-/// JSON text as it is written into tokens.
-private enum JSONText {
-    static func object(_ members: [(String, String)]) -> String {
-        "{" + members.map { "\(string($0)):\($1)" }.joined(separator: ",") + "}"
-    }
-
-    static func array(_ texts: [String]) -> String { "[" + texts.map(string).joined(separator: ",") + "]" }
-
-    static func string(_ text: String) -> String {
-        var quoted = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": quoted += "\\\""
-            case "\\": quoted += "\\\\"
-            case "\u{0}"..<"\u{20}": quoted += "\\u00" + Hex.encode([UInt8(scalar.value)])
-            default: quoted.unicodeScalars.append(scalar)
-            }
-        }
-        return quoted + "\""
     }
 }

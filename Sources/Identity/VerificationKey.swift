@@ -1,4 +1,5 @@
 public import Crypto
+import JSON
 
 /// A source of keys for verifying tokens.
 public enum TokenKeySource: Sendable {
@@ -88,7 +89,7 @@ struct VerificationKey: Sendable {
 
     private static func looksLikeKeySet(_ secret: [UInt8]) -> Bool {
         // A secret should not be JSON, so a parse error is the normal case.
-        guard case .object(let object)? = try? JSONParser.parse(secret) else { return false }
+        guard case .object(let object)? = try? JSONValue(secret) else { return false }
         return object["keys"] != nil || object["kty"] != nil
     }
 }

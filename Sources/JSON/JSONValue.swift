@@ -1,0 +1,118 @@
+/// A JSON value that is read as a whole, for texts from senders that are not authenticated yet, such as tokens.
+///
+/// In addition to the grammar (RFC 8259) it refuses what two parsers could understand differently: a member's name that
+/// occurs twice at any depth, an escape of half a surrogate pair, and broken UTF-8.
+///
+/// Texts are kept as UTF-8 bytes. Swift compares strings by canonical equivalence, by which `K` and the Kelvin sign are
+/// equal. In a claim they must be different.
+public enum JSONValue: Equatable, Sendable {
+    /// `null`.
+    case null
+    /// `true` or `false`.
+    case bool(Bool)
+    /// A number.
+    case number(JSONNumber)
+    /// The content of a string as UTF-8, with escapes resolved.
+    case string([UInt8])
+    /// The elements of an array.
+    case array([JSONValue])
+    /// The members of an object.
+    case object(JSONMembers)
+
+    /// Reads the one value of a text, which may be surrounded by white space only.
+    ///
+    /// - Throws: ``JSONFault/syntax``, ``JSONFault/duplicateName``, ``JSONFault/notUTF8``, or ``JSONFault/tooDeep`` if
+    ///   the text is nested deeper than ``JSONLimits/depth``.
+    public init(_ bytes: [UInt8]) throws(JSONFault) {
+        guard JSONText.isUTF8(bytes) else { throw .notUTF8 }
+        var scanner = JSONScanner(at: 0, end: bytes.count)
+        scanner.skipSpace(bytes.span)
+        self = try scanner.decodedValue(bytes)
+        scanner.skipSpace(bytes.span)
+        guard scanner.position == bytes.count else { throw .syntax }
+    }
+
+    /// The bytes of a string; `nil` for any other value.
+    public var text: [UInt8]? {
+        guard case .string(let bytes) = self else { return nil }
+        return bytes
+    }
+
+    /// The strings of an array that contains only strings; `nil` for any other value.
+    public var texts: [[UInt8]]? {
+        guard case .array(let values) = self else { return nil }
+        let texts = values.compactMap(\.text)
+        return texts.count == values.count ? texts : nil
+    }
+}
+
+/// The members of a JSON object; no two have the same name.
+public struct JSONMembers: Equatable, Sendable {
+    private var members: [[UInt8]: JSONValue] = [:]
+
+    /// Creates an object without members.
+    public init() {}
+
+    /// Adds a member; returns false if there is already a member of that name.
+    mutating func add(_ name: [UInt8], _ value: JSONValue) -> Bool {
+        guard members[name] == nil else { return false }
+        members[name] = value
+        return true
+    }
+
+    /// The member with this name, compared byte by byte; `nil` if there is none.
+    public subscript(_ name: String) -> JSONValue? { members[Array(name.utf8)] }
+}
+
+/// A JSON number as it was written, because an id must not pass through a floating-point number.
+public struct JSONNumber: Equatable, Sendable {
+    /// The number's text: ASCII, valid by JSON's grammar.
+    public let literal: [UInt8]
+
+    /// The value if it was written without sign, fraction and exponent and fits; `nil` otherwise.
+    public var nonNegativeInteger: Int64? { literal.first == UInt8(ascii: "-") ? nil : Int64(text) }
+
+    /// The value; infinite if it is too large for a `Double`.
+    public var double: Double { Double(text) ?? .infinity }
+
+    private var text: String { String(decoding: literal, as: UTF8.self) }
+}
+
+extension JSONScanner {
+    /// Reads and decodes the value that begins here, and moves the position behind it.
+    fileprivate mutating func decodedValue(_ bytes: [UInt8]) throws(JSONFault) -> JSONValue {
+        let text = bytes.span
+        guard position < end else { throw .syntax }
+        switch text[position] {
+        case UInt8(ascii: "{"):
+            var members = JSONMembers()
+            var isEmpty = try open(text, UInt8(ascii: "}"))
+            while !isEmpty {
+                guard let name = JSONText.decoded(bytes[try memberName(text).0]) else { throw .syntax }
+                guard members.add(name, try decodedValue(bytes)) else { throw .duplicateName }
+                isEmpty = try isClosed(text, UInt8(ascii: "}"))
+            }
+            return .object(members)
+        case UInt8(ascii: "["):
+            var elements: [JSONValue] = []
+            var isEmpty = try open(text, UInt8(ascii: "]"))
+            while !isEmpty {
+                elements.append(try decodedValue(bytes))
+                isEmpty = try isClosed(text, UInt8(ascii: "]"))
+            }
+            return .array(elements)
+        default:
+            let start = position
+            switch try value(text) {
+            case .null: return .null
+            case .true: return .bool(true)
+            case .false: return .bool(false)
+            case .number: return .number(JSONNumber(literal: Array(bytes[start..<position])))
+            case .string:
+                guard let content = JSONText.decoded(bytes[start + 1..<position - 1]) else { throw .syntax }
+                return .string(content)
+            case .object, .array: preconditionFailure("a bracket was handled above")
+            }
+        }
+    }
+}

@@ -1,22 +1,19 @@
 import CallCore
 import CallPorts
-import FoundationEssentials
+import JSON
 import OutboundHTTP
 
 /// Apple's answer to one push: `{"reason":…,"timestamp":…}` with an error, an empty body with 200.
-struct APNsAnswer: Decodable {
-    private let reason: String?
-    private let timestamp: Int64?
-
+enum APNsAnswer {
     /// Returns the result to report for this response; if the body is not Apple's, it has no reason and no timestamp.
     static func result(of response: HTTPResponse) -> PushResult {
         guard response.status != 200 else { return .answered(status: 200, reason: nil, timestamp: nil) }
         // A proxy or a gateway in between may answer in HTML: then only the status is known.
-        let answer = try? JSONDecoder().decode(Self.self, from: Data(response.body))
+        let answer = try? JSONObject(response.body, names: .none)
         return .answered(
             status: response.status,
-            reason: answer?.reason.flatMap(checked),
-            timestamp: answer?.timestamp.map { Moment(milliseconds: $0) }
+            reason: answer?.text("reason").flatMap(checked),
+            timestamp: answer?.number("timestamp").map { Moment(milliseconds: $0) }
         )
     }
 

@@ -23,24 +23,6 @@ public enum SHA256 {
     nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA256", nil)
 }
 
-/// SHA-1 (FIPS 180-4), only for version 5 UUIDs, which require it.
-///
-/// It protects nothing.
-public enum SHA1 {
-    /// The length of a digest in bytes.
-    public static let byteCount = 20
-
-    /// Returns the digest of some bytes: 20 bytes.
-    ///
-    /// Wraps `EVP_Digest`.
-    public static func hash(_ bytes: [UInt8]) -> [UInt8] {
-        digest(bytes.span, by: algorithm, byteCount: byteCount)
-    }
-
-    // Fetched once and shared, like the algorithm of SHA-256.
-    nonisolated(unsafe) private static let algorithm = EVP_MD_fetch(nil, "SHA1", nil)
-}
-
 /// MD5 (RFC 1321), only for TURN's long-term credentials, which require it (RFC 8489, section 9.2.2).
 ///
 /// It protects nothing.

@@ -1,14 +1,16 @@
+public import CallCore
+
 /// The content of a verified token: who its bearer is.
 public struct Claims: Sendable, Equatable {
-    /// The user's id: 1–128 characters from the alphabet of ids (protocol, section 1).
-    public var user: String
+    /// The user's id.
+    public var user: UserID
     /// Whether the claim was a JSON integer; if so, responses in the app's formats return ids as integers (protocol,
     /// section 1.5).
     public var userIsInteger: Bool
     /// The display name (`name`, else `u`); nil if it is absent or empty.
     public var name: String?
-    /// The device's id (`device`), from the same alphabet as the user's id; nil if the token names no device.
-    public var device: String?
+    /// The device's id (`device`); nil if the token names no device.
+    public var device: DeviceID?
     /// The full names of the group rooms that the user may join (`rooms`), such as `room:team`.
     public var rooms: [String]
     /// Whether the bearer is a service, which may name any user (`scope` contains the word `server`).
@@ -19,24 +21,23 @@ public struct Claims: Sendable, Equatable {
     public var expiresAtSeconds: Int64?
     /// When the token was issued, in seconds since 1970, rounded down; nil if its `iat` is absent or not such a number.
     public var issuedAtSeconds: Int64?
-    /// The first eight bytes, big endian, of the SHA-256 digest of the token's `jti`, or of its text if it has no
-    /// `jti`.
+    /// The fingerprint of the token: of its `jti`, or of its text if it has no `jti`.
     ///
-    /// One token stands for one device: if the token names no device, the hexadecimal digits form the device's id
-    /// (protocol, section 1.3).
-    public var mark: UInt64
+    /// One token stands for one device: if the token names no device, the fingerprint forms the device's id (protocol,
+    /// section 1.3).
+    public var mark: TokenMark
 
     /// Creates claims without checking them, for tests and for users who are authenticated by other means than a token.
     public init(
-        user: String,
+        user: UserID,
         userIsInteger: Bool = false,
         name: String? = nil,
-        device: String? = nil,
+        device: DeviceID? = nil,
         rooms: [String] = [],
         isService: Bool = false,
         expiresAtSeconds: Int64? = nil,
         issuedAtSeconds: Int64? = nil,
-        mark: UInt64 = 0
+        mark: TokenMark = TokenMark(rawValue: 0)
     ) {
         self.user = user
         self.userIsInteger = userIsInteger

@@ -1,3 +1,4 @@
+public import CallCore
 import Crypto
 
 /// The `act` of a push: it lets a device that was just woken handle one call, although its JWT may have expired
@@ -8,25 +9,25 @@ public struct RingCapability: Sendable {
     /// The call, the device and the time that a capability is for.
     public struct Fields: Sendable, Equatable {
         /// The callId; it identifies a call only together with ``user`` and ``peer``.
-        public var callId: String
+        public var callId: CallID
         /// The call's epoch.
         public var epoch: UInt32
         /// The user who was rung, and who is the bearer.
-        public var user: String
+        public var user: UserID
         /// The other user of the call: several pairs of users may have calls with one callId.
-        public var peer: String
+        public var peer: UserID
         /// The device that was rung.
-        public var device: String
+        public var device: DeviceID
         /// The last moment at which the capability is valid, in milliseconds since 1970.
         public var validUntilMs: Int64
 
-        /// Creates the fields of a capability; each text has at most 255 bytes, as all ids do (128).
+        /// Creates the fields of a capability.
         public init(
-            callId: String,
+            callId: CallID,
             epoch: UInt32,
-            user: String,
-            peer: String,
-            device: String,
+            user: UserID,
+            peer: UserID,
+            device: DeviceID,
             validUntilMs: Int64
         ) {
             self.callId = callId
@@ -57,10 +58,10 @@ public struct RingCapability: Sendable {
     /// Returns the text of a capability: base64url, about 110 characters for short ids.
     public func issue(_ fields: Fields) -> String {
         var bytes = [Self.version]
-        for text in [fields.callId, fields.user, fields.peer, fields.device] {
+        for text in [fields.callId.text, fields.user.text, fields.peer.text, fields.device.text] {
             // The length before each text prevents that one text passes for the end of another and the beginning of the
             // next.
-            precondition(text.utf8.count <= 255, "an id has at most 128 characters")
+            // An id has at most 128 bytes, so its length fits in one.
             bytes.append(UInt8(text.utf8.count))
             bytes += text.utf8
         }
@@ -103,13 +104,15 @@ public struct RingCapability: Sendable {
         }
         guard rest.count == 16 else { return nil }
         let numbers = [rest.prefix(8), rest.suffix(8)].map { $0.reduce(Int64(0)) { $0 << 8 | Int64($1) } }
-        guard let epoch = UInt32(exactly: numbers[0]) else { return nil }
+        guard let epoch = UInt32(exactly: numbers[0]), let call = CallID(texts[0]), let user = UserID(texts[1]),
+            let peer = UserID(texts[2]), let device = DeviceID(texts[3])
+        else { return nil }
         return Fields(
-            callId: texts[0],
+            callId: call,
             epoch: epoch,
-            user: texts[1],
-            peer: texts[2],
-            device: texts[3],
+            user: user,
+            peer: peer,
+            device: device,
             validUntilMs: numbers[1]
         )
     }

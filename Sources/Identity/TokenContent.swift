@@ -1,3 +1,4 @@
+import CallCore
 import Crypto
 import JSON
 
@@ -25,7 +26,9 @@ struct TokenContent {
             user: user,
             userIsInteger: isInteger,
             name: Self.name(of: object),
-            device: try object["device"].map { value throws(TokenError) in try Self.id("device", value).text },
+            device: try object["device"].map { value throws(TokenError) in
+                try Self.id("device", value, of: DeviceID.init).id
+            },
             rooms: try Self.rooms(of: object),
             isService: try Self.isService(object),
             expiresAtSeconds: expires,
@@ -67,23 +70,27 @@ struct TokenContent {
     private static func user(
         of object: JSONMembers,
         rules: TokenRules
-    ) throws(TokenError) -> (text: String, isInteger: Bool) {
+    ) throws(TokenError) -> (id: UserID, isInteger: Bool) {
         for name in rules.userClaim.map({ [$0] }) ?? ["sub", "uid"] {
             guard let value = object[name] else { continue }
-            return try id(name, value)
+            return try id(name, value, of: UserID.init)
         }
         throw .noUser
     }
 
     /// Reads an id: a string of the ids' alphabet, or a non-negative integer, whose digits are then the id.
-    private static func id(_ name: String, _ value: JSONValue) throws(TokenError) -> (text: String, isInteger: Bool) {
+    private static func id<ID>(
+        _ name: String,
+        _ value: JSONValue,
+        of type: (String) -> ID?
+    ) throws(TokenError) -> (id: ID, isInteger: Bool) {
         switch value {
         case .string(let bytes):
-            guard let text = Identifier.text(bytes) else { throw .claim(name) }
-            return (text, false)
+            guard let id = type(String(decoding: bytes, as: UTF8.self)) else { throw .claim(name) }
+            return (id, false)
         case .number(let number):
-            guard let integer = number.nonNegativeInteger else { throw .claim(name) }
-            return (String(integer), true)
+            guard let integer = number.nonNegativeInteger, let id = type(String(integer)) else { throw .claim(name) }
+            return (id, true)
         case .null, .bool, .array, .object:
             throw .claim(name)
         }
@@ -112,8 +119,8 @@ struct TokenContent {
         return words.contains(Array("server".utf8))
     }
 
-    private static func mark(of object: JSONMembers, token: [UInt8]) -> UInt64 {
+    private static func mark(of object: JSONMembers, token: [UInt8]) -> TokenMark {
         let id = object["jti"]?.text ?? []
-        return SHA256.hash(id.isEmpty ? token : id).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+        return TokenMark(rawValue: SHA256.hash(id.isEmpty ? token : id).prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
     }
 }

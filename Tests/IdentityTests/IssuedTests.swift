@@ -1,3 +1,4 @@
+import CallCore
 import Crypto
 import Foundation
 import Testing
@@ -7,6 +8,24 @@ import Testing
 @Suite("Tokens, capabilities and TURN credentials from the server")
 struct IssuedTests {
     private let key = [UInt8](repeating: 7, count: 32)
+
+    private func fields(
+        _ call: String,
+        epoch: UInt32,
+        _ user: String,
+        _ peer: String,
+        _ device: String,
+        until: Int64
+    ) throws -> RingCapability.Fields {
+        .init(
+            callId: try #require(CallID(call)),
+            epoch: epoch,
+            user: try #require(UserID(user)),
+            peer: try #require(UserID(peer)),
+            device: try #require(DeviceID(device)),
+            validUntilMs: until
+        )
+    }
 
     @Test("A token is accepted by a verifier with the same secret and rules")
     func token() throws {
@@ -26,10 +45,10 @@ struct IssuedTests {
         #expect(
             claims
                 == Claims(
-                    user: "11",
+                    user: try #require(UserID("11")),
                     userIsInteger: false,
                     name: "山田\n\"太郎\"\\",
-                    device: "iphone-a",
+                    device: DeviceID("iphone-a"),
                     rooms: ["room:x", "room:y"],
                     isService: true,
                     expiresAtSeconds: TestKeys.now + 100,
@@ -49,58 +68,37 @@ struct IssuedTests {
         let byPhone = TokenRules(userClaim: "phone")
         let phone = TokenIssuer(secret: TestKeys.secret, rules: byPhone).issue(user: "5", now: TestKeys.now)
         let phoneVerifier = try TokenVerifier(keys: [.secret(TestKeys.secret)], rules: byPhone)
-        #expect(try phoneVerifier.verify(phone, atSeconds: TestKeys.now).user == "5")
+        #expect(try phoneVerifier.verify(phone, atSeconds: TestKeys.now).user.text == "5")
         #expect(throws: TokenError.expired) {
             try verifier.verify(issuer.issue(user: "a", ttlSeconds: -60, now: TestKeys.now), atSeconds: TestKeys.now)
         }
     }
 
     @Test("A capability is valid for its fields until its last moment, and not after it")
-    func capability() {
-        let fields = RingCapability.Fields(
-            callId: "11-10",
-            epoch: 3,
-            user: "10",
-            peer: "11",
-            device: "iphone-a",
-            validUntilMs: 1_000
-        )
+    func capability() throws {
+        let fields = try self.fields("11-10", epoch: 3, "10", "11", "iphone-a", until: 1_000)
         let text = RingCapability(serverKey: key).issue(fields)
         // This is a new object with the same key, as after a restart.
         let capability = RingCapability(serverKey: key)
         #expect(capability.verify(text, nowMs: 1_000) == fields)
         #expect(capability.verify(text, nowMs: 1_001) == nil)
         #expect(RingCapability(serverKey: Array(key.dropLast())).verify(text, nowMs: 0) == nil)
-        let longest = String(repeating: "a", count: 255)
-        let long = RingCapability.Fields(
-            callId: longest,
-            epoch: .max,
-            user: longest,
-            peer: longest,
-            device: longest,
-            validUntilMs: .max
-        )
+        let longest = String(repeating: "a", count: 128)
+        let long = try self.fields(longest, epoch: .max, longest, longest, longest, until: .max)
         #expect(capability.verify(capability.issue(long), nowMs: .max) == long)
         #expect(text.utf8.count < 120)
     }
 
     @Test("Capabilities for different fields have different texts")
-    func capabilityFields() {
+    func capabilityFields() throws {
         let capability = RingCapability(serverKey: key)
         var texts: Set<String> = []
-        let parts = ["", "a", "b", "ab", "aa", "a\u{1}b"]
+        let parts = ["a", "b", "ab", "ba", "aa", "a-b"]
         for call in parts {
             for user in parts {
                 for peer in parts {
                     for device in parts {
-                        let fields = RingCapability.Fields(
-                            callId: call,
-                            epoch: 1,
-                            user: user,
-                            peer: peer,
-                            device: device,
-                            validUntilMs: 5
-                        )
+                        let fields = try self.fields(call, epoch: 1, user, peer, device, until: 5)
                         let text = capability.issue(fields)
                         #expect(texts.insert(String(text.dropLast(22))).inserted)
                         #expect(capability.verify(text, nowMs: 5) == fields)
@@ -111,16 +109,9 @@ struct IssuedTests {
     }
 
     @Test("A capability is refused after a change of any bit, and if it is cut short or extended")
-    func capabilityForged() {
+    func capabilityForged() throws {
         let capability = RingCapability(serverKey: key)
-        let fields = RingCapability.Fields(
-            callId: "11-10",
-            epoch: 3,
-            user: "10",
-            peer: "11",
-            device: "a",
-            validUntilMs: 1_000
-        )
+        let fields = try self.fields("11-10", epoch: 3, "10", "11", "a", until: 1_000)
         let good = Array(capability.issue(fields).utf8)
         let decoded = Base64URL.decode(good.span) ?? []
         for index in decoded.indices {

@@ -1,3 +1,4 @@
+import CallCore
 import Crypto
 import Foundation
 import Testing
@@ -10,8 +11,15 @@ struct ServerKeysTests {
     private static let life: Int64 = 240_000
     private static let start: Int64 = 1_800_000_000_000
 
-    private func fields(until: Int64) -> RingCapability.Fields {
-        .init(callId: "c-1", epoch: 1, user: "10", peer: "11", device: "b1", validUntilMs: until)
+    private func fields(until: Int64) throws -> RingCapability.Fields {
+        .init(
+            callId: try #require(CallID("c-1")),
+            epoch: 1,
+            user: try #require(UserID("10")),
+            peer: try #require(UserID("11")),
+            device: try #require(DeviceID("b1")),
+            validUntilMs: until
+        )
     }
 
     @Test("The file has a line for each key, the newest first, and is read back unchanged")
@@ -56,30 +64,30 @@ struct ServerKeysTests {
     }
 
     @Test("A capability stays valid after its key was replaced, also over a restart, until it expires")
-    func reading() {
+    func reading() throws {
         let first = ServerKeys(at: Self.start)
         let replaced = Self.start + Self.day
         let until = replaced + 100_000
-        let act = CapabilityRing(first, life: Self.life).issue(fields(until: until))
+        let act = try CapabilityRing(first, life: Self.life).issue(fields(until: until))
         let second = first.rotated(at: replaced, life: Self.life)
         let ring = CapabilityRing(ServerKeys(text: Array(second.text.utf8)), life: Self.life)
-        #expect(ring.verify(act, nowMs: until) == fields(until: until))
+        #expect(try ring.verify(act, nowMs: until) == fields(until: until))
         #expect(ring.verify(act, nowMs: until + 1) == nil)
-        #expect(ring.verify(ring.issue(fields(until: until)), nowMs: replaced) == fields(until: until))
+        #expect(try ring.verify(ring.issue(fields(until: until)), nowMs: replaced) == fields(until: until))
         let third = second.rotated(at: replaced + Self.day, life: Self.life)
         #expect(CapabilityRing(third, life: Self.life).verify(act, nowMs: until) == nil, "it is forgotten by then")
     }
 
     @Test("A stolen former key cannot sign capabilities for later than the last genuine ones")
-    func stolen() {
+    func stolen() throws {
         let first = ServerKeys(at: Self.start)
         let replaced = Self.start + Self.day
         let ring = CapabilityRing(first.rotated(at: replaced, life: Self.life), life: Self.life)
         let thief = RingCapability(serverKey: first.newest.secret)
         let last = replaced + Self.life
-        #expect(ring.verify(thief.issue(fields(until: last)), nowMs: last) == fields(until: last))
-        #expect(ring.verify(thief.issue(fields(until: last + 1)), nowMs: replaced) == nil)
-        #expect(ring.verify(thief.issue(fields(until: .max)), nowMs: replaced + Self.day) == nil)
+        #expect(try ring.verify(thief.issue(fields(until: last)), nowMs: last) == fields(until: last))
+        #expect(try ring.verify(thief.issue(fields(until: last + 1)), nowMs: replaced) == nil)
+        #expect(try ring.verify(thief.issue(fields(until: .max)), nowMs: replaced + Self.day) == nil)
     }
 
     @Test("New keys replace the file of the earlier ones, with mode 0600, and leave no draft behind")

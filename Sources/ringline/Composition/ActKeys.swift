@@ -93,11 +93,11 @@ struct RingCapabilities: CapabilityIssuer {
     ) -> String {
         keys.ring.issue(
             .init(
-                callId: call.text,
+                callId: call,
                 epoch: epoch,
-                user: user.text,
-                peer: peer.text,
-                device: device.text,
+                user: user,
+                peer: peer,
+                device: device,
                 validUntilMs: until.milliseconds
             )
         )

@@ -91,24 +91,24 @@ struct TokenBouncer: Bouncer {
     let audit: AuditLog
 
     func admit(capability: String, atMilliseconds now: Int64) throws(AdmissionError) -> Who {
-        guard let fields = acts.ring.verify(capability, nowMs: now), let user = UserID(fields.user),
-            let call = CallID(fields.callId), let peer = UserID(fields.peer), let device = DeviceID(fields.device)
-        else {
+        guard let fields = acts.ring.verify(capability, nowMs: now) else {
             audit.take(.tokenRefused(cause: AuditLog.actRefused, nil))
             throw AdmissionError.invalid("the push capability is invalid or has expired")
         }
-        return Who(user: user, scope: CallScope(call: call, epoch: fields.epoch, peer: peer, device: device))
+        return Who(
+            user: fields.user,
+            scope: CallScope(call: fields.callId, epoch: fields.epoch, peer: fields.peer, device: fields.device)
+        )
     }
 
     func admit(_ token: String, atSeconds now: Int64) throws(AdmissionError) -> Who {
         do throws(TokenError) {
             let claims = try tokens.verify(token, atSeconds: now)
-            guard let user = UserID(claims.user) else { throw TokenError.noUser }
             return Who(
-                user: user,
-                mark: TokenMark(rawValue: claims.mark),
+                user: claims.user,
+                mark: claims.mark,
                 name: claims.name,
-                device: claims.device.flatMap { DeviceID($0) },
+                device: claims.device,
                 rooms: Set(claims.rooms),
                 isService: claims.isService,
                 expiresAt: claims.expiresAtSeconds.map { Moment(milliseconds: $0 * 1_000) },

@@ -57,7 +57,7 @@ struct PushTest {
     }
 
     private func order(_ token: String, _ environment: APNsEnvironment, number: UInt64, at now: Moment) -> PushOrder {
-        let id = CallCore.UUIDv5.url("ringline push-test \(Hex.encode(SecureRandom.bytes(16)))")
+        let id = UUIDv5.url("ringline push-test \(Hex.encode(SecureRandom.bytes(16)))")
         return PushOrder(
             id: PushID(rawValue: number),
             token: token,
@@ -73,25 +73,29 @@ struct PushTest {
     /// Returns the payload of a call's push, for a call that does not exist.
     private func payload(_ uuid: String, at now: Moment) -> [UInt8] {
         let until = now + .seconds(Self.ringSeconds)
+        let caller = "ringline-test"
         return IncomingCallPayload(
             callID: uuid,
             epoch: 1,
-            caller: "ringline-test",
+            caller: caller,
             name: "Ringline test",
-            room: "p2p:ringline-test-\(device.user.text)",
+            room: "p2p:\(caller)-\(device.user.text)",
             hasVideo: false,
             uuid: uuid,
             ringUntil: until,
-            act: capability?.issue(
-                .init(
-                    callId: uuid,
-                    epoch: 1,
-                    user: device.user.text,
-                    peer: "ringline-test",
-                    device: device.id.text,
-                    validUntilMs: until.milliseconds
+            act: capability.flatMap { capability in
+                guard let call = CallID(uuid), let peer = UserID(caller) else { return nil }
+                return capability.issue(
+                    .init(
+                        callId: call,
+                        epoch: 1,
+                        user: device.user,
+                        peer: peer,
+                        device: device.id,
+                        validUntilMs: until.milliseconds
+                    )
                 )
-            )
+            }
         ).bytes(at: now)
     }
 }

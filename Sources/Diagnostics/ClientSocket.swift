@@ -79,7 +79,7 @@ package final class ClientSocket {
 
     /// Limits the next call to the time that is left until `end`, a time of ``SystemClock/monotonic()``; returns
     /// `false` if none is left.
-    func limit(until end: Int64) -> Bool {
+    package func limit(until end: Int64) -> Bool {
         let left = Int(end - SystemClock.monotonic())
         // The system takes a limit of 0 for no limit.
         guard left > 0 else { return false }

@@ -2,6 +2,7 @@ import ApplePush
 import CallCore
 import CallPorts
 import Crypto
+import Diagnostics
 import FoundationEssentials
 import Gateway
 import Glibc
@@ -75,7 +76,7 @@ struct Launch {
         } catch {
             throw Complaint("\(error)")
         }
-        let descriptors = Doctor.descriptors(wanted: settings.maxConnections)
+        let descriptors = Rating.descriptors(wanted: settings.maxConnections)
         if descriptors.grade == .error { warnings.append(descriptors.text) }
         for warning in warnings { log.warning("\(warning)") }
         if settings.apns == nil {

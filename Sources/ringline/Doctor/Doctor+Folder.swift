@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import Diagnostics
 import FoundationEssentials
 import Glibc
 import SQLiteStore

@@ -7,6 +7,7 @@ import Switchboard
 extension Watch {
     /// Checks a frame that the server writes to a device's socket.
     mutating func sent(_ frame: ReadFrame, to handset: Handset, on link: Int, at now: Int64) {
+        checkAck(frame, to: handset)
         // A frame with a callId, an epoch and a room belongs to a call.
         guard let name = name(frame.place(for: handset.user), for: handset) else { return }
         if let from = frame.from, from != handset.user.text, let number = newest[name.key],

@@ -79,6 +79,7 @@ struct Watch {
     private var changed: [CallNumber] = []
 
     var acknowledgements: [CallName: [Acknowledged]] = [:]
+    var acks = AckOrder()
     var forgotten: Set<CallName> = []
     /// The callees of calls that a crash lost.
     ///
@@ -319,8 +320,6 @@ struct Watch {
         }
     }
 
-    mutating func durable(upTo ticket: Ticket) {}
-
     /// Checks the state with which the server starts: everything that was acknowledged must be in it.
     mutating func restarted(with stored: StoredState, at now: Int64, saying moment: Moment) {
         serverSince = now
@@ -378,6 +377,7 @@ struct Watch {
     mutating func crashed() {
         offers = [:]
         orders = [:]
+        acks = AckOrder()
         cancelledPushes = []
         accepted = [:]
         changed = []

@@ -122,6 +122,9 @@ extension World {
         if case .fetch(let name, _, _) = requests[index].what {
             watch.fetched(reply, name, by: handsets[requests[index].handset])
         }
+        if case .signal(let signal, _, _) = requests[index].what {
+            watch.checkAck(reply, of: signal, to: handsets[requests[index].handset])
+        }
         guard !requests[index].losesResponse else { return }
         after(latency(), .response(index, status: reply.status, body: reply.body))
     }

@@ -154,6 +154,7 @@ extension World {
             case .commit(let changes, let ticket):
                 store.commit(changes, as: ticket)
                 for change in changes { taken(change) }
+                watch.queued(changes, as: ticket)
                 if store.writing == 0 { beginWriting() }
             case .ask(.log(let number), let id):
                 // The queued changes are applied before the answer.

@@ -4,11 +4,12 @@ public enum Limits {
     public static let identifierBytes = 128
     /// The maximum length in bytes of the `id` that a device gives a signal (protocol, section 3).
     public static let signalIDBytes = 64
-    /// The maximum number of signals in one call's log.
+    /// The number of entries in one call's log, signals and the server's own together, from which on it takes no more
+    /// signals.
     ///
     /// A call with trickle ICE has some 40, so only a broken or hostile client reaches this limit.
     public static let logSignals = 512
-    /// The maximum number of bytes in one call's log.
+    /// The maximum number of bytes of the signals in one call's log.
     ///
     /// With it, 50,000 live calls fit in memory even when many are abused.
     public static let logBytes = 512 * 1_024

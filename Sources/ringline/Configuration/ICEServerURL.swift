@@ -1,3 +1,5 @@
+import Glibc
+
 /// The URL of a STUN or TURN server (RFC 7064, RFC 7065): `turn:host:port?transport=udp`.
 ///
 /// A browser that is sent one URL that it cannot parse refuses the whole list, and no call connects. So URLs are
@@ -26,10 +28,7 @@ struct ICEServerURL: Equatable {
         var host = text
         if text.hasPrefix("[") {
             guard let end = text.firstIndex(of: "]") else { return false }
-            let address = text[text.index(after: text.startIndex)..<end]
-            guard address.contains(":"), address.allSatisfy({ $0.isHexDigit || $0 == ":" || $0 == "." }) else {
-                return false
-            }
+            guard isIPv6Address(String(text[text.index(after: text.startIndex)..<end])) else { return false }
             let after = text[text.index(after: end)...]
             return after.isEmpty || after.hasPrefix(":") && isPort(after.dropFirst())
         }
@@ -39,6 +38,11 @@ struct ICEServerURL: Equatable {
         }
         return !host.isEmpty
             && host.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "." || $0 == "_") }
+    }
+
+    private static func isIPv6Address(_ text: String) -> Bool {
+        var address = in6_addr()
+        return inet_pton(AF_INET6, text, &address) == 1
     }
 
     private static func isPort(_ text: Substring) -> Bool {

@@ -43,9 +43,12 @@ public struct Moment: Comparable, Hashable, Sendable {
         @inlinable
         public static func milliseconds(_ count: Int64) -> Self { Self(milliseconds: count) }
 
-        /// Returns a span of that many seconds.
+        /// Returns a span of that many seconds, clamped to the range of the type.
         @inlinable
-        public static func seconds(_ count: Int64) -> Self { Self(milliseconds: count * 1_000) }
+        public static func seconds(_ count: Int64) -> Self {
+            let (product, isBeyond) = count.multipliedReportingOverflow(by: 1_000)
+            return Self(milliseconds: isBeyond ? (count < 0 ? .min : .max) : product)
+        }
 
         /// Returns whether `a` is shorter than `b`.
         @inlinable

@@ -19,6 +19,13 @@ struct MomentTests {
         #expect(Moment(milliseconds: 5) + .milliseconds(-7) == Moment(milliseconds: -2))
     }
 
+    @Test("A number of seconds beyond the range of the type is clamped")
+    func seconds() {
+        #expect(Moment.Span.seconds(.max).milliseconds == .max && Moment.Span.seconds(.min).milliseconds == .min)
+        #expect(Moment.Span.seconds(.max / 1_000).milliseconds == .max / 1_000 * 1_000)
+        #expect(Moment.Span.seconds(-3).milliseconds == -3_000)
+    }
+
     @Test("A difference beyond the range of the type is clamped and has the right sign")
     func difference() {
         for one in ends {

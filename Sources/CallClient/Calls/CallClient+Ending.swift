@@ -73,15 +73,30 @@ extension CallClient {
         guard call.epoch == nil, !hasUnacknowledged(index) else { return }
         calls[index].earlyEnds = []
         for end in call.earlyEnds where !isRemembered(end.epoch, of: index) {
-            append(
-                unused(CallUUID(call: call.callID, epoch: end.epoch), at: now),
-                call.callID,
-                call.peer,
-                epoch: end.epoch,
-                .ended(end.reason ?? .hangup, at: now),
-                Caller(handle: call.peer.text, name: nil, hasVideo: false)
-            )
+            remember(call.callID, epoch: end.epoch, with: call.peer, endedFor: end.reason ?? .hangup, at: now)
         }
+    }
+
+    /// Remembers as ended a call that was not known here, so that its push does not ring; returns its index.
+    @discardableResult
+    mutating func remember(
+        _ callID: CallID,
+        epoch: UInt32,
+        with peer: UserID,
+        side: Side = .callee,
+        endedFor reason: EndReason,
+        at now: Moment
+    ) -> Int {
+        append(
+            // Two peers may use one callId, so another call may already have this UUID.
+            unused(CallUUID(call: callID, epoch: epoch), at: now),
+            callID,
+            peer,
+            side: side,
+            epoch: epoch,
+            .ended(reason, at: now),
+            Caller(handle: peer.text, name: nil, hasVideo: false)
+        )
     }
 
     mutating func providerReset(at now: Moment) {

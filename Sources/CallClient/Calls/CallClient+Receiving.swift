@@ -351,19 +351,16 @@ extension CallClient {
         peer: UserID,
         at now: Moment
     ) {
-        let reason = event.reason ?? .hangup
         // Only the calling device gets `ringing`, and events that name the peer's device that answered.
         let answeredHere = event.answeredBy.map { $0 == configuration.device } ?? false
         let isMade = event.state != .ended && !answeredHere
-        let index = append(
-            // Two peers may use one callId, so another call may already have this UUID.
-            unused(CallUUID(call: envelope.callID, epoch: envelope.epoch), at: now),
+        let index = remember(
             envelope.callID,
-            peer,
-            side: isMade ? .caller : .callee,
             epoch: envelope.epoch,
-            .ended(event.state == .ended ? reason : .failed, at: now),
-            Caller(handle: peer.text, name: nil, hasVideo: false)
+            with: peer,
+            side: isMade ? .caller : .callee,
+            endedFor: event.state == .ended ? event.reason ?? .hangup : .failed,
+            at: now
         )
         if event.state != .ended { enqueue(.end(.failed), of: index) }
     }

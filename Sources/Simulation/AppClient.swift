@@ -5,8 +5,8 @@ import CallWire
 /// The app of a simulated device: the real client core, a media engine with delays, and an app that carries out
 /// intents.
 ///
-/// The core's outputs to the engine and the app are matched with its inputs, so that the world can check them. For
-/// this, every description, candidate and message in a world has a unique number.
+/// Every description, candidate and message in a world has a unique number. By this number the world matches an output
+/// of the core with the input that it came from, and checks it.
 final class AppClient: PhoneCore {
     var client: CallClient
     let user: UserID

@@ -26,4 +26,29 @@ struct ReaderFetchTests {
         world.wait(60)
         #expect(try by("11").status == 200)
     }
+
+    @Test("A fetch finds the user's own newest call, although each user blocks the other and both use the callId")
+    func fetchWhenBothBlock() throws {
+        let talk = try Talk()
+        let world = talk.world
+        world.send(talk.caller, World.plain("end", "c-1", id: "e"))
+        _ = try world.reply(try who("10"), .block(try user("11")))
+        _ = try world.reply(try who("11"), .block(try user("10")))
+        world.send(talk.callee, World.offer("c-1", to: "11", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
+        world.send(talk.caller, World.offer("c-1", to: "10", id: "o3", sdp: "v=0\\r\\ns=3\\r\\n"))
+        let epoch = { (name: String, device: String, peer: String?) throws -> String? in
+            let peer = try peer.map { try user($0) }
+            let fetch = Switchboard.Fetch(peer: peer, device: try SwitchboardTests.device(device))
+            let reply = try world.reply(try who(name), .fetch(try call("c-1"), fetch))
+            return reply.text.firstMatch(of: /"epoch":(\d+)/).map { String($0.1) }
+        }
+        // The calls are fetched from memory first, and then from rest: each fetch loads them.
+        for seconds: Int64 in [0, 20, 20] {
+            world.wait(seconds)
+            #expect(try epoch("10", "b1", "11") == "2")
+            #expect(try epoch("10", "b1", nil) == "2")
+            #expect(try epoch("11", "a1", "10") == "3")
+            #expect(try epoch("11", "a1", nil) == "3")
+        }
+    }
 }

@@ -125,8 +125,8 @@ struct CallTable: ~Copyable {
 
     /// Makes a call findable by its callId for a user, in place of the earlier call of the same two users.
     ///
-    /// A call that is hidden from its callee does not replace a call that the callee knows: late signals for the known
-    /// call must not go to another user's call under the same callId.
+    /// A call that is hidden from the user replaces only such a call: the user's late signals, and a device that asks
+    /// for the call that it knows, must still find that one.
     private mutating func list(_ call: Call, for user: UserID) {
         let name = Name(user: user, id: call.key.id)
         // There is almost never another call with the callId.
@@ -134,15 +134,29 @@ struct CallTable: ~Copyable {
             named[name] = [call]
             return
         }
-        let place = known.firstIndex { $0.key == call.key && ($0.hidden != nil || call.hidden == nil) }
+        let isShown = Self.visible(call, to: user) != nil
+        let place = known.firstIndex { $0.key == call.key && (isShown || Self.visible($0, to: user) == nil) }
         if let place { known[place] = call } else { known.append(call) }
-        if call.hidden == nil { known.removeAll { $0.key == call.key && $0 !== call } }
+        if isShown { known.removeAll { $0.key == call.key && $0 !== call } }
         named[name] = known
     }
 
-    /// Whether a call is found by its callId.
+    /// Makes an earlier call findable again for a user, unless the user knows a newer one under the same callId.
+    private mutating func listAgain(_ call: Call, for user: UserID) {
+        guard Self.visible(call, to: user) != nil else { return }
+        let name = Name(user: user, id: call.key.id)
+        var known = named[name] ?? []
+        let isKnown = { (other: Call) in other.key == call.key && Self.visible(other, to: user) != nil }
+        guard !known.contains(where: { isKnown($0) && $0.number > call.number }) else { return }
+        known.removeAll(where: isKnown)
+        named[name] = known + [call]
+    }
+
+    /// Whether a call is found by its callId, by either of its users.
     private func isListed(_ call: Call) -> Bool {
-        named[Name(user: call.session.caller, id: call.key.id)]?.contains { $0 === call } ?? false
+        [call.session.caller, call.session.callee].contains { user in
+            named[Name(user: user, id: call.key.id)]?.contains { $0 === call } ?? false
+        }
     }
 
     /// Whether a call is still listed among its users' live calls.
@@ -193,13 +207,10 @@ struct CallTable: ~Copyable {
     mutating func takeUp(_ call: Call, isNewest: Bool, isNamed: Bool) {
         byNumber[call.number] = call
         if let name = offerName(of: call), offers[name].map({ $0 < call.number }) ?? true { offers[name] = call.number }
-        let newest = byKey[call.key]
-        if isNewest, newest == nil {
+        if isNewest, byKey[call.key] == nil {
             insert(call)
-        } else if isNamed, call.hidden == nil, newest.map({ $0.hidden != nil }) ?? true {
-            for user in Set([call.session.caller, call.session.callee]) {
-                named[Name(user: user, id: call.key.id), default: []].append(call)
-            }
+        } else if isNamed {
+            for user in Set([call.session.caller, call.session.callee]) { listAgain(call, for: user) }
         }
     }
 

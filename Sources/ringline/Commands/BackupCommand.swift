@@ -9,9 +9,9 @@ struct BackupCommand: ParsableCommand {
         commandName: "backup",
         abstract: "Copy the database into a file, also while the server runs.",
         discussion: """
-            The copy is of one moment, is checked, and appears under its name only when it is whole and on the disk; a \
-            file that is there is not overwritten. It can be read by 'ringline explain', 'calls' and 'devices' with \
-            --data FILE. To restore it, stop the server and run 'ringline restore'. What a data folder has besides, \
+            The copy shows one moment and is checked. It appears under its name only when it is complete and on the disk; \
+            an existing file is not overwritten. It can be read by 'ringline explain', 'calls' and 'devices' with \
+            --data FILE. To restore it, stop the server and run 'ringline restore'. The other files of a data folder, \
             server-key and development-jwt-secret, can be copied at any time.
 
             Examples:

@@ -10,8 +10,8 @@ struct CallsCommand: ParsableCommand {
         commandName: "calls",
         abstract: "List the live calls with their users, states and devices.",
         discussion: """
-            Reads the data folder, as of the last commit, whether its server runs or not: of one that was killed it lists \
-            the calls that its next start takes up. 'ringline explain CALLID' tells more of one.
+            Reads the data folder, as of the last commit, whether its server runs or not. For a server that was killed it \
+            lists the calls that the next start resumes. 'ringline explain CALLID' tells more about one call.
 
             Examples:
               ringline calls --data /var/lib/ringline

@@ -12,10 +12,10 @@ struct RevokeCommand: ParsableCommand {
         commandName: "revoke",
         abstract: "Log a user out everywhere: refuse all tokens issued so far.",
         discussion: """
-            Closes the user's connections (4401), and refuses tokens whose iat is not later than this second, tokens without \
-            iat for good, and what earlier pushes have brought; the user's devices are forgotten until they register again. \
-            It holds over restarts. While a server runs, the command waits until it is done; where none runs, it is done \
-            by the next start. The same as POST /api/logout-all.
+            Closes the user's connections (4401). From then on the server refuses the user's tokens with an iat up to this \
+            second, all tokens without an iat, and the capabilities of earlier pushes. The user's devices are forgotten until \
+            they register again. This holds over restarts. If a server runs, the command waits until it has done so; \
+            otherwise the next start does it. POST /api/logout-all has the same effect.
 
             Example: ringline revoke --user 10 --data /var/lib/ringline
             """

@@ -6,9 +6,9 @@ import Testing
 
 @Suite("A push")
 struct PushTests {
-    private func rung() throws -> (world: World, caller: SessionID, first: PushOrder) {
+    private func rung(alert: String? = nil) throws -> (world: World, caller: SessionID, first: PushOrder) {
         let world = World()
-        try world.register(try who("10"), "b1", voip: "b1b1")
+        try world.register(try who("10"), "b1", voip: "b1b1", alert: alert)
         let caller = try world.open("11", "a1")
         world.send(caller, World.offer("c-1", to: "10"))
         return (world, caller, try #require(world.takenPushes().first))
@@ -152,7 +152,7 @@ struct PushTests {
 
     @Test("Do-not-disturb set while the call rings stops all retries, and the caller sees an ordinary ring")
     func silenced() throws {
-        let (world, _, order) = try rung()
+        let (world, _, order) = try rung(alert: "c1c1")
         world.answerPush(order, 503)
         _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(3_600)))
         _ = try world.reply(try who("10"), .doNotDisturb(until: world.now + .seconds(7_200)))

@@ -234,9 +234,10 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
         seen.add((method, described))
 
     def members(value):
+        """Returns the names of all members, also of inner objects, and for a list those of its first element."""
         if isinstance(value, list):
-            return members(value[0]) if value else []
-        return set(value) if isinstance(value, dict) else set()
+            return [members(value[0])] if value else []
+        return {name: members(inner) for name, inner in value.items()} if isinstance(value, dict) else None
 
     signal, one = "/api/calls/signal", "/api/calls/signal/{callId}"
     body = api["paths"][signal]["post"]["requestBody"]["content"]["application/json"]["examples"]

@@ -46,11 +46,20 @@ def test_an_idle_server_ends_at_once(server):
 
 
 def test_new_clients_are_refused_while_draining(world):
-    world.phone("11")
+    """While a client that does not read keeps the server up, all others are refused."""
+    from raw_socket import RawSocket
+
+    stuck = RawSocket(world.server.port, world.token("11"), receive_buffer=4096)
+    phone = world.phone("12")
     world.server.terminate()
-    assert world.server.exit_code(10) == 0
+    assert phone.close_code() == 1001
     with pytest.raises((httpx.TransportError, OSError)):
         Rest(world.server.url, None).get("/api/me/devices")
+    with pytest.raises(OSError):
+        world.phone("13")
+    assert world.server.process.poll() is None, "the server is still up"
+    stuck.close()
+    assert world.server.exit_code(10) == 0
 
 
 def test_a_waiting_long_poll_does_not_hold_it_up(world):

@@ -1,5 +1,7 @@
 import CallCore
+import CallPorts
 import CallWire
+import JSON
 import Switchboard
 
 /// The order of acks and commits: an ack may leave the server only when the commit with its signal is durable (I4).

@@ -54,7 +54,10 @@ let testing: [Target] = [
     tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire", "JSON"]),
     tests(
         "SwitchboardTests",
-        ["Switchboard", "CallPorts", "CallCore", "CallWire", "CallTesting", "CallClient", "JSON"]
+        [
+            "Switchboard", "CallTrace", "CallPorts", "SQLiteStore", "CallCore", "CallWire", "CallTesting", "CallClient",
+            "JSON",
+        ]
     ),
     tests("ThreadsTests", ["Threads"]),
     tests("IdentityTests", ["Identity", "Crypto", "CallCore"]),
@@ -138,7 +141,8 @@ let package = Package(
         library("CallWire", ["CallCore", "JSON"], pure),
         library("SocketIO", ["CallCore", "CallWire", "JSON"], pure),
         library("CallPorts", ["CallCore"], pure),
-        library("Switchboard", ["CallPorts", "CallCore", "CallWire", "JSON", deques, heaps], pure),
+        library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON"], pure),
+        library("Switchboard", ["CallTrace", "CallPorts", "CallCore", "CallWire", "JSON", deques, heaps], pure),
 
         // Authentication.
         system("COpenSSL", apt: "libssl-dev"),
@@ -151,7 +155,7 @@ let package = Package(
         // Storage.
         system("CSQLite", apt: "libsqlite3-dev"),
         library("SQLite", ["CSQLite"]),
-        library("SQLiteStore", ["SQLite", "Threads", "CallPorts", "CallCore", "JSON"]),
+        library("SQLiteStore", ["SQLite", "Threads", "CallPorts", "CallWire", "CallCore", "JSON"]),
         library("MemoryStore", ["CallPorts", "CallCore"], pure),
 
         // Pushes.
@@ -177,7 +181,8 @@ let package = Package(
         .executableTarget(
             name: "ringline",
             dependencies: [
-                "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallPorts",
+                "Gateway", "Identity", "SQLiteStore", "MemoryStore", "ApplePush", "Switchboard", "CallTrace",
+                "CallPorts",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",
                 "Crypto", "JSON", arguments, logging,

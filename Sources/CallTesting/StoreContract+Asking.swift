@@ -102,11 +102,11 @@ extension StoreContract {
             try bench.open()
             for number in 1...3 as ClosedRange<Int64> {
                 var call = Sample.call(number)
-                call.epoch = UInt32(number)
+                call.session.epoch = UInt32(number)
                 bench.commit([.call(call), .event(Sample.number(number), Sample.event("of \(number)"))])
             }
             var other = Sample.call(4, from: Sample.alice, to: Sample.carol)
-            other.epoch = 1
+            other.session.epoch = 1
             bench.commit([.call(other)])
             let id = Sample.callID("11-10")
             func number(_ users: UserID..., epoch: UInt32? = nil) throws -> Int64? {
@@ -175,7 +175,7 @@ extension StoreContract {
             }
             bench.commit([.logForgotten(Sample.number(1)), .logForgotten(Sample.number(99))])
             // A late change of the record does not bring the log back.
-            call.state = #"{"late":true}"#
+            call.isSilenced = true
             bench.commit([.call(call)])
             let state = try bench.reopen()
             try expect(

@@ -26,7 +26,7 @@ extension StoreContract {
             var calls: [CallRecord] = []
             for (index, reason) in EndReason.allCases.enumerated() {
                 var call = Sample.call(Int64(index) + 1, endedAt: 9)
-                call.reason = reason
+                call.session.ending?.reason = reason
                 calls.append(call)
                 bench.commit([.call(call)])
             }
@@ -34,27 +34,52 @@ extension StoreContract {
         },
         Case("an entry keeps all its fields") { bench in
             try bench.open()
+            let begin = Sample.moment(KeptRange.moments.lowerBound)
             let first = EntryRecord(
-                seq: 1,
-                at: Sample.moment(KeptRange.moments.lowerBound),
-                kind: "call",
-                sender: nil,
-                audience: "",
-                signalID: nil,
-                digest: 0,
+                LogEntry(seq: 1, at: begin, content: .state(StateChange(.answered)), audience: .nobody),
                 object: []
             )
             let second = Sample.entry(2, #"{"sdp":"v=0\r\n","ü":"\#u{1F4DE}\#0"}"#)
-            var last = Sample.entry(UInt64(Sample.lastNumber))
-            last.sender = Phone(unnamed: TokenMark(rawValue: 0))
-            last.signalID = ""
-            last.digest = 1 << 63
-            last.at = Sample.lastMoment
+            let unnamed = Phone(unnamed: TokenMark(rawValue: 0))
+            let last = EntryRecord(
+                LogEntry(
+                    seq: UInt64(Sample.lastNumber),
+                    at: Sample.lastMoment,
+                    content: .signal(.offer, from: .callee, phone: unnamed, id: nil, digest: 1 << 63),
+                    audience: .calleeBut(unnamed)
+                ),
+                object: Sample.entry(1).object
+            )
             bench.commit([.call(Sample.call(7)), .entry(Sample.number(7), first)])
             bench.commit([.entry(Sample.number(7), last)])
             bench.commit([.entry(Sample.number(7), second)])
             let state = try bench.reopen()
             try expect(state.calls.first?.entries ?? [], [first, second, last], "the log, in the order of seq")
+        },
+        Case("every audience and every change of state comes back") { bench in
+            try bench.open()
+            let phone = Phone(id: Sample.device("x"), mark: TokenMark(rawValue: 0xAB))
+            let audiences: [LogEntry.Audience] = [
+                .caller, .callee, .both, .nobody, .callerAnd(phone), .calleeBut(phone),
+            ]
+            let changes = [
+                StateChange(.ringing, offerID: Sample.signalID("a/b>c d")), StateChange(.answered, answeredBy: phone),
+                StateChange(.active, answeredBy: phone),
+                StateChange(.ended, reason: .glare, answeredBy: phone, replacedBy: Sample.callID("other")),
+            ]
+            let signals = SignalKind.allCases.map { kind in
+                LogEntry.Content.signal(kind, from: .callee, phone: phone, id: Sample.signalID("é"), digest: 5)
+            }
+            var entries: [EntryRecord] = []
+            for content in signals + changes.map({ .state($0) }) {
+                for audience in audiences {
+                    let seq = UInt64(entries.count) + 1
+                    let entry = LogEntry(seq: seq, at: Sample.moment(7), content: content, audience: audience)
+                    entries.append(EntryRecord(entry, object: []))
+                }
+            }
+            bench.commit([.call(Sample.call(7))] + entries.map { .entry(Sample.number(7), $0) })
+            try expect(try bench.reopen().calls.first?.entries ?? [], entries, "the log")
         },
         Case("an object of 48 KiB with every byte of UTF-8 comes back byte for byte") { bench in
             try bench.open()

@@ -121,7 +121,7 @@ extension StoreContract {
             bench in
             try bench.open()
             var first = Sample.call(1, from: Sample.alice, to: Sample.bob, endedAt: 5)
-            first.epoch = 3
+            first.session.epoch = 3
             let second = Sample.call(2, from: Sample.bob, to: Sample.alice, endedAt: 6)
             let unique = Sample.call(3, "6f0e2c1b-3a57-4a55-9d2f-6a2a2b1f0c11", endedAt: 6)
             // As long as a UUID, but not one.
@@ -141,7 +141,7 @@ extension StoreContract {
             }
             try bench.open()
             try expect(
-                try bench.timeline(Sample.call(1).id).1.map(\.event),
+                try bench.timeline(Sample.call(1).id).1.map(\.event.name),
                 (1...12).map { "e\($0)" },
                 "the timeline, in order"
             )

@@ -57,7 +57,7 @@ enum Sample {
 
     /// Returns a call with every part present, at the limits of the allowed ranges.
     static func fullCall(_ number: Int64) -> CallRecord {
-        CallRecord(
+        var call = CallRecord(
             number: CallNumber(rawValue: number),
             id: callID("a:b.c_d-E0"),
             epoch: UInt32(KeptRange.epochs.upperBound),
@@ -75,34 +75,70 @@ enum Sample {
             replacedBy: callID("other"),
             hidden: .doNotDisturb,
             legs: [
-                LegRecord(
-                    phone: Phone(id: device("iphone-a"), mark: TokenMark(rawValue: .max)),
-                    isCaller: true,
-                    phase: "active"
-                ),
-                LegRecord(phone: Phone(unnamed: TokenMark(rawValue: 1)), isCaller: false, phase: "\"ring\\ing\"\n\0 é"),
-                LegRecord(phone: Phone(id: device("x"), mark: TokenMark(rawValue: 0)), isCaller: false, phase: ""),
-            ],
-            state: #"{"a":"ü \u0000","b":[1,2.5,null]}"#
+                Leg(phone: phone("iphone-a", mark: .max), side: .caller, phase: .answered),
+                Leg(phone: Phone(unnamed: TokenMark(rawValue: 1)), side: .callee, phase: .untold),
+                Leg(phone: phone("x", mark: 0), side: .callee, phase: .left),
+                Leg(phone: phone("y", mark: 2), side: .callee, phase: .ringing),
+                Leg(phone: phone("z", mark: 3), side: .callee, phase: .notified),
+            ]
         )
+        call.session.winner = phone("x", mark: .max)
+        call.session.ending?.declinedBy = phone("y", mark: 2)
+        call.session.callerMedia = MediaUpdate(hold: true, audioMuted: false)
+        call.session.calleeMedia = MediaUpdate(videoMuted: true)
+        call.isWaiting = true
+        call.isSilenced = true
+        call.pushes = [device("x"): .accepted, device("d-1"): .refused]
+        call.ends = [
+            taken(.end(.answeredElsewhere), "a b\nc"), taken(.end(nil), "\u{301} \u{1F4DE}"),
+            taken(.end(.busy), "plain id"),
+        ]
+        call.descriptions = [taken(.description(digest: .max), "7"), taken(.description(digest: 0), "\u{7F}00")]
+        return call
+    }
+
+    private static func phone(_ id: String, mark: UInt64) -> Phone {
+        Phone(id: device(id), mark: TokenMark(rawValue: mark))
+    }
+
+    private static func taken(_ kind: TakenSignal.Kind, _ id: String) -> TakenSignal {
+        TakenSignal(
+            kind: kind,
+            user: bob,
+            phone: phone("y", mark: 0xFF),
+            id: signalID(id),
+            epoch: 3,
+            seq: 9,
+            at: moment(12)
+        )
+    }
+
+    static func signalID(_ text: String) -> SignalID {
+        guard let id = SignalID(text) else { preconditionFailure("\(text) is no signal id") }
+        return id
     }
 
     /// Returns an entry with a sender.
     static func entry(_ seq: UInt64, _ object: String = #"{"type":"ice"}"#) -> EntryRecord {
         EntryRecord(
-            seq: seq,
-            at: moment(1_700_000_000_123),
-            kind: "ice",
-            sender: Phone(id: device("iphone-a"), mark: TokenMark(rawValue: 0x8000_0000_0000_0001)),
-            audience: "callee",
-            signalID: "id-\(seq)",
-            digest: .max,
+            LogEntry(
+                seq: seq,
+                at: moment(1_700_000_000_123),
+                content: .signal(
+                    .ice,
+                    from: .caller,
+                    phone: phone("iphone-a", mark: 0x8000_0000_0000_0001),
+                    id: signalID("id-\(seq)"),
+                    digest: .max
+                ),
+                audience: .callee
+            ),
             object: ArraySlice(object.utf8)
         )
     }
 
     static func event(_ name: String, _ details: String = "") -> TimelineRecord {
-        TimelineRecord(at: moment(5), event: name, details: details)
+        TimelineRecord(at: moment(5), event: .other(name: name, details: details))
     }
 
     /// Returns a device with every part present.

@@ -77,34 +77,35 @@ struct ChangeWriter {
         try statement.bind(call.replacedBy?.text, at: 15)
         try statement.bind(call.hidden?.rawValue, at: 16)
         try statement.bind(LegText.encode(call.legs), at: 17)
-        try statement.bind(call.state, at: 18)
+        try statement.bind(call.stateText, at: 18)
         try statement.run()
     }
 
     private func write(_ entry: EntryRecord, of call: CallNumber) throws(SQLiteError) {
         let statement = insertEntry
         try statement.bind(call.rawValue, at: 1)
+        let columns = EntryColumns(entry.entry)
         try statement.bind(Int64(bitPattern: entry.seq), at: 2)
-        try statement.bind(entry.at.milliseconds, at: 3)
-        try statement.bind(entry.kind, at: 4)
-        if let sender = entry.sender {
+        try statement.bind(entry.entry.at.milliseconds, at: 3)
+        try statement.bind(columns.kind, at: 4)
+        if let sender = columns.sender {
             try statement.bind(sender.id.text, at: 5)
             try statement.bind(Int64(bitPattern: sender.mark.rawValue), at: 6)
         } else {
             try statement.bindNull(at: 5)
             try statement.bindNull(at: 6)
         }
-        try statement.bind(entry.audience, at: 7)
-        try statement.bind(entry.signalID, at: 8)
-        try statement.bind(Int64(bitPattern: entry.digest), at: 9)
+        try statement.bind(columns.audience, at: 7)
+        try statement.bind(columns.signalID, at: 8)
+        try statement.bind(Int64(bitPattern: columns.digest), at: 9)
         try statement.run(borrowing: entry.object, at: 10)
     }
 
     private func write(_ event: TimelineRecord, of call: CallNumber) throws(SQLiteError) {
         try insertEvent.bind(call.rawValue, at: 1)
         try insertEvent.bind(event.at.milliseconds, at: 2)
-        try insertEvent.bind(event.event, at: 3)
-        try insertEvent.bind(event.details, at: 4)
+        try insertEvent.bind(event.event.name, at: 3)
+        try insertEvent.bind(event.event.details, at: 4)
         try insertEvent.run()
     }
 

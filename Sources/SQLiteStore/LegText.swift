@@ -9,7 +9,7 @@ enum LegText {
     /// Returns the text of these legs.
     ///
     /// `[{"device":"iphone-a","mark":"ff","caller":true,"phase":"active"}]`
-    static func encode(_ legs: [LegRecord]) -> String {
+    static func encode(_ legs: [Leg]) -> String {
         guard !legs.isEmpty else { return "[]" }
         var json = JSONWriter(capacity: 128 * legs.count)
         json.beginArray()
@@ -20,9 +20,9 @@ enum LegText {
             json.name("mark")
             json.plain(String(leg.phone.mark.rawValue, radix: 16))
             json.name("caller")
-            json.value(leg.isCaller)
+            json.value(leg.side == .caller)
             json.name("phase")
-            json.value(leg.phase)
+            json.plain(leg.phase.rawValue)
             json.endObject()
         }
         json.endArray()
@@ -30,26 +30,21 @@ enum LegText {
     }
 
     /// Returns the legs in a text that ``encode(_:)`` wrote; `nil` for any other text.
-    static func decode(_ text: String) -> [LegRecord]? {
+    static func decode(_ text: String) -> [Leg]? {
         if text == "[]" { return [] }
         let bytes = Array(text.utf8)
         // The kind of the JSON error is not needed: the caller reports which call it is.
         guard let array = try? JSONArray(bytes, in: 0..<bytes.count) else { return nil }
-        var records: [LegRecord] = []
+        var legs: [Leg] = []
         for element in array.elements {
             guard let leg = try? JSONObject(bytes, names: .none, in: element.value),
                 let device = leg.text("device").flatMap({ DeviceID($0) }),
                 let mark = leg.text("mark").flatMap({ UInt64($0, radix: 16) }),
-                let isCaller = leg.flag("caller"), let phase = leg.text("phase")
+                let isCaller = leg.flag("caller"), let phase = leg.text("phase").flatMap({ Leg.Phase(rawValue: $0) })
             else { return nil }
-            records.append(
-                LegRecord(
-                    phone: Phone(id: device, mark: TokenMark(rawValue: mark)),
-                    isCaller: isCaller,
-                    phase: phase
-                )
-            )
+            let phone = Phone(id: device, mark: TokenMark(rawValue: mark))
+            legs.append(Leg(phone: phone, side: isCaller ? .caller : .callee, phase: phase))
         }
-        return records
+        return legs
     }
 }

@@ -22,7 +22,7 @@ struct RowReader {
             let reason = row.word(13, EndReason.init(rawValue:)), let replacedBy = row.word(14, CallID.init),
             let hidden = row.word(15, CallRecord.Hidden.init(rawValue:))
         else { return nil }
-        return CallRecord(
+        let record = CallRecord(
             number: CallNumber(rawValue: number),
             id: id,
             epoch: UInt32(epoch),
@@ -39,9 +39,9 @@ struct RowReader {
             reason: reason.value,
             replacedBy: replacedBy.value,
             hidden: hidden.value,
-            legs: legs,
-            state: statement.text(17)
+            legs: legs
         )
+        return row.value(17) { record.with(stateText: $0) }
     }
 
     static let entryColumns = "call, seq, at, kind, device, mark, audience, signal_id, digest, object"
@@ -51,16 +51,16 @@ struct RowReader {
         let row = CheckedRow(row: statement, table: "entry", key: [0, 1], damages: damages)
         guard let seq = row.number(1), let device = row.word(4, DeviceID.init) else { return nil }
         let mark = TokenMark(rawValue: UInt64(bitPattern: statement.int64(5)))
-        return EntryRecord(
-            seq: UInt64(seq),
-            at: row.moment(2),
+        let moment = row.moment(2)
+        let columns = EntryColumns(
             kind: statement.text(3),
             sender: device.value.map { Phone(id: $0, mark: mark) },
             audience: statement.text(6),
             signalID: statement.optionalText(7),
-            digest: UInt64(bitPattern: statement.int64(8)),
-            object: statement.bytes(9)[...]
+            digest: UInt64(bitPattern: statement.int64(8))
         )
+        guard let entry = row.value(6, { _ in columns.entry(seq: UInt64(seq), at: moment) }) else { return nil }
+        return EntryRecord(entry, object: statement.bytes(9)[...])
     }
 
     static let eventColumns = "at, event, details, call"
@@ -68,7 +68,10 @@ struct RowReader {
     /// Returns the event in a row of ``eventColumns``.
     func event(_ statement: Statement) -> TimelineRecord {
         let row = CheckedRow(row: statement, table: "event", key: [3, 1], damages: damages)
-        return TimelineRecord(at: row.moment(0), event: statement.text(1), details: statement.text(2))
+        return TimelineRecord(
+            at: row.moment(0),
+            event: TimelineEvent(name: statement.text(1), details: statement.text(2))
+        )
     }
 
     static let deviceColumns = """

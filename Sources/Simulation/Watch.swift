@@ -40,7 +40,7 @@ struct Watch {
 
         var isLive: Bool { record.endedAt == nil }
         var isRinging: Bool { isLive && record.answeredAt == nil }
-        var winner: DeviceID? { record.legs.first { !$0.isCaller && $0.phase == "answered" }?.phone.id }
+        var winner: DeviceID? { record.legs.first { $0.side == .callee && $0.phase == .answered }?.phone.id }
         var state: Coverage.State {
             !isLive ? .ended : record.activeAt != nil ? .active : record.answeredAt != nil ? .answered : .ringing
         }
@@ -208,8 +208,8 @@ struct Watch {
     private mutating func check(_ record: CallRecord) {
         let name = "\(record.id.text)/\(record.epoch)"
         var winner: DeviceID?
-        for leg in record.legs where leg.phase == "answered" {
-            if leg.isCaller { continue }
+        for leg in record.legs where leg.phase == .answered {
+            if leg.side == .caller { continue }
             if winner != nil { fail("I1", "two devices of the callee are in \(name)") }
             winner = leg.phone.id
         }
@@ -219,14 +219,14 @@ struct Watch {
             }
             winners[record.number] = winner
         }
-        if record.legs.filter({ $0.isCaller && $0.phase == "answered" }).count > 1 {
+        if record.legs.filter({ $0.side == .caller && $0.phase == .answered }).count > 1 {
             fail("I1", "two devices of the caller are in \(name)")
         }
-        if record.endedAt != nil, let leg = record.legs.first(where: { $0.phase != "left" && $0.phase != "untold" }) {
+        if record.endedAt != nil, let leg = record.legs.first(where: { $0.phase != .left && $0.phase != .untold }) {
             fail("I2", "\(name) ended and \(leg.phone.id.text) is \(leg.phase)")
         }
         if record.answeredAt != nil, record.endedAt == nil {
-            for leg in record.legs where !leg.isCaller && (leg.phase == "ringing" || leg.phase == "notified") {
+            for leg in record.legs where leg.side == .callee && (leg.phase == .ringing || leg.phase == .notified) {
                 fail("I2", "\(name) was answered and \(leg.phone.id.text) is \(leg.phase)")
             }
             if winner == nil { fail("I1", "\(name) was answered, but no device has it") }
@@ -240,13 +240,16 @@ struct Watch {
             fail("I4", "an entry of a call that is not kept")
             return
         }
-        if mirror.wasEnded { fail("I9", "\(mirror.name) got \(entry.kind) \(entry.seq) after its end") }
+        let content = entry.entry.content
+        let word = if case .signal(let kind, _, _, _, _) = content { kind.rawValue } else { "call" }
+        if mirror.wasEnded { fail("I9", "\(mirror.name) got \(word) \(entry.seq) after its end") }
         if entry.seq <= mirror.lastSeq { fail("I4", "\(mirror.name) goes from \(mirror.lastSeq) to \(entry.seq)") }
         mirror.lastSeq = entry.seq
-        if let sender = entry.sender, let id = entry.signalID, entry.kind != "call" {
+        if case .signal(let kind, _, let sender, let signalID?, _) = content {
+            let id = signalID.text
             let name = "\(sender.id.text) \(id)"
             mirror.held[entry.seq] = name
-            if entry.kind == "end" { checkEnd(name, of: mirror.name) }
+            if kind == .end { checkEnd(name, of: mirror.name) }
             if !mirror.taken.insert(name).inserted {
                 fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
             }
@@ -262,14 +265,14 @@ struct Watch {
             if let key, key != mirror.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), for another call of that callId")
             }
-            if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(entry.kind) that was said in another epoch") }
+            if id.hasPrefix("w") { fail("I9", "\(mirror.name) took \(word) that was said in another epoch") }
             let isIn = sender.id == winners[number] || mirror.record.legs.first?.phone.id == sender.id
             if mirror.wasAnswered, !isIn { fail("I1", "\(sender.id.text) has a word in \(mirror.name), which it lost") }
         }
-        if entry.kind != "call" {
-            if entry.kind != "end" {
-                if entry.kind == "answer" { mirror.hasAnswer = true }
-                if !mirror.hasAnswer, mirror.record.answeredAt == nil, entry.kind != "ringing", mirror.signals > 0 {
+        if case .signal(let kind, _, _, _, _) = content {
+            if kind != .end {
+                if kind == .answer { mirror.hasAnswer = true }
+                if !mirror.hasAnswer, mirror.record.answeredAt == nil, kind != .ringing, mirror.signals > 0 {
                     mirror.early += 1
                 }
                 mirror.signals += 1
@@ -337,17 +340,18 @@ struct Watch {
         for call in stored.calls {
             // The server reads a moment in its future, left by a leap, as the present.
             var record = call.record
-            record.answeredAt = record.answeredAt.map { min($0, moment) }
-            record.endedAt = record.endedAt.map { min($0, moment) }
+            record.session.answeredAt = record.answeredAt.map { min($0, moment) }
+            if let endedAt = record.endedAt { record.session.ending?.at = min(endedAt, moment) }
             let mirror = Mirror(record: record, lastSeq: call.entries.last?.seq ?? 0, changedAt: now)
             mirror.wasEnded = !mirror.isLive
             mirror.wasAnswered = mirror.record.answeredAt != nil && mirror.isLive
             for entry in call.entries {
-                guard let sender = entry.sender, let id = entry.signalID else { continue }
-                mirror.taken.insert("\(sender.id.text) \(id)")
-                mirror.held[entry.seq] = "\(sender.id.text) \(id)"
+                guard case .signal(let kind, _, let sender, let id, _) = entry.entry.content else { continue }
+                if kind != .end { mirror.signals += 1 }
+                guard let id else { continue }
+                mirror.taken.insert("\(sender.id.text) \(id.text)")
+                mirror.held[entry.seq] = "\(sender.id.text) \(id.text)"
             }
-            mirror.signals = call.entries.filter { $0.kind != "call" && $0.kind != "end" }.count
             mirror.bytes = call.entries.reduce(0) { $0 + $1.object.count }
             mirror.targets = (devices[call.record.callee] ?? []).compactMap { device in
                 device.voipToken.map { (device.id, $0) }

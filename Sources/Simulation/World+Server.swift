@@ -105,7 +105,7 @@ extension World {
                 for change in changes {
                     switch change {
                     case .call(let record): fail("I7", "a repeated input changed the call \(record.id.text)")
-                    case .entry(_, let entry): fail("I7", "a repeated \(entry.kind) was appended again")
+                    case .entry(_, let entry): fail("I7", "\(entry.entry.content) was appended again")
                     default: break
                     }
                 }

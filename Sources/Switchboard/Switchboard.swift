@@ -201,7 +201,7 @@ public final class Switchboard {
         // Stored calls come oldest first, so a callId leads to the newest call that uses it.
         calls.insert(call)
         calls.began(call)
-        if call.session.isLive { note(call, "restarted", at: now) }
+        if call.session.isLive { note(call, .restarted, at: now) }
         wakeLater(call, at: now)
         reschedule(call)
         for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }

@@ -1,5 +1,4 @@
 import Foundation
-import Switchboard
 import Testing
 import Threads
 

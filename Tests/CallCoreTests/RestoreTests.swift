@@ -114,7 +114,7 @@ struct RestoreTests {
         var kept = bench
         kept.session = try #require(bench.restarted())
         bench.wait(1)
-        let empty = CallSession.Kept(
+        let empty = CallSession.Snapshot(
             number: bench.session.number,
             key: bench.session.key,
             epoch: 1,

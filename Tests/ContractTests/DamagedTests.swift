@@ -179,8 +179,9 @@ struct DamagedTests {
         _ = try store.open(at: now)
         let past = Moment(milliseconds: now.milliseconds - 60_000)
         var call = try sampleCall(1)
-        (call.startedAt, call.ringUntil, call.answeredAt, call.activeAt) = (past, now, past, past)
-        (call.endedAt, call.reason) = isLive ? (nil, nil) : (past, .hangup)
+        (call.session.startedAt, call.session.ringUntil) = (past, now)
+        (call.session.answeredAt, call.session.activeAt) = (past, past)
+        call.session.ending = isLive ? nil : CallSession.Ending(reason: .hangup, at: past)
         var device = DeviceRecord(
             user: try user("10"),
             id: try #require(DeviceID("iphone-h")),
@@ -191,20 +192,21 @@ struct DamagedTests {
         )
         (device.voipToken, device.voipTokenAt, device.alertToken, device.alertTokenAt) = ("00", past, "ff", past)
         device.lastPush = .init(at: past, status: 200, reason: nil, environment: .sandbox, hint: nil)
+        let caller = Phone(id: try #require(DeviceID("iphone-t")), mark: TokenMark(rawValue: 1))
         let entry = EntryRecord(
-            seq: 1,
-            at: past,
-            kind: "offer",
-            sender: Phone(id: try #require(DeviceID("iphone-t")), mark: TokenMark(rawValue: 1)),
-            audience: "caller>callee",
-            signalID: nil,
-            digest: 0,
+            LogEntry(
+                seq: 1,
+                at: past,
+                content: .signal(.offer, from: .caller, phone: caller, id: nil, digest: 0),
+                audience: .callee
+            ),
             object: Array("{}".utf8)[...]
         )
         store.commit(
             [
                 .call(call), .entry(call.number, entry),
-                .event(call.number, TimelineRecord(at: past, event: "offer", details: "")), .device(device),
+                .event(call.number, TimelineRecord(at: past, event: .other(name: "offer", details: ""))),
+                .device(device),
                 .blocked(try user("13"), by: try user("10"), at: past),
                 .doNotDisturb(try user("11"), until: past), .revoked(try user("12"), before: past),
             ],
@@ -268,10 +270,10 @@ struct DamagedTests {
         _ context: Comment
     ) throws {
         var next = try sampleCall(state.lastCallNumber + 1)
-        next.startedAt = now
-        let event = TimelineRecord(at: now, event: "later", details: "")
+        next.session.startedAt = now
+        let event = TimelineRecord(at: now, event: .other(name: "later", details: ""))
         store.commit([.call(next), .event(next.number, event)], as: Ticket(rawValue: 1))
-        next.endedAt = now
+        next.session.ending = CallSession.Ending(reason: .hangup, at: now)
         store.commit([.call(next), .crashesForgotten], as: Ticket(rawValue: 2))
         store.ask(.history(try user("10"), limit: 9, before: nil), as: QuestionID(rawValue: 1))
         try course.wait { $0.contains("answered 1") }

@@ -137,13 +137,12 @@ struct SQLiteStoreFailureTests {
             .entry(
                 call,
                 EntryRecord(
-                    seq: seq,
-                    at: Moment(milliseconds: 0),
-                    kind: "info",
-                    sender: nil,
-                    audience: "all",
-                    signalID: nil,
-                    digest: 0,
+                    LogEntry(
+                        seq: seq,
+                        at: Moment(milliseconds: 0),
+                        content: .state(StateChange(.answered)),
+                        audience: .both
+                    ),
                     object: ArraySlice(repeating: 0x78, count: 20_000)
                 )
             )
@@ -182,7 +181,7 @@ struct SQLiteStoreFailureTests {
         _ = try store.open(at: Moment(milliseconds: 0))
         faults.pageLimit = 1
         var call = try sampleCall(1)
-        call.state = String(repeating: "x", count: 100_000)
+        call.displayName = String(repeating: "x", count: 100_000)
         store.commit([.call(call)], as: Ticket(rawValue: 1))
         try course.wait { $0 == ["stalled"] }
         store.close()

@@ -24,11 +24,11 @@ struct StoreKillTests {
             let store = SQLiteCallStore(folder: place.path) { _ in }
             let state = try store.open(at: Moment(milliseconds: 0))
             #expect(state.crashes == round)
-            // Each commit writes an entry and an event, and the call with the number of the commit as its state.
+            // Each commit writes an entry and an event, and the call with the number of the commit as its displayed name.
             let call = try #require(state.calls.first)
             let kept = call.entries.map(\.seq)
             #expect(kept == Array(1...UInt64(kept.count)), "round \(round)")
-            #expect(call.record.state == "\(kept.count)", "round \(round): a commit was torn")
+            #expect(call.record.displayName == "\(kept.count)", "round \(round): a commit was torn")
             #expect(UInt64(kept.count) >= highest, "round \(round): \(highest) was reported, \(kept.count) are kept")
             store.close()
             let reader = try SQLiteCallStore.reader(folder: place.path)
@@ -64,18 +64,17 @@ private func commitUntilKilled(folder: String, afterMicroseconds: UInt32) throws
     var call = try sampleCall(1)
     for ticket in 1...UInt64(1_000_000) {
         let number = offset.value + ticket
-        call.state = "\(number)"
+        call.displayName = "\(number)"
         let entry = EntryRecord(
-            seq: number,
-            at: Moment(milliseconds: 0),
-            kind: "ice",
-            sender: nil,
-            audience: "all",
-            signalID: nil,
-            digest: 0,
+            LogEntry(
+                seq: number,
+                at: Moment(milliseconds: 0),
+                content: .state(StateChange(.answered)),
+                audience: .both
+            ),
             object: ArraySlice(repeating: 0x78, count: 300)
         )
-        let event = TimelineRecord(at: Moment(milliseconds: 0), event: "signal.ice", details: "")
+        let event = TimelineRecord(at: Moment(milliseconds: 0), event: .other(name: "signal.ice", details: ""))
         store.commit(
             [.entry(call.number, entry), .call(call), .event(call.number, event)],
             as: Ticket(rawValue: ticket)

@@ -15,7 +15,7 @@ struct StoreReaderTests {
         let course = Course()
         let store = SQLiteCallStore(folder: place.path) { course.add($0) }
         _ = try store.open(at: Moment(milliseconds: 0))
-        let record = TimelineRecord(at: Moment(milliseconds: 3), event: event, details: "")
+        let record = TimelineRecord(at: Moment(milliseconds: 3), event: .other(name: event, details: ""))
         store.commit([.call(try sampleCall(1)), .event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 1))
         try course.wait { $0 == ["committed 1"] }
         return store
@@ -25,7 +25,7 @@ struct StoreReaderTests {
         let reader = try SQLiteCallStore.reader(folder: place.path)
         #expect(try reader.damage() == [])
         #expect(try reader.history(of: try #require(UserID("10")), limit: 5).count == 1)
-        return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event)
+        return try reader.timeline(of: try #require(CallID("11-10")))?.1.map(\.event.name)
     }
 
     @Test("A reader sees what a running server has committed, and also what the server commits later")
@@ -33,11 +33,11 @@ struct StoreReaderTests {
         let store = try store(with: "offer")
         let reader = try SQLiteCallStore.reader(folder: place.path)
         let id = try #require(CallID("11-10"))
-        #expect(try reader.timeline(of: id)?.1.map(\.event) == ["offer"])
-        let record = TimelineRecord(at: Moment(milliseconds: 4), event: "ended", details: "")
+        #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer"])
+        let record = TimelineRecord(at: Moment(milliseconds: 4), event: .other(name: "ended", details: ""))
         store.commit([.event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 2))
         store.close()
-        #expect(try reader.timeline(of: id)?.1.map(\.event) == ["offer", "ended"])
+        #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer", "ended"])
         let stranger = try #require(UserID("12"))
         #expect(try reader.timeline(of: id, user: stranger) == nil)
     }
@@ -72,7 +72,7 @@ struct StoreReaderTests {
         let store = SQLiteCallStore(folder: place.path) { course.add($0) }
         _ = try store.open(at: Moment(milliseconds: 0))
         var ended = try sampleCall(2)
-        ended.endedAt = Moment(milliseconds: 5)
+        ended.session.ending = CallSession.Ending(reason: .hangup, at: Moment(milliseconds: 5))
         let calls = [try sampleCall(1), ended, try sampleCall(3)]
         store.commit(calls.map { .call($0) }, as: Ticket(rawValue: 1))
         try course.wait { $0 == ["committed 1"] }
@@ -88,13 +88,13 @@ struct StoreReaderTests {
         let store = try store(with: "offer")
         let copy = place.path + "/copy"
         try SQLiteCallStore.reader(folder: place.path).backUp(to: copy)
-        let record = TimelineRecord(at: Moment(milliseconds: 4), event: "ended", details: "")
+        let record = TimelineRecord(at: Moment(milliseconds: 4), event: .other(name: "ended", details: ""))
         store.commit([.event(CallNumber(rawValue: 1), record)], as: Ticket(rawValue: 2))
         store.close()
         let id = try #require(CallID("11-10"))
         let reader = try SQLiteCallStore.reader(folder: copy)
         #expect(try reader.damage() == [])
-        #expect(try reader.timeline(of: id)?.1.map(\.event) == ["offer"])
+        #expect(try reader.timeline(of: id)?.1.map(\.event.name) == ["offer"])
         let before = FileManager.default.contents(atPath: copy)
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path).backUp(to: copy) }
         #expect(throws: StoreFailure.self) { try reader.backUp(to: place.path + "/none/copy") }

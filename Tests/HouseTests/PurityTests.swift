@@ -2,7 +2,9 @@ import Testing
 
 @Suite("What decides")
 struct PurityTests {
-    private static let modules: Set<String> = ["CallCore", "JSON", "CallWire", "CallPorts", "SocketIO", "Switchboard"]
+    private static let modules: Set<String> = [
+        "CallCore", "JSON", "CallWire", "CallPorts", "CallTrace", "SocketIO", "Switchboard",
+    ]
     private static let pure = Repository.sources.filter { modules.contains($0.target) }
 
     @Test("reads no clock")

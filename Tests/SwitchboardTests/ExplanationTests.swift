@@ -1,6 +1,8 @@
 import CallCore
 import CallPorts
+import CallTrace
 import CallWire
+import SQLiteStore
 import Testing
 
 @testable import Switchboard
@@ -32,10 +34,14 @@ struct ExplanationTests {
             endedAt: endedAt.map(moment),
             reason: reason
         )
-        let offer = TimelineRecord(at: moment(0), event: "offer", details: #""side":"caller","device":"a1","seq":1"#)
+        let offer = TimelineRecord(
+            at: moment(0),
+            event: .signal(.offer, from: .caller, device: try device("a1"), seq: 1)
+        )
         return Explanation(
             record: record,
-            events: [offer] + events.map { TimelineRecord(at: moment($0.0), event: $0.1, details: $0.2) },
+            events: [offer]
+                + events.map { TimelineRecord(at: moment($0.0), event: TimelineEvent(name: $0.1, details: $0.2)) },
             log: [],
             devices: [],
             keptBy: keeper,

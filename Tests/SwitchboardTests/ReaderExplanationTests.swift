@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import Testing
 
 @testable import Switchboard

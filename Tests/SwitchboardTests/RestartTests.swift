@@ -39,19 +39,19 @@ struct RestartTests {
         let ringing = World()
         ringing.send(try ringing.open("11", "a1"), World.offer("c-1", to: "10"))
         var state = ringing.kept.state(crashes: 0)
-        (state.calls[0].record.startedAt, state.calls[0].record.ringUntil) = (far, far)
+        (state.calls[0].record.session.startedAt, state.calls[0].record.session.ringUntil) = (far, far)
         let rings = World(stored: state, at: ringing.now)
         rings.wait(121)
         #expect(rings.notes == [.ended(try call("c-1"), epoch: 1, .unanswered)])
 
         let talk = try Talk.answered()
         state = talk.world.kept.state(crashes: 0)
-        state.calls[0].record.answeredAt = far
+        state.calls[0].record.session.answeredAt = far
         let talks = World(stored: state, at: talk.world.now)
         talks.wait(31)
         #expect(talks.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
 
-        (state.calls[0].record.endedAt, state.calls[0].record.reason) = (far, .hangup)
+        state.calls[0].record.session.ending = CallSession.Ending(reason: .hangup, at: far)
         let ended = World(stored: state, at: talk.world.now)
         ended.wait(601)
         #expect(try ended.fetched(try who("10"), "c-1").status == 404)
@@ -196,9 +196,12 @@ struct RestartTests {
         let talk = try Talk()
         var state = talk.world.kept.state(crashes: 0)
         state.calls.append(state.calls[0])
-        state.calls[1].record.number = CallNumber(rawValue: 99)
-        state.calls[1].record.id = try call("broken")
-        state.calls[1].record.legs = []
+        state.calls[1].record.session.number = CallNumber(rawValue: 99)
+        state.calls[1].record.session.key = CallKey(
+            id: try call("broken"),
+            pair: state.calls[0].record.session.key.pair
+        )
+        state.calls[1].record.session.legs = []
         let again = World(stored: state, at: talk.world.now)
         again.wait(0)
         again.give(.deadlineReached)

@@ -1,6 +1,6 @@
 extension CallSession {
-    /// The stored state of a call that is needed, besides its log, to continue it after a restart.
-    public struct Kept: Sendable {
+    /// The state of a call at one moment that is needed, besides its log, to continue it after a restart.
+    public struct Snapshot: Equatable, Sendable {
         /// The number of the call, unique over all calls.
         public var number: CallNumber
         /// The callId and the two users.
@@ -68,6 +68,28 @@ extension CallSession {
         }
     }
 
+    /// The state of the call now; the legs are without the moments since which their devices are gone.
+    public var snapshot: Snapshot {
+        let ending: Ending? = if case .ended(let ending, _) = phase { ending } else { nil }
+        return Snapshot(
+            number: number,
+            key: key,
+            epoch: epoch,
+            caller: caller,
+            startedAt: startedAt,
+            ringUntil: ringUntil,
+            answeredAt: answeredAt,
+            activeAt: activeAt,
+            ending: ending,
+            legs: legs.map { Leg(phone: $0.phone, side: $0.side, phase: $0.phase) },
+            winner: winner,
+            hasVideo: hasVideo,
+            isHidden: isHidden,
+            callerMedia: callerMedia,
+            calleeMedia: calleeMedia
+        )
+    }
+
     /// Whether the next `seq` leaves a gap after the newest entry.
     ///
     /// This is so if every `seq` that a crash may have lost was skipped, and no entry was logged since.
@@ -82,7 +104,7 @@ extension CallSession {
     /// `entries`: The stored log in `seq` order, each entry with its size in bytes.
     /// `crashes`: How many times the server died. Each time, clients may have seen a `seq` above the last stored one.
     public init?(
-        restoring kept: Kept,
+        restoring kept: Snapshot,
         log entries: [(entry: LogEntry, byteCount: Int)],
         grace: Moment.Span,
         crashes: Int,

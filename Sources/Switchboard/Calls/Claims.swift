@@ -120,9 +120,9 @@ extension Switchboard {
         guard let hidden = call.hidden else { return }
         metrics.callsHidden[hidden, default: 0] += 1
         switch hidden {
-        case .block: note(call, "blocked", at: now)
-        case .doNotDisturb: note(call, "dnd", at: now)
-        case .nameTaken: note(call, "name_taken", at: now)
+        case .block: note(call, .blocked, at: now)
+        case .doNotDisturb: note(call, .doNotDisturb, at: now)
+        case .nameTaken: note(call, .nameTaken, at: now)
         }
     }
 

@@ -138,7 +138,7 @@ extension Switchboard {
                 metrics.delivered += 1
                 send(frame, to: session, at: now)
                 if isEnd { told.append((session, side)) }
-                if isOffer { note(call, "delivered.socket", device: session.phone.id, at: now) }
+                if isOffer { note(call, .delivered(session.phone.id), at: now) }
             }
         }
     }
@@ -149,7 +149,7 @@ extension Switchboard {
         calls.ended(call)
         directory.ended(call.key, epoch: call.session.epoch, at: now)
         metrics.callsEnded[ending.reason, default: 0] += 1
-        note(call, "ended", reason: ending.reason, at: now)
+        note(call, .ended(ending.reason), at: now)
         out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
         for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
         tellMissed(call, at: now)

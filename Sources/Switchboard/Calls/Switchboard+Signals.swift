@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// The sender of a signal, by whichever way the signal came.
@@ -24,7 +25,7 @@ struct Receipt {
     /// For a signal that was sent again: the record of its first arrival.
     ///
     /// Its callId may be in use again.
-    var taken: TakenSignals.Signal?
+    var taken: TakenSignal?
     /// The epoch of the log that contains the entry.
     var epoch: UInt32 { taken?.epoch ?? call.session.epoch }
 

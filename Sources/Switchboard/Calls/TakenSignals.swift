@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 
 /// The signals taken under a callId that must not be taken for new ones when they come again.
@@ -7,37 +8,13 @@ import CallWire
 /// find its callId in use again. An end would end the next call, an answer would answer it, and an offer would ring
 /// again. All ends are kept, and the descriptions of earlier calls: those of the call itself are in its log.
 struct TakenSignals {
-    /// A signal that was taken.
-    struct Signal: Equatable {
-        /// The kind of a signal that was taken.
-        enum Kind: Equatable {
-            /// An end, with the reason why the call was over for its device.
-            case end(EndReason?)
-            /// An offer or an answer. The digest distinguishes it from another one to which an app gives the same `id`.
-            case description(digest: UInt64)
-        }
-
-        let kind: Kind
-        let user: UserID
-        let phone: Phone
-        let id: SignalID
-        /// The epoch in which the signal was taken.
-        let epoch: UInt32
-        /// The `seq` in its ack; 0 = it needed no entry.
-        let seq: UInt64
-        let at: Moment
-
-        /// The reason why the call was over for the device, if the signal was an end.
-        var reason: EndReason? { if case .end(let reason) = kind { reason } else { nil } }
-    }
-
     /// How many of either kind are kept: a call has one end, and one more from each device that had lost it.
     private static let most = 16
 
     /// The ends, oldest first.
-    private(set) var ends: [Signal] = []
+    private(set) var ends: [TakenSignal] = []
     /// The offers and answers of earlier calls, oldest first.
-    private(set) var descriptions: [Signal] = []
+    private(set) var descriptions: [TakenSignal] = []
 
     init() {}
 
@@ -51,12 +28,12 @@ struct TakenSignals {
     var isEmpty: Bool { ends.isEmpty && descriptions.isEmpty }
 
     /// Returns an end that was taken before.
-    func end(_ id: SignalID, from phone: Phone, of user: UserID) -> Signal? {
+    func end(_ id: SignalID, from phone: Phone, of user: UserID) -> TakenSignal? {
         ends.first { $0.id == id && $0.user == user && Self.isSame($0.phone, phone) }
     }
 
     /// Returns an offer or answer that an earlier call took.
-    func description(_ id: SignalID, digest: UInt64, from phone: Phone, of user: UserID) -> Signal? {
+    func description(_ id: SignalID, digest: UInt64, from phone: Phone, of user: UserID) -> TakenSignal? {
         descriptions.first {
             $0.id == id && $0.kind == .description(digest: digest) && $0.user == user && Self.isSame($0.phone, phone)
         }
@@ -70,13 +47,13 @@ struct TakenSignals {
     }
 
     /// Restores the stored signals.
-    mutating func restore(ends: [Signal]? = nil, descriptions: [Signal]? = nil) {
-        if let ends { self.ends = ends.suffix(Self.most) }
-        if let descriptions { self.descriptions = descriptions.suffix(Self.most) }
+    mutating func restore(ends: [TakenSignal], descriptions: [TakenSignal]) {
+        self.ends = ends.suffix(Self.most)
+        self.descriptions = descriptions.suffix(Self.most)
     }
 
     /// Adds an end; returns whether it was new.
-    mutating func add(_ end: Signal) -> Bool {
+    mutating func add(_ end: TakenSignal) -> Bool {
         guard self.end(end.id, from: end.phone, of: end.user) == nil else { return false }
         ends.append(end)
         if ends.count > Self.most { ends.removeFirst() }
@@ -86,12 +63,12 @@ struct TakenSignals {
 
 extension Call {
     /// The offers and answers in the call's log that have an `id`.
-    fileprivate var descriptions: [TakenSignals.Signal] {
+    fileprivate var descriptions: [TakenSignal] {
         session.log.compactMap { entry in
             guard case .signal(let kind, let side, let phone, let id?, let digest) = entry.content,
                 kind == .offer || kind == .answer
             else { return nil }
-            return TakenSignals.Signal(
+            return TakenSignal(
                 kind: .description(digest: digest),
                 user: user(on: side),
                 phone: phone,
@@ -116,7 +93,7 @@ extension Switchboard {
             let side: Side = call.session.caller == source.user ? .caller : .callee
             let standIn = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
             for phone in source.phone == standIn ? [standIn] : [source.phone, standIn] {
-                let taken: TakenSignals.Signal? =
+                let taken: TakenSignal? =
                     switch message.content {
                     case .end: call.taken.end(id, from: phone, of: source.user)
                     case .offer(let offer):
@@ -141,7 +118,7 @@ extension Switchboard {
     ) {
         guard let id = message.id else { return }
         let isNew = call.taken.add(
-            TakenSignals.Signal(
+            TakenSignal(
                 kind: .end(call.session.standing(side: side, phone: phone).reason),
                 user: call.user(on: side),
                 phone: phone,

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 
 /// Keeps a call's timeline bounded, whatever devices do (I11).
 ///
@@ -12,20 +13,12 @@ struct TimelineBound {
     private static let reserved = 64
     /// The number of devices whose repetitions are written individually at the end of a phase.
     private static let countedDevices = 24
-    /// The events that a device causes by connecting and asking, as often as it likes.
-    private enum Repeatable: String {
-        case delivered = "delivered.socket"
-        case probe
-        case probeFailed = "probe.failed"
-        case fetched
-    }
-
     /// The number of waves of pushes and dead connections that are distinguished.
     private static let waves = 4
 
     /// A repeatable event of a device that was written in this phase, and the number of its repetitions.
     private struct Written {
-        let event: Repeatable
+        let event: TimelineEvent.Repeatable
         let wave: Int
         let device: DeviceID
         var repetitions = 0
@@ -33,7 +26,7 @@ struct TimelineBound {
 
     /// The repetitions of an event in the phase that is over.
     struct Repetition: Equatable {
-        let event: String
+        let event: TimelineEvent.Repeatable
         let device: DeviceID
         let count: Int
     }
@@ -67,13 +60,13 @@ struct TimelineBound {
         written = []
         for repeated in again.dropFirst(Self.countedDevices) { omitted += repeated.repetitions }
         return again.prefix(Self.countedDevices).map {
-            Repetition(event: $0.event.rawValue, device: $0.device, count: $0.repetitions)
+            Repetition(event: $0.event, device: $0.device, count: $0.repetitions)
         }
     }
 
     /// Whether an event is to be written.
-    mutating func admits(_ event: String, _ device: DeviceID?) -> Bool {
-        if let device, let repeatable = Repeatable(rawValue: event) {
+    mutating func admits(_ event: TimelineEvent) -> Bool {
+        if let (repeatable, device) = event.repeatable {
             let index = written.firstIndex { $0.event == repeatable && $0.wave == wave && $0.device == device }
             if let index {
                 written[index].repetitions += 1
@@ -85,7 +78,7 @@ struct TimelineBound {
             if repeatable == .probeFailed { beginWave() }
         } else {
             guard hasRoom else { return false }
-            if event == "push.sent" { beginWave() }
+            if case .pushSent = event { beginWave() }
         }
         count += 1
         return true
@@ -112,6 +105,21 @@ struct TimelineBound {
                 return false
             }
             return true
+        }
+    }
+}
+
+extension TimelineEvent {
+    /// The repeatable event and its device; `nil` for an event that no device can repeat at will.
+    fileprivate var repeatable: (Repeatable, DeviceID)? {
+        switch self {
+        case .delivered(let device): (.delivered, device)
+        case .probe(let device): (.probe, device)
+        case .probeFailed(let device): (.probeFailed, device)
+        case .fetched(let device): (.fetched, device)
+        case .signal, .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .pushSent, .pushResult, .pushCancelled,
+            .loggedOut, .restarted, .ringRefused, .repeated, .omitted, .ended, .other:
+            nil
         }
     }
 }

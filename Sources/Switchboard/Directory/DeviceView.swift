@@ -55,7 +55,7 @@ enum DeviceView {
         json.value(device.unansweredPushes)
         json.name("wakesBy")
         json.plain(
-            device.unansweredPushes >= Switchboard.pushesUntilAlert && device.alertToken != nil ? "alert" : "voip"
+            device.unansweredPushes >= DeviceRecord.pushesUntilAlert && device.alertToken != nil ? "alert" : "voip"
         )
         json.endObject()
         json.name("lastPush")

@@ -52,7 +52,7 @@ enum CallView {
         json.name("hasVideo")
         json.value(record.hasVideo)
         json.name("state")
-        json.plain(record.callState.rawValue)
+        json.plain(record.state.rawValue)
         json.name("reason")
         if let reason = record.reason { json.plain(reason.rawValue) } else { json.null() }
         json.name("direction")
@@ -77,16 +77,16 @@ enum CallView {
     private static func legs(_ record: CallRecord, for who: Who, into json: inout JSONWriter) {
         json.name("legs")
         json.beginArray()
-        for leg in record.legs where leg.isCaller || who.isService || record.callee == who.user {
+        for leg in record.legs where leg.side == .caller || who.isService || record.callee == who.user {
             json.beginObject()
             json.name("side")
-            json.plain(leg.isCaller ? "caller" : "callee")
+            json.plain(leg.side.rawValue)
             json.name("user")
-            json.plain((leg.isCaller ? record.caller : record.callee).text)
+            json.plain((leg.side == .caller ? record.caller : record.callee).text)
             json.name("device")
             json.plain(leg.phone.id.text)
             json.name("state")
-            json.plain(leg.phase == "untold" ? "left" : leg.phase)
+            json.plain((leg.phase == .untold ? Leg.Phase.left : leg.phase).rawValue)
             json.endObject()
         }
         json.endArray()
@@ -94,13 +94,6 @@ enum CallView {
 }
 
 extension CallRecord {
-    /// The state of the call.
-    fileprivate var callState: CallState {
-        if endedAt != nil { return .ended }
-        if activeAt != nil { return .active }
-        return answeredAt == nil ? .ringing : .answered
-    }
-
     /// How long the two users talked, in whole seconds.
     fileprivate var talkSeconds: Int64 {
         guard let from = activeAt ?? answeredAt, let endedAt else { return 0 }

@@ -38,7 +38,7 @@ extension Switchboard {
             drive(call, .notified(phone), at: now)
         }
         if side == .callee, case .ringing = call.session.phase {
-            note(call, "fetched", device: phone.id, at: now)
+            note(call, .fetched(phone.id), at: now)
         }
         let poll = Poll(
             call: call.number,

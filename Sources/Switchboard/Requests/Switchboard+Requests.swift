@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import CallTrace
 import CallWire
 import JSON
 
@@ -254,7 +255,7 @@ extension Switchboard {
     /// Adds the signals in the log of a call that can still be fetched; an older call's timeline contains them already.
     private func withSignals(_ events: [TimelineRecord], of record: CallRecord) -> [TimelineRecord] {
         guard let call = calls[record.number] else { return events }
-        let all = call.session.log.compactMap(Self.event) + events
+        let all = call.session.log.compactMap { TimelineRecord($0) } + events
         return all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { all[$0] }
     }
 

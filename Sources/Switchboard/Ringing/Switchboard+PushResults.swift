@@ -44,38 +44,18 @@ extension Switchboard {
     }
 
     private func note(_ result: PushResult, of wake: Wake, _ call: Call, at now: Moment) {
-        if result == .cancelled {
-            note(call, "push.cancelled", device: wake.device, at: now)
-            return
-        }
-        note(
-            call,
-            "push.result",
-            device: wake.device,
-            { json in
-                switch result {
-                case .answered(let status, let reason, _):
-                    json.name("status")
-                    json.value(status)
-                    if let reason {
-                        json.name("reason")
-                        json.value(reason)
-                    }
-                case .unreachable(let why):
-                    json.name("reason")
-                    json.value(why)
-                case .onlyLogged:
-                    json.name("reason")
-                    json.value(PushHint.onlyLogged)
-                case .cancelled: break
-                }
-                json.name("kind")
-                json.plain(wake.tellsMissed ? "missed" : wake.kind.rawValue)
-                json.name("environment")
-                json.plain(wake.environment.rawValue)
-            },
-            at: now
-        )
+        let (status, reason): (Int?, String?) =
+            switch result {
+            case .answered(let status, let reason, _): (status, reason)
+            case .unreachable(let why): (nil, why)
+            case .onlyLogged: (nil, PushHint.onlyLogged)
+            case .cancelled: (nil, nil)
+            }
+        let event: TimelineEvent =
+            result == .cancelled
+            ? .pushCancelled(wake.device)
+            : .pushResult(wake.device, status: status, reason: reason, wake.purpose, wake.environment)
+        note(call, event, at: now)
     }
 
     /// Stores the result with the device, and removes a token that APNs reports as dead.

@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import CallWire
 import JSON
 
@@ -23,19 +24,8 @@ extension Switchboard {
         guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
         // The callee must not be told of a caller that the callee has blocked.
         guard call.hidden != nil || directory.hides(caller, from: callee, at: now) == nil else { return }
-        note(
-            call,
-            "ring.refused",
-            { json in
-                json.name("limit")
-                json.plain(refusal.limit.rawValue)
-                json.name("from")
-                json.plain(caller.text)
-                json.name("count")
-                json.value(refusal.count)
-            },
-            at: now
-        )
+        let limit: TimelineEvent.RingLimit = refusal.limit == .ringsPerPair ? .perPair : .perCallee
+        note(call, .ringRefused(limit, from: caller, count: refusal.count), at: now)
     }
 
     /// Ends the call by which a caller rings a callee, because the caller's newer call is about to ring the same
@@ -63,6 +53,6 @@ extension Switchboard {
     /// Records that a call was refused because too many other callers ring its callee.
     func noteCrowd(at call: Call, at now: Moment) {
         metrics.limited[.crowded] += 1
-        note(call, "crowded", at: now)
+        note(call, .crowded, at: now)
     }
 }

@@ -10,7 +10,7 @@ extension Switchboard {
         let sessions = sessionsByUser[user] ?? []
         for session in sessions { probe(session, for: call, at: now) }
         let devices = directory.devices(of: user)
-        if sessions.isEmpty, !devices.contains(where: { $0.voipToken != nil }) { note(call, "no_device", at: now) }
+        if sessions.isEmpty, !devices.contains(where: { $0.voipToken != nil }) { note(call, .noDevice, at: now) }
         for device in devices where !isLive(device, among: sessions) { wake(device, for: call, at: now) }
         reschedule(call)
     }
@@ -31,7 +31,7 @@ extension Switchboard {
 
     /// Probes a connection that was sent an offer.
     func probe(_ session: Session, for call: Call, at now: Moment) {
-        note(call, "probe", device: session.phone.id, at: now)
+        note(call, .probe(session.phone.id), at: now)
         askForLife(session, at: now)
     }
 
@@ -48,7 +48,7 @@ extension Switchboard {
         guard session.probedAt != nil, !isDraining else { return }
         let left = sessionsByUser[session.user] ?? []
         for call in callsRinging(session.user) {
-            note(call, "probe.failed", device: session.phone.id, at: now)
+            note(call, .probeFailed(session.phone.id), at: now)
             for device in directory.devices(of: session.user) where !isLive(device, among: left) {
                 wake(device, for: call, at: now)
             }

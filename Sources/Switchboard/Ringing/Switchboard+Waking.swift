@@ -23,11 +23,10 @@ extension Switchboard {
         ///
         /// A call's push is built anew for each attempt.
         var notice: PushOrder?
-    }
 
-    /// The number of VoIP pushes in a row without a reaction after which iOS is assumed to withhold them (protocol,
-    /// section 6).
-    static let pushesUntilAlert = 3
+        /// The purpose of the push, as the timeline names it.
+        var purpose: TimelineEvent.Push { tellsMissed ? .missed : kind == .alert ? .alert : .voip }
+    }
 
     /// Orders a push for a device that has a token, unless one was ordered for this call before.
     func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
@@ -65,7 +64,7 @@ extension Switchboard {
 
     private func kind(for device: DeviceRecord) -> PushOrder.Kind {
         if device.voipToken == nil { return .voip }
-        return device.unansweredPushes >= Self.pushesUntilAlert && device.alertToken != nil ? .alert : .voip
+        return device.unansweredPushes >= DeviceRecord.pushesUntilAlert && device.alertToken != nil ? .alert : .voip
     }
 
     func token(of device: DeviceRecord, for kind: PushOrder.Kind) -> String? {
@@ -144,18 +143,7 @@ extension Switchboard {
         metrics.pushesSent += 1
         if let call {
             call.openPushes += 1
-            note(
-                call,
-                "push.sent",
-                device: order.device,
-                { json in
-                    json.name("kind")
-                    json.plain(wake.tellsMissed ? "missed" : wake.kind.rawValue)
-                    json.name("environment")
-                    json.plain(wake.environment.rawValue)
-                },
-                at: now
-            )
+            note(call, .pushSent(wake.device, wake.purpose, wake.environment), at: now)
         }
         out.append(.push(order))
     }
@@ -215,7 +203,7 @@ extension Switchboard {
 
     /// Cancels a call's pushes because the callee has set do-not-disturb: nothing more is sent to wake a device for it.
     func silence(_ call: Call, at now: Moment) {
-        if !call.isSilenced { note(call, "dnd", at: now) }
+        if !call.isSilenced { note(call, .doNotDisturb, at: now) }
         call.isSilenced = true
         markDirty(call)
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call, at: now) }
@@ -226,7 +214,7 @@ extension Switchboard {
         if let id = call.pushes[device]?.cancel() {
             out.append(.cancelPush(id))
         } else if wasWaiting {
-            note(call, "push.cancelled", device: device, at: now)
+            note(call, .pushCancelled(device), at: now)
         }
     }
 
@@ -251,7 +239,7 @@ extension Switchboard {
                 // The device was removed, another device has registered its token, or its user has set do-not-disturb
                 // (as restored after a restart). A retry that stays due would wake the loop for ever.
                 _ = call.pushes[id]?.cancel()
-                note(call, "push.cancelled", device: id, at: now)
+                note(call, .pushCancelled(id), at: now)
                 continue
             }
             guard !isLive(device, among: sessions) else {

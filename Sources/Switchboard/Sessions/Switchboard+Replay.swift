@@ -152,7 +152,7 @@ extension Switchboard {
     /// Handles the point at which a device has been sent everything in a call's log that concerns it.
     private func replayed(_ call: Call, to session: Session, _ side: Side, isOpening: Bool, at now: Moment) {
         if isOpening, side == .callee, case .ringing = call.session.phase {
-            note(call, "delivered.socket", device: session.phone.id, at: now)
+            note(call, .delivered(session.phone.id), at: now)
             probe(session, for: call, at: now)
         }
         if call.session.owesNews(to: session.phone, side: side) { awaitNews(of: call, side, by: session) }

@@ -99,15 +99,7 @@ extension Switchboard {
         }
         for call in calls.live(of: user) {
             guard let side = call.session.side(of: user) else { continue }
-            note(
-                call,
-                "logged_out",
-                { json in
-                    json.name("side")
-                    json.plain(side.rawValue)
-                },
-                at: now
-            )
+            note(call, .loggedOut(side), at: now)
             if side == .callee { stopWaking(call, at: now) }
         }
         for id in polls.keys.sorted(by: { $0.rawValue < $1.rawValue }) {

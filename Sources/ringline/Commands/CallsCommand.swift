@@ -48,7 +48,7 @@ struct CallsCommand: ParsableCommand {
             let (state, since) = standing(of: call)
             // The caller's leg has the phase `answered` from the start, which would be misread.
             let devices = call.legs.map {
-                "\($0.phone.id.text) (\($0.isCaller && $0.phase == "answered" ? "caller" : $0.phase))"
+                "\($0.phone.id.text) (\($0.side == .caller && $0.phase == .answered ? "caller" : $0.phase.rawValue))"
             }
             return [
                 call.id.text, "\(call.epoch)", call.caller.text, call.callee.text, call.hasVideo ? "video" : "audio",

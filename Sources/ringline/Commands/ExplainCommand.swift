@@ -1,8 +1,8 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import CallTrace
 import SQLiteStore
-import Switchboard
 import Threads
 
 /// Explains why a call rang or did not, from the data folder of a running or stopped server.

@@ -8,7 +8,7 @@ extension Bench {
         for index in legs.indices {
             legs[index] = Leg(phone: legs[index].phone, side: legs[index].side, phase: legs[index].phase)
         }
-        let kept = CallSession.Kept(
+        let kept = CallSession.Snapshot(
             number: session.number,
             key: session.key,
             epoch: session.epoch,

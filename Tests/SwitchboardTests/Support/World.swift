@@ -3,6 +3,7 @@ import CallPorts
 import CallTesting
 import CallWire
 import JSON
+import SQLiteStore
 import Testing
 
 @testable import Switchboard
@@ -219,7 +220,9 @@ final class World {
 
     /// Returns the details of all timeline events of one kind.
     func events(_ kind: String) -> [String] {
-        changes.compactMap { if case .event(_, let event) = $0, event.event == kind { event.details } else { nil } }
+        changes.compactMap {
+            if case .event(_, let event) = $0, event.event.name == kind { event.event.details } else { nil }
+        }
     }
 
     /// Returns a world with the next run of the server, which starts from what this world has stored.

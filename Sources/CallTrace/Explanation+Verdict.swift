@@ -5,16 +5,16 @@ import CallPorts
 extension Explanation {
     var verdict: String {
         var parts = [outcome]
-        if events.contains(where: { $0.name == "restarted" }) {
+        if has(.restarted) {
             parts.append("The server was restarted in between; the call went on with its original deadline.")
         }
-        if let event = events.first(where: { $0.name == "logged_out" }) {
+        if let event = events.first(where: { if case .loggedOut = $0.event { true } else { false } }) {
             let user = event.side == .caller ? record.caller.text : callee
             parts.append(
                 "\(user) logged out everywhere at \(offset(event.at)): its connections were closed, and its devices are not pushed until they register again."
             )
         }
-        if record.hidden == nil, let quiet = events.first(where: { $0.name == "dnd" }) {
+        if record.hidden == nil, let quiet = events.first(where: { $0.event == .doNotDisturb }) {
             parts.append(
                 "\(callee) set do-not-disturb while it rang, at \(offset(quiet.at)): no push went out from then on."
             )
@@ -29,7 +29,7 @@ extension Explanation {
 
     private var callee: String { record.callee.text }
 
-    /// The outcome of a hidden call as its caller saw it.
+    /// What the caller of a hidden call saw.
     private var callersView: String {
         record.reason == .busy
             ? "The caller was told busy, like any other caller." : "The caller saw an ordinary ring."
@@ -50,7 +50,7 @@ extension Explanation {
                 "\(callee) was in a call with this callId with another user, so nothing rang and nothing was pushed: an answer could have gone to the wrong call. \(callersView)"
         }
         if let answeredAt = record.answeredAt {
-            let by = events.first { $0.signal == "answer" }?.device.map { " on \($0)" } ?? ""
+            let by = events.first { $0.signal == .answer }?.device.map { " on \($0)" } ?? ""
             return "\(callee) answered\(by) at \(offset(answeredAt)); \(ending)."
         }
         guard let endedAt = record.endedAt, let reason = record.reason else { return ringing }
@@ -62,7 +62,7 @@ extension Explanation {
         case .declined: return "\(callee) declined\(ender?.device.map { " on \($0)" } ?? "") at \(offset(endedAt))."
         case .busy:
             guard let device = ender?.device else {
-                if events.contains(where: { $0.name == "crowded" }) {
+                if has(.crowded) {
                     return "Too many other calls were ringing \(callee); the caller was told busy."
                 }
                 return "\(callee) was in another call; the caller was told busy, as --busy-policy says."
@@ -90,8 +90,7 @@ extension Explanation {
                 + "recorded its end: it cannot write its database, or it hangs; see its log."
         case .server: return "The call is ringing."
         case .nobody where isOver:
-            return
-                "The server stopped while the call rang, and has not run since: the devices stop ringing by themselves, "
+            return "The server stopped while the call rang, and has not run since: the devices stop ringing by themselves, "
                 + "and the next start ends the call as unanswered."
         case .nobody:
             return "The call rang when the server stopped or was killed, and the server has not run since: the devices "
@@ -118,7 +117,7 @@ extension Explanation {
     /// A device that has lost the call may send a later end.
     private var ender: Event? {
         guard let endedAt = record.endedAt else { return nil }
-        return events.last { $0.signal == "end" && $0.at <= endedAt }
+        return events.last { $0.signal == .end && $0.at <= endedAt }
     }
 
     /// The side that ended the call.
@@ -134,8 +133,7 @@ extension Explanation {
         guard let endedAt = record.endedAt, let reason = record.reason else { return goingOn }
         switch reason {
         case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
-        case .disconnected:
-            return "it ended at \(offset(endedAt)) because one side was gone for longer than the grace period"
+        case .disconnected: return "it ended at \(offset(endedAt)) because one side was gone for longer than the grace period"
         case .failed: return "it failed at \(offset(endedAt)), as \(enderName) reported"
         // The app that was killed in the call may be either user's, and the call's record does not show who began anew.
         case .replaced: return "one of the two started again with the same callId at \(offset(endedAt))"
@@ -147,13 +145,12 @@ extension Explanation {
     /// A line for each device that the call was meant to reach.
     private var reached: [String] {
         var devices: [String] = []
-        for event in events where ["delivered.socket", "push.sent", "push.result", "probe.failed"].contains(event.name)
-        {
-            if let device = event.device, event.kind != "missed", !devices.contains(device) { devices.append(device) }
+        for event in events where event.isDelivered || event.isPushSent || event.isPushResult || event.isProbeFailed {
+            if let device = event.device, !event.isForMissedCall, !devices.contains(device) { devices.append(device) }
         }
         let lines = devices.map { line(for: $0) }
         if !lines.isEmpty { return lines }
-        guard events.contains(where: { $0.name == "no_device" }) else { return [] }
+        guard has(.noDevice) else { return [] }
         let none = "\(callee) had no connection, and no device registered for pushes"
         if let life = events.first(where: { $0.isLife }) {
             return ["\(none): the call was fetched at \(offset(life.at)) by a device that asked for it."]
@@ -162,12 +159,12 @@ extension Explanation {
     }
 
     private func line(for device: String) -> String {
-        let own = events.filter { $0.device == device && $0.kind != "missed" }
+        let own = events.filter { $0.device == device && !$0.isForMissedCall }
         let name = "\(callee)'s \(model(of: device))"
-        if let push = own.last(where: { $0.name == "push.result" }) { return name + pushed(push, own) }
-        if let push = own.last(where: { $0.name == "push.sent" }) {
+        if let push = own.last(where: { $0.isPushResult }) { return name + pushed(push, own) }
+        if let push = own.last(where: { $0.isPushSent }) {
             let fate = whyTakenBack(push, own).map { "the push was cancelled before it was sent, because \($0)" }
-            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer from APNs is recorded")"
+            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer of APNs is known")"
                 + "\(cameAllTheSame(own))."
         }
         return name + bySocket(own)
@@ -177,13 +174,13 @@ extension Explanation {
     ///
     /// After a restart it is the next attempt that is cancelled: it is unknown whether the push before it was sent.
     private func whyTakenBack(_ push: Event, _ own: [Event]) -> String? {
-        guard let back = own.first(where: { $0.name == "push.cancelled" && $0.position > push.position }) else {
+        guard let back = own.first(where: { $0.isPushCancelled && $0.position > push.position }) else {
             return nil
         }
         let before = events.prefix { $0.position < back.position }
-        if before.contains(where: { $0.name == "restarted" && $0.position > push.position }) { return nil }
-        if before.contains(where: { $0.name == "dnd" }) { return "\(callee) turned do-not-disturb on" }
-        if before.contains(where: { $0.name == "logged_out" && $0.side == .callee }) {
+        if before.contains(where: { $0.event == .restarted && $0.position > push.position }) { return nil }
+        if before.contains(where: { $0.event == .doNotDisturb }) { return "\(callee) turned do-not-disturb on" }
+        if before.contains(where: { $0.event == .loggedOut(.callee) }) {
             return "\(callee) logged out everywhere"
         }
         return "the call no longer rang"
@@ -191,30 +188,30 @@ extension Explanation {
 
     /// Returns when a device came after its first push, if it is unknown whether a push reached it.
     private func cameAllTheSame(_ own: [Event]) -> String {
-        guard let pushed = own.first(where: { $0.name == "push.sent" }),
+        guard let pushed = own.first(where: { $0.isPushSent }),
             let life = own.first(where: { $0.position > pushed.position && $0.isLife })
         else { return "" }
-        let rang = own.contains { $0.position >= life.position && $0.signal == "ringing" }
+        let rang = own.contains { $0.position >= life.position && $0.signal == .ringing }
         return "; it came back anyway at \(offset(life.at))\(rang ? " and rang" : "")"
     }
 
     private func bySocket(_ own: [Event]) -> String {
-        guard let delivered = own.first(where: { $0.name == "delivered.socket" }) else { return " was not reached." }
-        if let failed = own.first(where: { $0.name == "probe.failed" }) {
+        guard let delivered = own.first(where: { $0.isDelivered }) else { return " was not reached." }
+        if let failed = own.first(where: { $0.isProbeFailed }) {
             let dead = " looked connected, but its connection was dead (no answer to the ping by \(offset(failed.at)))"
             if let back = own.first(where: { $0.position > failed.position && $0.isLife }) {
-                let rang = own.contains { $0.position >= back.position && $0.signal == "ringing" }
+                let rang = own.contains { $0.position >= back.position && $0.signal == .ringing }
                 return dead + "; it came back at \(offset(back.at))\(rang ? " and rang" : "")."
             }
             let isNameless = failed.device.map { Self.isNameless($0) } ?? false
             let isWoken = events.contains { event in
-                event.name == "push.sent" && event.device.map { $0.hasPrefix("d-") } ?? false
+                event.isPushSent && event.device.map { $0.hasPrefix("d-") } ?? false
             }
             return isNameless && isWoken
                 ? dead + "; the registration without a device id was pushed instead."
                 : dead + ", and it has no push token: nothing else could wake it."
         }
-        if let rang = own.first(where: { $0.signal == "ringing" }) {
+        if let rang = own.first(where: { $0.signal == .ringing }) {
             return " rang over its connection at \(offset(rang.at))."
         }
         if own.contains(where: { $0.signal != nil }) {
@@ -226,28 +223,29 @@ extension Explanation {
     }
 
     private func pushed(_ push: Event, _ own: [Event]) -> String {
-        let sent = own.last { $0.name == "push.sent" && $0.position < push.position } ?? push
+        let sent = own.last { $0.isPushSent && $0.position < push.position } ?? push
         var why =
             hadCorpse(push.device, before: sent) ? " (a connection that did not answer its ping was closed first)" : ""
-        let tries = own.count { $0.name == "push.sent" && $0.position <= sent.position }
+        let tries = own.count { $0.isPushSent && $0.position <= sent.position }
         if tries > 1 { why += " (try \(tries))" }
-        let service = push.environment.map { " (\($0))" } ?? ""
-        guard push.status == 200 else {
-            let reason = push.reason.map(Self.printable) ?? "no reason given"
-            let hint = hint(for: push).map { ": \($0)" } ?? ""
+        guard case .pushResult(_, let status, let reason, _, let environment) = push.event else { return "" }
+        let service = " (\(environment.rawValue))"
+        guard status == 200 else {
+            let hint = Self.hint(status, reason).map { ": \($0)" } ?? ""
+            let said = reason.map(Self.printable) ?? "no reason given"
             let came = cameAllTheSame(own)
-            if let status = push.status {
+            if let status {
                 return " \(verb(sent)) at \(offset(sent.at))\(why), and APNs\(service) refused: "
-                    + "\(status) \(reason)\(hint)\(came)."
+                    + "\(status) \(said)\(hint)\(came)."
             }
-            return " was to be pushed at \(offset(sent.at))\(why), but \(reason)\(hint)\(came)."
+            return " was to be pushed at \(offset(sent.at))\(why), but \(said)\(hint)\(came)."
         }
         let taken = " \(verb(sent)) at \(offset(sent.at))\(why), APNs accepted it\(service) at \(offset(push.at)), "
         if let life = events.first(where: { $0.position > sent.position && $0.isLife && $0.device == push.device }) {
             return taken + "and it came back at \(offset(life.at))."
         }
         if let life = nameless(after: sent), let name = life.device {
-            let pushes = Set(events.filter { $0.name == "push.sent" && $0.kind != "missed" }.map(\.device))
+            let pushes = Set(events.filter { $0.isPushSent && !$0.isForMissedCall }.map(\.device))
             return taken
                 + (pushes.count == 1
                     ? "and it came back at \(offset(life.at)) as \(name)."
@@ -263,26 +261,27 @@ extension Explanation {
             return "and the device has not come back yet."
         }
         if record.reason != .unanswered, stopped - sent.at < Self.wakingTime {
-            return
-                "but the device had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
+            return "but the device had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
         }
-        if sent.kind == PushOrder.Kind.alert.rawValue { return "but nobody opened the app." }
+        if sent.push == .alert { return "but nobody opened the app." }
         return "but the device never came back: it is off or without network, or iOS withholds pushes from an app "
             + "that did not report earlier calls."
     }
 
     /// Returns the advice for a push that APNs did not accept.
-    private func hint(for push: Event) -> String? {
-        guard push.status == nil, let reason = push.reason else { return PushHint.text(forReason: push.reason) }
+    private static func hint(_ status: Int?, _ reason: String?) -> String? {
+        guard status == nil, let reason else { return PushHint.text(forReason: reason) }
         return reason == PushHint.onlyLogged ? PushHint.text(for: .onlyLogged) : PushHint.network
     }
+
+    private func has(_ event: TimelineEvent) -> Bool { events.contains { $0.event == event } }
 
     /// Returns how a device was notified.
     ///
     /// A device on which iOS seems to withhold VoIP pushes gets a notice, which rings once.
     private func verb(_ push: Event) -> String {
-        guard push.kind == PushOrder.Kind.alert.rawValue else { return "was pushed" }
-        return "had not reacted to its last \(Switchboard.pushesUntilAlert) VoIP pushes, and was sent an alert instead"
+        guard push.push == .alert else { return "was pushed" }
+        return "had not reacted to its last \(DeviceRecord.pushesUntilAlert) VoIP pushes, and was sent an alert instead"
     }
 
     /// Whether a device had a dead connection before its push.
@@ -291,7 +290,7 @@ extension Explanation {
     private func hadCorpse(_ device: String?, before sent: Event) -> Bool {
         let isNamed = device.map { !Self.isNameless($0) } ?? true
         return events.contains { event in
-            guard event.name == "probe.failed", event.position < sent.position else { return false }
+            guard event.isProbeFailed, event.position < sent.position else { return false }
             return event.device == device || (!isNamed && event.device.map { Self.isNameless($0) } ?? false)
         }
     }

@@ -29,58 +29,62 @@ public struct Explanation: Sendable {
         case copy
     }
 
-    /// One event of the timeline, parsed.
+    /// One event of the timeline, with its position among all events of the call.
     struct Event {
-        /// The event's position among all events of the call.
         let position: Int
         let at: Moment
-        let name: String
-        let side: Side?
-        let device: String?
-        let status: Int64?
-        let reason: String?
-        let kind: String?
-        let environment: String?
-        /// The name of the event that was repeated, if this event is `repeated`.
-        let repeated: String?
-        /// The number of repetitions, omitted events or refused rings.
-        let count: Int64?
-        /// The limit that was exceeded.
-        let limit: String?
-        /// The user that was refused.
-        let from: String?
+        let event: TimelineEvent
 
-        init(_ record: TimelineRecord, position: Int) {
-            self.position = position
-            at = record.at
-            name = record.event
-            // The server wrote the members; if they cannot be read, the event's name is still useful.
-            let object = try? JSONObject(Array("{\(record.details)}".utf8))
-            func text(_ name: String) -> String? {
-                object?.members.first { object?.name(of: $0) == name }.flatMap { object?.string($0) }
+        /// The side that the event is of.
+        var side: Side? {
+            switch event {
+            case .signal(_, let side, _, _), .loggedOut(let side): side
+            case .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .delivered, .fetched, .probe, .probeFailed,
+                .pushSent, .pushResult, .pushCancelled, .restarted, .ringRefused, .repeated, .omitted, .ended, .other:
+                nil
             }
-            side = text("side").flatMap { Side(rawValue: $0) }
-            device = text("device")
-            status = object?.members.first { object?.name(of: $0) == "status" }.flatMap { object?.integer($0) }
-            reason = text("reason")
-            limit = text("limit")
-            from = text("from")
-            kind = text("kind")
-            environment = text("environment")
-            repeated = text("of")
-            count = object?.members.first { object?.name(of: $0) == "count" }.flatMap { object?.integer($0) }
+        }
+
+        /// The id of the device that the event is of.
+        var device: String? {
+            switch event {
+            case .signal(_, _, let device, _), .delivered(let device), .fetched(let device), .probe(let device),
+                .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
+                .pushCancelled(let device), .repeated(_, let device, _):
+                device.text
+            case .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .loggedOut, .restarted, .ringRefused,
+                .omitted, .ended, .other:
+                nil
+            }
         }
 
         /// The kind of the signal, if the event is one.
-        var signal: String? {
-            if name == "offer" { return name }
-            return name.hasPrefix("signal.") ? String(name.dropFirst(7)) : nil
+        var signal: SignalKind? { if case .signal(let kind, _, _, _) = event { kind } else { nil } }
+
+        /// The purpose of the push, if the event is of one that was sent or had its result.
+        var push: TimelineEvent.Push? {
+            switch event {
+            case .pushSent(_, let push, _), .pushResult(_, _, _, let push, _): push
+            default: nil
+            }
         }
+
+        /// Whether the event is of the notice of a missed call.
+        var isForMissedCall: Bool { push == .missed }
+
+        var isPushSent: Bool { if case .pushSent = event { true } else { false } }
+        var isPushResult: Bool { if case .pushResult = event { true } else { false } }
+        var isPushCancelled: Bool { if case .pushCancelled = event { true } else { false } }
+        var isProbeFailed: Bool { if case .probeFailed = event { true } else { false } }
+        var isDelivered: Bool { if case .delivered = event { true } else { false } }
 
         /// Whether the event shows that a device of the callee was there.
         var isLife: Bool {
-            guard side != .caller else { return false }
-            return signal != nil || name == "fetched" || name == "delivered.socket"
+            switch event {
+            case .signal(_, let side, _, _): side != .caller
+            case .fetched, .delivered: true
+            default: false
+            }
         }
     }
 
@@ -95,9 +99,9 @@ public struct Explanation: Sendable {
         at now: Moment
     ) {
         self.record = record
-        let all = log.compactMap { TimelineRecord($0) } + events
+        let all = log.compactMap { TimelineRecord($0.entry) } + events
         let order = all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }
-        self.events = order.enumerated().map { Event(all[$1], position: $0) }
+        self.events = order.enumerated().map { Event(position: $0, at: all[$1].at, event: all[$1].event) }
         self.devices = devices
         self.now = now
         self.keeper = keeper

@@ -37,16 +37,15 @@ extension Explanation {
     ///
     /// Numerous events of little interest share one row for each sender, until another event follows.
     private var rungs: [(Event, count: Int)] {
-        let numerous: Set<String> = ["signal.ice", "signal.info", "signal.dtmf", "signal.update", "fetched"]
         var rows: [(Event, count: Int)] = []
         var run: [String: Int] = [:]
         for event in events {
-            guard numerous.contains(event.name) else {
+            guard Self.isNumerous(event.event) else {
                 rows.append((event, 1))
                 run = [:]
                 continue
             }
-            let key = "\(event.name) \(event.side?.rawValue ?? "") \(event.device ?? "")"
+            let key = "\(event.event.name) \(event.side?.rawValue ?? "") \(event.device ?? "")"
             if let row = run[key] {
                 rows[row].count += 1
             } else {
@@ -55,6 +54,15 @@ extension Explanation {
             }
         }
         return rows
+    }
+
+    private static func isNumerous(_ event: TimelineEvent) -> Bool {
+        switch event {
+        case .signal(.ice, _, _, _), .signal(.info, _, _, _), .signal(.dtmf, _, _, _), .signal(.update, _, _, _),
+            .fetched:
+            true
+        default: false
+        }
     }
 
     private func offsetText(_ event: Event) -> String { "\((event.at - record.startedAt).milliseconds)" }
@@ -67,35 +75,33 @@ extension Explanation {
 
     private func step(_ event: Event, _ count: Int, device: Int) -> Step {
         let times = count == 1 ? "" : " ×\(count)"
-        if let signal = event.signal {
-            return .arrow(from: event.side == .caller ? 0 : device, to: 1, signal + times)
-        }
-        switch event.name {
-        case "delivered.socket": return .arrow(from: 1, to: device, "offer")
-        case "fetched": return .arrow(from: device, to: 1, "GET" + times)
-        case "probe": return .arrow(from: 1, to: device, "ping")
-        case "probe.failed": return .word(at: device, "no answer")
-        case "push.sent": return .arrow(from: 1, to: 2, Self.push(event.kind))
-        case "push.result": return .arrow(from: 2, to: 1, event.status.map { "\($0)" } ?? "failed")
-        case "push.cancelled": return .word(at: 1, "push cancelled")
-        case "repeated":
-            return .word(at: device, "\(Self.printable(event.repeated ?? "")) ×\(event.count ?? 0) more")
-        case "omitted": return .word(at: 1, "\(event.count ?? 0) events left out")
-        case "ended": return .word(at: 1, "ended: \(event.reason ?? "")")
-        case "ring.refused":
-            let count = event.count ?? 1
-            return .word(at: 1, "ring of \(Self.printable(event.from ?? "")) refused\(count > 1 ? " ×\(count)" : "")")
-        case "no_device": return .word(at: 1, "no device")
-        case "dnd": return .word(at: 1, "do not disturb")
-        default: return .word(at: 1, Self.printable(event.name))
+        switch event.event {
+        case .signal(let kind, let side, _, _):
+            return .arrow(from: side == .caller ? 0 : device, to: 1, kind.rawValue + times)
+        case .delivered: return .arrow(from: 1, to: device, "offer")
+        case .fetched: return .arrow(from: device, to: 1, "GET" + times)
+        case .probe: return .arrow(from: 1, to: device, "ping")
+        case .probeFailed: return .word(at: device, "no answer")
+        case .pushSent(_, let push, _): return .arrow(from: 1, to: 2, Self.word(for: push))
+        case .pushResult(_, let status, _, _, _): return .arrow(from: 2, to: 1, status.map { "\($0)" } ?? "failed")
+        case .pushCancelled: return .word(at: 1, "push cancelled")
+        case .repeated(let event, _, let count): return .word(at: device, "\(event.rawValue) ×\(count) more")
+        case .omitted(let count): return .word(at: 1, "\(count) events left out")
+        case .ended(let reason): return .word(at: 1, "ended: \(reason.rawValue)")
+        case .ringRefused(_, let from, let count):
+            return .word(at: 1, "ring of \(Self.printable(from.text)) refused\(count > 1 ? " ×\(count)" : "")")
+        case .noDevice: return .word(at: 1, "no device")
+        case .doNotDisturb: return .word(at: 1, "do not disturb")
+        case .blocked, .nameTaken, .crowded, .loggedOut, .restarted, .other:
+            return .word(at: 1, Self.printable(event.event.name))
         }
     }
 
-    private static func push(_ kind: String?) -> String {
-        switch kind {
-        case "missed": "missed call"
-        case "alert": "alert"
-        default: "push"
+    private static func word(for push: TimelineEvent.Push) -> String {
+        switch push {
+        case .missed: "missed call"
+        case .alert: "alert"
+        case .voip: "push"
         }
     }
 

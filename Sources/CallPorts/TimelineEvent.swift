@@ -1,0 +1,209 @@
+public import CallCore
+
+/// An event in a call that helps to explain why a device did, or did not, ring (protocol, section 5.7).
+///
+/// The switches of this file have no default: a new event does not compile until its name, its details and its audience
+/// are chosen.
+public enum TimelineEvent: Equatable, Sendable {
+    /// A device's signal was logged under this `seq`.
+    case signal(SignalKind, from: Side, device: DeviceID, seq: UInt64)
+    /// The call is hidden from its callee, who has blocked the caller.
+    case blocked
+    /// The callee has set do-not-disturb: before the call, or while it rang.
+    case doNotDisturb
+    /// The call is hidden from its callee, who has a live call under that callId with another user.
+    case nameTaken
+    /// So many others ring the callee that the call was refused.
+    case crowded
+    /// The callee had neither a connection nor a device that can be pushed.
+    case noDevice
+    /// The offer was sent to a device's connection.
+    case delivered(DeviceID)
+    /// A device fetched the call.
+    case fetched(DeviceID)
+    /// A device's connection was pinged, to learn whether it is alive.
+    case probe(DeviceID)
+    /// A device's connection did not answer its ping.
+    case probeFailed(DeviceID)
+    /// A push was handed to the push service.
+    case pushSent(DeviceID, Push, APNsEnvironment)
+    /// A push had its result: APNs' status and reason; without a status the reason why there was no answer.
+    case pushResult(DeviceID, status: Int?, reason: String?, Push, APNsEnvironment)
+    /// A push was cancelled before it was sent.
+    case pushCancelled(DeviceID)
+    /// The user of that side logged out everywhere.
+    case loggedOut(Side)
+    /// The server was restarted while the call was live.
+    case restarted
+    /// A further ring of `from` was refused because of a limit; `count` = the refusals so far.
+    case ringRefused(RingLimit, from: UserID, count: Int)
+    /// An event of a device came again that often.
+    case repeated(Repeatable, DeviceID, count: Int)
+    /// The timeline is full, and that many events were left out.
+    case omitted(count: Int)
+    /// The call ended.
+    case ended(EndReason)
+    /// An event that this version does not write, read from a store: its name, and its details as members of a JSON
+    /// object without the braces.
+    case other(name: String, details: String)
+
+    /// The purpose of a push.
+    public enum Push: String, Sendable, CaseIterable {
+        /// A VoIP push for the call.
+        case voip
+        /// A notice of the call, where VoIP pushes have no effect.
+        case alert
+        /// The notice of a missed call.
+        case missed
+    }
+
+    /// A limit that refuses rings.
+    public enum RingLimit: String, Sendable, CaseIterable {
+        /// Rings of one caller to one callee.
+        case perPair = "rings_per_pair"
+        /// Rings of one callee by all callers.
+        case perCallee = "rings_per_callee"
+    }
+
+    /// An event that a device causes by connecting and asking, as often as it likes.
+    public enum Repeatable: String, Sendable, CaseIterable {
+        /// See ``TimelineEvent/delivered(_:)``.
+        case delivered = "delivered.socket"
+        /// See ``TimelineEvent/probe(_:)``.
+        case probe
+        /// See ``TimelineEvent/probeFailed(_:)``.
+        case probeFailed = "probe.failed"
+        /// See ``TimelineEvent/fetched(_:)``.
+        case fetched
+    }
+
+    /// The readers of an event, besides services and operators, who see every event.
+    public enum Audience: Sendable {
+        /// None.
+        case operators
+        /// The callee.
+        case callee
+        /// The caller and the callee.
+        case both
+    }
+
+    /// The readers who may see the event.
+    ///
+    /// The caller must learn nothing of blocks, of do-not-disturb and of the callee's devices, and the callee nothing of
+    /// calls that are hidden from them.
+    public var audience: Audience {
+        switch self {
+        case .signal, .restarted, .ended: .both
+        case .doNotDisturb, .crowded, .noDevice, .delivered, .fetched, .probe, .probeFailed, .pushSent, .pushResult,
+            .pushCancelled, .ringRefused, .repeated, .omitted:
+            .callee
+        case .blocked, .nameTaken, .loggedOut, .other: .operators
+        }
+    }
+
+    /// The name of the event, as the protocol and the store have it.
+    public var name: String {
+        switch self {
+        case .signal(let kind, _, _, _): kind == .offer ? "offer" : "signal.\(kind.rawValue)"
+        case .blocked: "blocked"
+        case .doNotDisturb: "dnd"
+        case .nameTaken: "name_taken"
+        case .crowded: "crowded"
+        case .noDevice: "no_device"
+        case .delivered: Repeatable.delivered.rawValue
+        case .fetched: Repeatable.fetched.rawValue
+        case .probe: Repeatable.probe.rawValue
+        case .probeFailed: Repeatable.probeFailed.rawValue
+        case .pushSent: "push.sent"
+        case .pushResult: "push.result"
+        case .pushCancelled: "push.cancelled"
+        case .loggedOut: "logged_out"
+        case .restarted: "restarted"
+        case .ringRefused: "ring.refused"
+        case .repeated: "repeated"
+        case .omitted: "omitted"
+        case .ended: "ended"
+        case .other(let name, _): name
+        }
+    }
+
+    /// A detail of an event: a value, for the member of a JSON object.
+    public enum Detail: Equatable, Sendable {
+        /// A word that needs no escape in JSON: an id, or a word of the protocol.
+        case word(String)
+        /// Any text.
+        case text(String)
+        /// A number.
+        case number(UInt64)
+    }
+
+    /// Calls `body` with the name and the value of each detail, in the order in which they are written.
+    ///
+    /// ``other(name:details:)`` has none: its details are text already.
+    public func forEachDetail(_ body: (_ name: String, Detail) -> Void) {
+        switch self {
+        case .signal(_, let side, let device, let seq):
+            body("side", .word(side.rawValue))
+            body("device", .word(device.text))
+            body("seq", .number(seq))
+        case .delivered(let device), .fetched(let device), .probe(let device), .probeFailed(let device),
+            .pushCancelled(let device):
+            body("device", .word(device.text))
+        case .pushSent(let device, let push, let environment):
+            body("device", .word(device.text))
+            body("kind", .word(push.rawValue))
+            body("environment", .word(environment.rawValue))
+        case .pushResult(let device, let status, let reason, let push, let environment):
+            body("device", .word(device.text))
+            if let status { body("status", .number(UInt64(max(0, status)))) }
+            if let reason { body("reason", .text(reason)) }
+            body("kind", .word(push.rawValue))
+            body("environment", .word(environment.rawValue))
+        case .loggedOut(let side): body("side", .word(side.rawValue))
+        case .ringRefused(let limit, let caller, let count):
+            body("limit", .word(limit.rawValue))
+            body("from", .word(caller.text))
+            body("count", .number(UInt64(max(0, count))))
+        case .repeated(let event, let device, let count):
+            body("device", .word(device.text))
+            body("of", .word(event.rawValue))
+            body("count", .number(UInt64(max(0, count))))
+        case .omitted(let count): body("count", .number(UInt64(max(0, count))))
+        case .ended(let reason): body("reason", .word(reason.rawValue))
+        case .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .restarted, .other: break
+        }
+    }
+}
+
+extension TimelineEvent {
+    /// The number of bytes that a store needs for the event's name and its details, without escapes.
+    public var byteCount: Int {
+        var count = name.utf8.count
+        if case .other(_, let details) = self { return count + details.utf8.count }
+        var isFirst = true
+        forEachDetail { name, detail in
+            // `"name":` and a comma, except before the first member.
+            count += name.utf8.count + (isFirst ? 3 : 4)
+            isFirst = false
+            switch detail {
+            case .word(let text), .text(let text): count += text.utf8.count + 2
+            case .number(let number): count += Self.digits(of: number)
+            }
+        }
+        return count
+    }
+
+    private static func digits(of number: UInt64) -> Int {
+        var (count, rest) = (1, number / 10)
+        while rest > 0 { (count, rest) = (count + 1, rest / 10) }
+        return count
+    }
+}
+
+extension TimelineRecord {
+    /// The event of a log entry; `nil` for a change of state, whose cause has an event of its own.
+    public init?(_ entry: LogEntry) {
+        guard case .signal(let kind, let side, let phone, _, _) = entry.content else { return nil }
+        self.init(at: entry.at, event: .signal(kind, from: side, device: phone.id, seq: entry.seq))
+    }
+}

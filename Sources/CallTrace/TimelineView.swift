@@ -1,0 +1,58 @@
+import CallCore
+public import CallPorts
+import CallWire
+
+/// A call's timeline as JSON for its two users and for a service.
+public enum TimelineView {
+    /// Returns the timeline of a call as this client may see it; the events are in the order in which they are shown.
+    public static func body(_ record: CallRecord, _ events: [TimelineRecord], for who: Who) -> [UInt8] {
+        var json = JSONWriter(capacity: 4_096)
+        json.beginObject()
+        json.name("callId")
+        json.plain(record.id.text)
+        json.name("epoch")
+        json.value(record.epoch)
+        json.name("startedAt")
+        json.value(record.startedAt.milliseconds)
+        json.name("events")
+        json.beginArray()
+        for entry in events where isShown(entry.event, of: record, to: who) {
+            json.beginObject()
+            json.name("event")
+            json.plain(entry.event.name)
+            json.name("at")
+            json.value(entry.at.milliseconds)
+            json.name("offset")
+            json.value((entry.at - record.startedAt).milliseconds)
+            json.details(of: entry.event)
+            json.endObject()
+        }
+        json.endArray()
+        json.endObject()
+        return json.bytes
+    }
+
+    private static func isShown(_ event: TimelineEvent, of call: CallRecord, to who: Who) -> Bool {
+        guard !who.isService else { return true }
+        return switch event.audience {
+        case .operators: false
+        case .callee: call.caller != who.user
+        case .both: true
+        }
+    }
+}
+
+extension JSONWriter {
+    /// Writes the details of an event as members.
+    fileprivate mutating func details(of event: TimelineEvent) {
+        if case .other(_, let details) = event { rawMembers(Array(details.utf8)[...]) }
+        event.forEachDetail { name, detail in
+            self.name(name)
+            switch detail {
+            case .word(let text): plain(text)
+            case .text(let text): value(text)
+            case .number(let number): value(number)
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// The parts of a call that are stored in one column, `state`.
+///
+/// They are who answered, who declined, what each side holds and mutes, whether the call waits or is silenced, the
+/// results of its pushes, and the signals that must be recognized when they come again.
+extension CallRecord {
+    /// The text of the column.
+    var stateText: String {
+        var json = JSONWriter()
+        json.beginObject()
+        if let winner = session.winner {
+            json.name("winner")
+            json.plain(winner.kept)
+        }
+        if let decliner = session.ending?.declinedBy {
+            json.name("decliner")
+            json.plain(decliner.kept)
+        }
+        for (name, media) in [("caller", session.callerMedia), ("callee", session.calleeMedia)]
+        where media != MediaUpdate() {
+            json.name(name)
+            json.plain(
+                [media.hold, media.audioMuted, media.videoMuted].map { $0 == nil ? "-" : $0 == true ? "1" : "0" }
+                    .joined()
+            )
+        }
+        if isWaiting {
+            json.name("waiting")
+            json.value(true)
+        }
+        if isSilenced {
+            json.name("silenced")
+            json.value(true)
+        }
+        if !pushes.isEmpty {
+            json.name("pushes")
+            json.plain(
+                pushes.sorted { $0.key.text < $1.key.text }.map { "\($0.key.text)=\($0.value.rawValue)" }
+                    .joined(separator: " ")
+            )
+        }
+        if !ends.isEmpty {
+            json.name("ends")
+            json.value(ends.map(\.kept).joined(separator: "\n"))
+        }
+        if !descriptions.isEmpty {
+            json.name("descriptions")
+            json.value(descriptions.map(\.kept).joined(separator: "\n"))
+        }
+        json.endObject()
+        return String(decoding: json.bytes, as: UTF8.self)
+    }
+
+    /// Returns the call with the parts that the column's text contains; `nil` when it is not a JSON object.
+    func with(stateText text: String) -> CallRecord? {
+        guard let object = try? JSONObject(Array(text.utf8)) else { return nil }  // the parser's error is of no use
+        var record = self
+        for member in object.members {
+            let value = object.string(member)
+            switch object.name(of: member) {
+            case "winner": record.session.winner = value.flatMap { Phone(kept: $0[...]) }
+            case "decliner": record.session.ending?.declinedBy = value.flatMap { Phone(kept: $0[...]) }
+            case "caller": record.session.callerMedia = Self.media(value)
+            case "callee": record.session.calleeMedia = Self.media(value)
+            case "waiting": record.isWaiting = true
+            case "silenced": record.isSilenced = true
+            case "ends": record.ends = TakenSignal.lines(value, areEnds: true)
+            case "descriptions": record.descriptions = TakenSignal.lines(value, areEnds: false)
+            case "pushes":
+                for push in (value ?? "").split(separator: " ") {
+                    let parts = push.split(separator: "=")
+                    guard parts.count == 2, let id = DeviceID(String(parts[0])) else { continue }
+                    record.pushes[id] = PushOutcome(rawValue: String(parts[1])) ?? .refused
+                }
+            default: break
+            }
+        }
+        return record
+    }
+
+    private static func media(_ text: String?) -> MediaUpdate {
+        let flags = (text ?? "---").map { $0 == "-" ? nil : $0 == "1" }
+        guard flags.count == 3 else { return MediaUpdate() }
+        return MediaUpdate(hold: flags[0], audioMuted: flags[1], videoMuted: flags[2])
+    }
+}
+
+extension TakenSignal {
+    /// The signal as stored text of eight words; its `id` comes last, because it may contain any character.
+    fileprivate var kept: String {
+        let word =
+            switch kind {
+            case .end(let reason): reason?.rawValue ?? "-"
+            case .description(let digest): String(digest, radix: 16)
+            }
+        return "\(epoch) \(seq) \(at.milliseconds) \(word) \(user.text) \(phone.kept) \(Self.kept(id))"
+    }
+
+    /// Parses a signal's stored text.
+    ///
+    /// `isEnd`: Whether the text is from the list of ends.
+    fileprivate init?(kept text: Substring, isEnd: Bool) {
+        let words = text.split(separator: " ", maxSplits: 7, omittingEmptySubsequences: false)
+        guard words.count == 8, let epoch = UInt32(words[0]), let seq = UInt64(words[1]), let at = Int64(words[2]),
+            let user = UserID(String(words[4])), let phone = Phone(kept: "\(words[5]) \(words[6])"),
+            let id = Self.id(words[7])
+        else { return nil }
+        let kind: Kind
+        if isEnd {
+            kind = .end(EndReason(rawValue: String(words[3])))
+        } else {
+            guard let digest = UInt64(words[3], radix: 16) else { return nil }
+            kind = .description(digest: digest)
+        }
+        self.init(
+            kind: kind,
+            user: user,
+            phone: phone,
+            id: id,
+            epoch: epoch,
+            seq: seq,
+            at: Moment(milliseconds: at)
+        )
+    }
+
+    /// The prefix of an `id` that is stored in hexadecimal; no other stored `id` begins with it.
+    private static let mark: Character = "\u{7F}"
+
+    /// Returns an `id` as stored text: in hexadecimal unless it is plain ASCII.
+    ///
+    /// Other characters may be separators, or may combine with one.
+    private static func kept(_ id: SignalID) -> String {
+        guard !id.text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) else { return id.text }
+        let digits = id.text.utf8.map { ($0 < 0x10 ? "0" : "") + String($0, radix: 16) }
+        return String(mark) + digits.joined()
+    }
+
+    private static func id(_ text: Substring) -> SignalID? {
+        guard text.first == mark else { return SignalID(String(text)) }
+        let digits = Array(text.dropFirst().utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        let bytes = stride(from: 0, to: digits.count, by: 2).map {
+            UInt8(String(decoding: digits[$0..<$0 + 2], as: UTF8.self), radix: 16) ?? 0
+        }
+        return SignalID(String(decoding: bytes, as: UTF8.self))
+    }
+
+    /// Parses the stored signals, one a line.
+    fileprivate static func lines(_ text: String?, areEnds: Bool) -> [Self] {
+        // Splits bytes, not characters: an `id` that was stored unchanged may combine with the separator next to it.
+        (text ?? "").utf8.split(separator: 0x0A).compactMap { Self(kept: Substring($0), isEnd: areEnds) }
+    }
+}

@@ -1,0 +1,120 @@
+import CallCore
+import CallPorts
+
+// The text of typed values in the database. It must not change: an older database is read with it.
+
+/// The columns of a log entry that hold its content and its audience.
+struct EntryColumns: Equatable {
+    /// `offer`, `ice`, … or `call` for a change of state.
+    var kind: String
+    /// The device that sent the signal, or that answered the call; `nil` = the server itself.
+    var sender: Phone?
+    /// The sender's side or the change of state, and the audience.
+    var audience: String
+    /// The `id` under which the sender sent it; for a change of state the call that replaces it, or the offer's `id`.
+    var signalID: String?
+    /// A digest that distinguishes descriptions; 0 where there is no description.
+    var digest: UInt64
+}
+
+extension EntryColumns {
+    /// The columns of an entry.
+    init(_ entry: LogEntry) {
+        switch entry.content {
+        case .signal(let kind, let side, let phone, let id, let digest):
+            self.init(
+                kind: kind.rawValue,
+                sender: phone,
+                audience: entry.audience.kept(from: side),
+                signalID: id?.text,
+                digest: digest
+            )
+        case .state(let change):
+            self.init(
+                kind: "call",
+                sender: change.answeredBy,
+                audience: "\(change.state.rawValue)/\(change.reason?.rawValue ?? "")>\(entry.audience.kept)",
+                signalID: change.replacedBy?.text ?? change.offerID?.text,
+                digest: 0
+            )
+        }
+    }
+
+    /// Returns the entry with this `seq` and moment; `nil` when the columns are inconsistent.
+    func entry(seq: UInt64, at moment: Moment) -> LogEntry? {
+        let parts = self.audience.split(separator: ">", maxSplits: 1)
+        guard parts.count == 2, let audience = LogEntry.Audience(kept: parts[1]) else { return nil }
+        if let kind = SignalKind(rawValue: kind), let side = Side(rawValue: String(parts[0])), let sender {
+            let id = signalID.flatMap { SignalID($0) }
+            return LogEntry(
+                seq: seq,
+                at: moment,
+                content: .signal(kind, from: side, phone: sender, id: id, digest: digest),
+                audience: audience
+            )
+        }
+        let words = parts[0].split(separator: "/", omittingEmptySubsequences: false)
+        guard kind == "call", words.count == 2, let state = CallState(rawValue: String(words[0])) else { return nil }
+        let change = StateChange(
+            state,
+            reason: EndReason(rawValue: String(words[1])),
+            answeredBy: sender,
+            replacedBy: state == .ended ? signalID.flatMap { CallID($0) } : nil,
+            offerID: state == .ringing ? signalID.flatMap { SignalID($0) } : nil
+        )
+        return LogEntry(seq: seq, at: moment, content: .state(change), audience: audience)
+    }
+}
+
+extension LogEntry.Audience {
+    /// The sender's side and the audience as stored text; the two most common values allocate nothing.
+    fileprivate func kept(from side: Side) -> String {
+        switch (side, self) {
+        case (.caller, .callee): "caller>callee"
+        case (.callee, .caller): "callee>caller"
+        default: "\(side.rawValue)>\(kept)"
+        }
+    }
+
+    /// The audience as stored text: one word, followed by the device if the audience names one.
+    fileprivate var kept: String {
+        switch self {
+        case .caller: "caller"
+        case .callee: "callee"
+        case .both: "both"
+        case .nobody: "nobody"
+        case .callerAnd(let phone): "and \(phone.kept)"
+        case .calleeBut(let phone): "but \(phone.kept)"
+        }
+    }
+
+    fileprivate init?(kept text: Substring) {
+        let words = text.split(separator: " ", maxSplits: 1)
+        switch words.first {
+        case "caller": self = .caller
+        case "callee": self = .callee
+        case "both": self = .both
+        case "nobody": self = .nobody
+        case "and":
+            guard words.count == 2, let phone = Phone(kept: words[1]) else { return nil }
+            self = .callerAnd(phone)
+        case "but":
+            guard words.count == 2, let phone = Phone(kept: words[1]) else { return nil }
+            self = .calleeBut(phone)
+        default: return nil
+        }
+    }
+}
+
+extension Phone {
+    /// The device as stored text: its token mark in hex, a space, its id.
+    var kept: String { "\(String(mark.rawValue, radix: 16)) \(id.text)" }
+
+    init?(kept text: Substring) {
+        let words = text.split(separator: " ")
+        guard words.count == 2, let mark = UInt64(words[0], radix: 16), let id = DeviceID(String(words[1])) else {
+            return nil
+        }
+        self.init(id: id, mark: TokenMark(rawValue: mark))
+    }
+}

@@ -1,0 +1,76 @@
+import CallCore
+import CallPorts
+import Testing
+
+@testable import SQLiteStore
+
+@Suite("The text of a timeline's event")
+struct TimelineTextTests {
+    private static let device = DeviceID("b1")
+    private static let user = UserID("11")
+
+    /// Each event with its name and its details in the database; these texts never change.
+    private static let texts: [(TimelineEvent, String, String)] = {
+        guard let device, let user else { return [] }
+        return [
+            (
+                .signal(.offer, from: .caller, device: device, seq: 1), "offer",
+                #""side":"caller","device":"b1","seq":1"#
+            ),
+            (
+                .signal(.ice, from: .callee, device: device, seq: .init(Int64.max)), "signal.ice",
+                #""side":"callee","device":"b1","seq":9223372036854775807"#
+            ),
+            (.blocked, "blocked", ""), (.doNotDisturb, "dnd", ""), (.nameTaken, "name_taken", ""),
+            (.crowded, "crowded", ""), (.noDevice, "no_device", ""), (.restarted, "restarted", ""),
+            (.delivered(device), "delivered.socket", #""device":"b1""#),
+            (.fetched(device), "fetched", #""device":"b1""#),
+            (.probe(device), "probe", #""device":"b1""#), (.probeFailed(device), "probe.failed", #""device":"b1""#),
+            (.pushSent(device, .voip, .sandbox), "push.sent", #""device":"b1","kind":"voip","environment":"sandbox""#),
+            (
+                .pushResult(device, status: 200, reason: nil, .alert, .production), "push.result",
+                #""device":"b1","status":200,"kind":"alert","environment":"production""#
+            ),
+            (
+                .pushResult(device, status: nil, reason: "a \"b\"\n", .missed, .sandbox), "push.result",
+                #""device":"b1","reason":"a \"b\"\n","kind":"missed","environment":"sandbox""#
+            ),
+            (.pushCancelled(device), "push.cancelled", #""device":"b1""#),
+            (.loggedOut(.callee), "logged_out", #""side":"callee""#),
+            (
+                .ringRefused(.perPair, from: user, count: 4), "ring.refused",
+                #""limit":"rings_per_pair","from":"11","count":4"#
+            ),
+            (
+                .repeated(.delivered, device, count: 999), "repeated",
+                #""device":"b1","of":"delivered.socket","count":999"#
+            ),
+            (.omitted(count: 10), "omitted", #""count":10"#),
+            (.ended(.answeredElsewhere), "ended", #""reason":"answered_elsewhere""#),
+        ]
+    }()
+
+    @Test("is what it always was, and is read as the same event")
+    func texts() {
+        #expect(Self.texts.count == 21)
+        for (event, name, details) in Self.texts {
+            #expect(event.name == name && event.details == details)
+            #expect(TimelineEvent(name: name, details: details) == event)
+            if !details.contains("\\") { #expect(event.byteCount == name.utf8.count + details.utf8.count) }
+        }
+    }
+
+    @Test(
+        "that no version writes is kept as it is, and shown to operators alone",
+        arguments: [
+            ("later", #""device":"b1""#), ("dnd", #""until":1"#), ("push.sent", #""device":"b1""#), ("offer", ""),
+            ("ended", #""reason":"bored""#), ("probe", #""device":"b1","device":"b1""#), ("signal.wave", "nonsense"),
+            ("", ""), ("omitted", #""count":-1"#), ("omitted", #""count":010"#),
+        ]
+    )
+    func foreign(_ name: String, _ details: String) {
+        let event = TimelineEvent(name: name, details: details)
+        #expect(event == .other(name: name, details: details))
+        #expect(event.name == name && event.details == details && event.audience == .operators)
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+/// The compiler, asked about `TimelineEvent.swift` with and without an event that has no audience.
+@Suite("A new event of a timeline")
+struct AudienceTests {
+    private static let path = "Sources/CallPorts/TimelineEvent.swift"
+
+    @Test("does not compile until its audience is chosen")
+    func needsAnAudience() throws {
+        let source = Repository.text(of: Self.path)
+        #expect(try errors(in: source) == [], "the file compiles as it is")
+        var added = try replacing(
+            "Equatable, Sendable {\n",
+            by: "Equatable, Sendable {\n    case unheardOf\n",
+            in: source
+        )
+        added = try replacing(
+            #"        case .restarted: "restarted""#,
+            by: #"        case .restarted, .unheardOf: "restarted""#,
+            in: added
+        )
+        added = try replacing(".restarted, .other: break", by: ".restarted, .unheardOf, .other: break", in: added)
+        let errors = try errors(in: added)
+        #expect(errors.count == 1 && errors.first?.contains("switch must be exhaustive") == true, "\(errors)")
+        let chosen = try replacing(
+            ".loggedOut, .other: .operators",
+            by: ".loggedOut, .unheardOf, .other: .operators",
+            in: added
+        )
+        #expect(try self.errors(in: chosen) == [], "with an audience it compiles")
+    }
+
+    private func replacing(_ old: String, by new: String, in text: String) throws -> String {
+        let range = try #require(text.range(of: old), "\(old) is in \(Self.path)")
+        return text.replacingCharacters(in: range, with: new)
+    }
+
+    /// Returns the compiler's errors in a file that stands in the place of `TimelineEvent.swift`.
+    ///
+    /// The two modules are checked as one, so that no built module is needed.
+    private func errors(in text: String) throws -> [String] {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "audience-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var paths: [String] = []
+        for file in Repository.sources where ["CallCore", "CallPorts"].contains(file.target) {
+            let source = file.path == Self.path ? text : Repository.text(of: file.path)
+            let alone = source.replacing(/(public )?import CallCore/, with: "")
+            let copy = folder.appending(path: file.path.replacing("/", with: "-"))
+            try alone.write(to: copy, atomically: true, encoding: .utf8)
+            paths.append(copy.path)
+        }
+        let result = Repository.run("swiftc", ["-typecheck", "-swift-version", "6", "-module-name", "Ports"] + paths)
+        let errors = result.output.split(separator: "\n").filter { $0.hasPrefix("/") && $0.contains(": error: ") }
+        if result.status != 0, errors.isEmpty { return [result.output] }
+        return errors.map(String.init)
+    }
+}

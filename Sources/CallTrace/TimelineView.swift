@@ -1,4 +1,5 @@
 import CallCore
+import JSON
 public import CallPorts
 import CallWire
 

@@ -128,7 +128,7 @@ extension Switchboard {
             hide(who.user, from: user, true)
         }
         say(
-            .reply(id, Reply(body: BlockView.one(BlockRecord(by: who.user, blocked: user, at: now), for: who))),
+            .reply(id, Reply(body: BlockBody.one(user, asInteger: who.userIsInteger))),
             at: now
         )
     }

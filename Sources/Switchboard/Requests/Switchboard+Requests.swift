@@ -70,7 +70,9 @@ extension Switchboard {
         case .devices: out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
         case .removeDevice(let device): removeDevice(device, by: who, as: id, at: now)
         case .relayCredential: relayCredential(of: who, as: id, at: now)
-        case .blocks: out.append(.reply(id, Reply(body: BlockView.list(directory.blocks(of: who.user), for: who))))
+        case .blocks:
+            let blocked = directory.blocks(of: who.user).map(\.blocked)
+            out.append(.reply(id, Reply(body: BlockBody.list(blocked, asIntegers: who.userIsInteger))))
         case .block(let user): block(user, by: who, as: id, at: now)
         case .unblock(let user): unblock(user, by: who, as: id, at: now)
         case .doNotDisturb(let until): doNotDisturb(until, by: who, as: id, at: now)

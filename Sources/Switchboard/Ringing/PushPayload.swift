@@ -40,70 +40,25 @@ enum PushPayload {
 
     /// Returns the payload of an alert push for an incoming call, for a device on which iOS withholds VoIP pushes.
     static func incomingAlert(_ call: Call, at now: Moment) -> [UInt8] {
-        notice(call, type: "call.incoming", title: "Incoming call") { json in
-            json.name("room")
-            json.plain(call.room)
-            json.name("hasVideo")
-            json.value(call.session.hasVideo)
-            json.name("callUUID")
-            json.plain(call.uuid)
-            json.name("sentAt")
-            json.value(now.milliseconds)
-            json.name("ringUntil")
-            json.value(call.session.ringUntil.milliseconds)
-        }
+        let ring = NoticePayload.Ring(
+            room: call.room,
+            hasVideo: call.session.hasVideo,
+            uuid: call.uuid,
+            ringUntil: call.session.ringUntil
+        )
+        return NoticePayload.incoming(notice(of: call), ring, at: now)
     }
 
     /// Returns the payload for a missed call.
-    static func missed(_ call: Call) -> [UInt8] { notice(call, type: "call.missed", title: "Missed call") { _ in } }
+    static func missed(_ call: Call) -> [UInt8] { NoticePayload.missed(notice(of: call)) }
 
-    /// The largest alert payload that APNs takes, in bytes (the same page).
-    static let alertBytes = 4_096
-
-    /// Returns the payload for a text.
-    static func text(_ message: TextMessage, from user: UserID, name: String?, at now: Moment) -> [UInt8] {
-        var body = message.body
-        while true {
-            var json = JSONWriter(capacity: 512)
-            json.beginObject()
-            json.alert(name ?? user.text, body)
-            json.name("type")
-            json.plain("message")
-            json.name("fromUserId")
-            json.plain(user.text)
-            json.name("fromDisplayName")
-            json.value(name ?? user.text)
-            json.name("sentAt")
-            json.value(now.milliseconds)
-            json.endObject()
-            guard json.bytes.count > alertBytes, !body.isEmpty else { return json.bytes }
-            body = body.cut(to: body.count / 2)
-        }
-    }
-
-    private static func notice(
-        _ call: Call,
-        type: String,
-        title: String,
-        _ more: (inout JSONWriter) -> Void
-    ) -> [UInt8] {
-        let name = call.displayName ?? call.session.caller.text
-        var json = JSONWriter(capacity: 512)
-        json.beginObject()
-        json.alert(title, name)
-        json.name("type")
-        json.plain(type)
-        json.name("callId")
-        json.plain(call.key.id.text)
-        json.name("epoch")
-        json.value(call.session.epoch)
-        json.name("fromUserId")
-        json.plain(call.session.caller.text)
-        json.name("fromDisplayName")
-        json.value(name)
-        more(&json)
-        json.endObject()
-        return json.bytes
+    private static func notice(of call: Call) -> NoticePayload.Call {
+        NoticePayload.Call(
+            id: call.key.id,
+            epoch: call.session.epoch,
+            caller: call.session.caller,
+            name: call.displayName
+        )
     }
 
     private static func write(
@@ -134,23 +89,5 @@ enum PushPayload {
             return RelayedObject(call.frames[index])?.value(of: .sdp)
         }
         return nil
-    }
-}
-
-extension JSONWriter {
-    /// Writes the member `aps`: what Apple shows and plays.
-    fileprivate mutating func alert(_ title: String, _ body: String) {
-        name("aps")
-        beginObject()
-        name("alert")
-        beginObject()
-        name("title")
-        value(title)
-        name("body")
-        value(body)
-        endObject()
-        name("sound")
-        plain("default")
-        endObject()
     }
 }

@@ -102,7 +102,7 @@ extension Switchboard {
                 kind: .alert,
                 environment: environment(of: device),
                 apnsID: UUIDv5.url(name),
-                payload: PushPayload.text(text.message, from: text.from, name: text.name, at: now),
+                payload: NoticePayload.text(text.message, from: text.from, name: text.name, at: now),
                 giveUpAt: now + Self.noticeFor,
                 device: device.id
             )

@@ -3,7 +3,6 @@ import CallPorts
 import CallWire
 import Crypto
 import Identity
-import Switchboard
 
 /// Sends one device a VoIP push as a call would, and puts Apple's answer into words.
 struct PushTest {

@@ -1,5 +1,4 @@
 public import CallCore
-import CallWire
 import JSON
 
 /// The payload of a VoIP push for an incoming call (protocol, section 6); the only place that writes it.

@@ -1,0 +1,171 @@
+public import CallCore
+import JSON
+
+/// A device as its user is shown it (protocol, section 5).
+public struct DeviceBody: Sendable {
+    /// The device's id.
+    public var id: DeviceID
+    /// Whether the client sent the id.
+    public var isNamed: Bool
+    /// The platform, such as `ios` or `android`.
+    public var platform: String
+    /// The app's bundle id.
+    public var bundleID: String
+    /// The VoIP push token.
+    public var voipToken: String?
+    /// The alert push token.
+    public var alertToken: String?
+    /// The Firebase token.
+    public var fcmToken: String?
+    /// The APNs environment in use.
+    public var environment: String?
+    /// When the device was first registered.
+    public var createdAt: Moment
+    /// When the device last gave a sign of life.
+    public var seenAt: Moment
+    /// The number of VoIP pushes in a row that no sign of life followed.
+    public var unansweredPushes: Int
+    /// Whether the device is woken by alerts, because VoIP pushes have no effect.
+    public var isWokenByAlerts: Bool
+    /// The result of the last push.
+    public var lastPush: Push?
+
+    /// The result of a push.
+    public struct Push: Sendable {
+        /// When the result came.
+        public var at: Moment
+        /// APNs' status; 0 when there was none.
+        public var status: Int
+        /// APNs' reason, or the server's own.
+        public var reason: String?
+        /// The APNs environment that was used.
+        public var environment: String
+        /// The meaning of the result and what to do, in plain words.
+        public var hint: String?
+
+        /// A result with the given members.
+        public init(at: Moment, status: Int, reason: String?, environment: String, hint: String?) {
+            self.at = at
+            self.status = status
+            self.reason = reason
+            self.environment = environment
+            self.hint = hint
+        }
+    }
+
+    /// A device without tokens and pushes.
+    public init(id: DeviceID, isNamed: Bool, platform: String, bundleID: String, createdAt: Moment, seenAt: Moment) {
+        self.id = id
+        self.isNamed = isNamed
+        self.platform = platform
+        self.bundleID = bundleID
+        self.createdAt = createdAt
+        self.seenAt = seenAt
+        unansweredPushes = 0
+        isWokenByAlerts = false
+    }
+
+    /// Returns devices as an array, in this order.
+    public static func list(_ devices: [DeviceBody]) -> [UInt8] {
+        var json = JSONWriter(capacity: 1_024)
+        json.beginArray()
+        for device in devices { device.write(into: &json) }
+        json.endArray()
+        return json.bytes
+    }
+
+    /// Returns the answer to a registration; `message` = a hint for the client that registered.
+    public func bytes(message: String? = nil) -> [UInt8] {
+        var json = JSONWriter(capacity: 512)
+        write(message: message, into: &json)
+        return json.bytes
+    }
+
+    private func write(message: String? = nil, into json: inout JSONWriter) {
+        json.beginObject()
+        if let message {
+            json.name("message")
+            json.value(message)
+        }
+        json.name("id")
+        json.plain(id.text)
+        json.name("deviceId")
+        json.plain(id.text)
+        json.name("named")
+        json.value(isNamed)
+        json.name("platform")
+        json.value(platform)
+        json.name("bundleId")
+        json.value(bundleID)
+        json.optional("voipDeviceToken", voipToken)
+        json.optional("apnsDeviceToken", alertToken)
+        json.optional("fcm_token", fcmToken)
+        json.optional("environment", environment)
+        json.name("createdAt")
+        json.value(createdAt.milliseconds)
+        json.name("seenAt")
+        json.value(seenAt.milliseconds)
+        json.name("pushHealth")
+        json.beginObject()
+        json.name("unanswered")
+        json.value(unansweredPushes)
+        json.name("wakesBy")
+        json.plain(isWokenByAlerts ? "alert" : "voip")
+        json.endObject()
+        json.name("lastPush")
+        if let lastPush { Self.write(lastPush, into: &json) } else { json.null() }
+        json.endObject()
+    }
+
+    private static func write(_ push: Push, into json: inout JSONWriter) {
+        json.beginObject()
+        json.name("at")
+        json.value(push.at.milliseconds)
+        json.name("status")
+        json.value(push.status)
+        json.optional("reason", push.reason)
+        json.name("environment")
+        json.plain(push.environment)
+        json.optional("hint", push.hint)
+        json.endObject()
+    }
+}
+
+/// The users that a user blocks, for the app's list of contacts.
+public enum BlockBody {
+    /// Returns blocked users as an array, in this order.
+    ///
+    /// `asIntegers`: Whether user ids are written as integers.
+    public static func list(_ users: [UserID], asIntegers: Bool) -> [UInt8] {
+        var json = JSONWriter(capacity: 1_024)
+        json.beginArray()
+        for user in users { write(user, asIntegers, into: &json) }
+        json.endArray()
+        return json.bytes
+    }
+
+    /// Returns one blocked user as an object.
+    ///
+    /// `asInteger`: Whether the user id is written as an integer.
+    public static func one(_ user: UserID, asInteger: Bool) -> [UInt8] {
+        var json = JSONWriter()
+        write(user, asInteger, into: &json)
+        return json.bytes
+    }
+
+    private static func write(_ user: UserID, _ asInteger: Bool, into json: inout JSONWriter) {
+        json.beginObject()
+        json.name("id")
+        json.id(user, asInteger: asInteger)
+        json.name("user_id")
+        json.id(user, asInteger: asInteger)
+        json.endObject()
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func optional(_ name: String, _ text: String?) {
+        self.name(name)
+        if let text { value(text) } else { null() }
+    }
+}

@@ -161,11 +161,11 @@ let package = Package(
         // Pushes.
         system("CCurl", apt: "libcurl4-openssl-dev"),
         library("OutboundHTTP", ["CCurl", "Threads"]),
-        library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", logging]),
+        library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", logging]),
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
-        library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire"]),
+        library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire", "JSON"]),
         library(
             "Gateway",
             [
@@ -176,7 +176,7 @@ let package = Package(
         ),
 
         // The probes of `ringline doctor`.
-        library("Diagnostics", ["Identity", "Crypto", "CallPorts", "CallWire", "CallCore"]),
+        library("Diagnostics", ["Identity", "Crypto", "Threads", "CallPorts", "CallWire", "CallCore"]),
 
         .executableTarget(
             name: "ringline",

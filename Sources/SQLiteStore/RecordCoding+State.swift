@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import JSON
 
 /// The parts of a call that are stored in one column, `state`.
 ///

@@ -1,6 +1,7 @@
 import CallCore
 package import CallPorts
 import CallWire
+import JSON
 
 /// The text of a timeline's event in the database.
 extension TimelineEvent {

@@ -15,8 +15,8 @@ struct AckOrder {
         let id: String
 
         init?(_ entry: EntryRecord, of call: CallName) {
-            guard entry.kind != "call", let device = entry.sender?.id, let id = entry.signalID else { return nil }
-            (self.call, epoch, seq, self.device, self.id) = (call.id, call.epoch, entry.seq, device, id)
+            guard case .signal(_, _, let phone, let id?, _) = entry.entry.content else { return nil }
+            (self.call, epoch, seq, device, self.id) = (call.id, call.epoch, entry.seq, phone.id, id.text)
         }
 
         /// The signal for which an ack is, or the response to a POST.

@@ -235,7 +235,7 @@ struct DamagedTests {
     private func check(_ state: StoredState, _ context: Comment) {
         for call in state.calls {
             check(call.record, context)
-            for entry in call.entries { #expect(entry.seq < 1 << 62 && isSane(entry.at), context) }
+            for entry in call.entries { #expect(entry.seq < 1 << 62 && isSane(entry.entry.at), context) }
         }
         for device in state.devices { check(device, context) }
         for block in state.blocks { #expect(isSane(block.at), context) }

@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import CallTrace
+@testable import CallTrace
 import CallWire
 import SQLiteStore
 import Testing

@@ -90,7 +90,8 @@ extension Explanation {
                 + "recorded its end: it cannot write its database, or it hangs; see its log."
         case .server: return "The call is ringing."
         case .nobody where isOver:
-            return "The server stopped while the call rang, and has not run since: the devices stop ringing by themselves, "
+            return
+                "The server stopped while the call rang, and has not run since: the devices stop ringing by themselves, "
                 + "and the next start ends the call as unanswered."
         case .nobody:
             return "The call rang when the server stopped or was killed, and the server has not run since: the devices "
@@ -133,7 +134,8 @@ extension Explanation {
         guard let endedAt = record.endedAt, let reason = record.reason else { return goingOn }
         switch reason {
         case .hangup: return "\(enderName) hung up at \(offset(endedAt))"
-        case .disconnected: return "it ended at \(offset(endedAt)) because one side was gone for longer than the grace period"
+        case .disconnected:
+            return "it ended at \(offset(endedAt)) because one side was gone for longer than the grace period"
         case .failed: return "it failed at \(offset(endedAt)), as \(enderName) reported"
         // The app that was killed in the call may be either user's, and the call's record does not show who began anew.
         case .replaced: return "one of the two started again with the same callId at \(offset(endedAt))"
@@ -261,7 +263,8 @@ extension Explanation {
             return "and the device has not come back yet."
         }
         if record.reason != .unanswered, stopped - sent.at < Self.wakingTime {
-            return "but the device had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
+            return
+                "but the device had not come back when the ringing stopped, \(Self.seconds(stopped - sent.at)) later."
         }
         if sent.push == .alert { return "but nobody opened the app." }
         return "but the device never came back: it is off or without network, or iOS withholds pushes from an app "

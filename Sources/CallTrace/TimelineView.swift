@@ -1,7 +1,7 @@
 import CallCore
-import JSON
 public import CallPorts
 import CallWire
+import JSON
 
 /// A call's timeline as JSON for its two users and for a service.
 public enum TimelineView {

@@ -43,7 +43,8 @@ package final class ClientSocket {
     /// Connects to the first address of a host that accepts.
     ///
     /// Without `end`, a time of ``SystemClock/monotonic()``, each address has the standard time limit.
-    package static func connected(host: String, port: Int, until end: Int64? = nil) throws(Unreachable) -> ClientSocket {
+    package static func connected(host: String, port: Int, until end: Int64? = nil) throws(Unreachable) -> ClientSocket
+    {
         for address in try addresses(of: host, port: port) {
             let left = end.map { Int($0 - SystemClock.monotonic()) } ?? standardMilliseconds
             guard left > 0 else { break }

@@ -1,10 +1,10 @@
 import CallCore
 import CallPorts
-@testable import CallTrace
 import CallWire
 import SQLiteStore
 import Testing
 
+@testable import CallTrace
 @testable import Switchboard
 
 @Suite("The verdict on a call")

@@ -118,7 +118,9 @@ struct TokenBouncer: Bouncer {
         } catch {
             if tokens.mayLearn(of: error) {
                 audit.take(.tokenRefused(cause: AuditLog.keysMissing, nil))
-                throw AdmissionError.keysUnavailable("the keys that check tokens are being fetched; try again in a moment")
+                throw AdmissionError.keysUnavailable(
+                    "the keys that check tokens are being fetched; try again in a moment"
+                )
             }
             audit.take(.tokenRefused(cause: error.cause, nil))
             throw error == .expired ? AdmissionError.expired(error.description) : .invalid(error.description)

@@ -166,7 +166,7 @@ extension Explanation {
         if let push = own.last(where: { $0.isPushResult }) { return name + pushed(push, own) }
         if let push = own.last(where: { $0.isPushSent }) {
             let fate = whyTakenBack(push, own).map { "the push was cancelled before it was sent, because \($0)" }
-            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer of APNs is known")"
+            return name + " \(verb(push)) at \(offset(push.at)); \(fate ?? "no answer from APNs is recorded")"
                 + "\(cameAllTheSame(own))."
         }
         return name + bySocket(own)

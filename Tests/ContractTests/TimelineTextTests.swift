@@ -18,8 +18,8 @@ struct TimelineTextTests {
                 #""side":"caller","device":"b1","seq":1"#
             ),
             (
-                .signal(.ice, from: .callee, device: device, seq: .init(Int64.max)), "signal.ice",
-                #""side":"callee","device":"b1","seq":9223372036854775807"#
+                .signal(.ice, from: .callee, device: device, seq: 1 << 53), "signal.ice",
+                #""side":"callee","device":"b1","seq":9007199254740992"#
             ),
             (.blocked, "blocked", ""), (.doNotDisturb, "dnd", ""), (.nameTaken, "name_taken", ""),
             (.crowded, "crowded", ""), (.noDevice, "no_device", ""), (.restarted, "restarted", ""),

@@ -60,10 +60,11 @@ public struct JSONObject: Sendable {
     ///   one of the `names` twice.
     public init(
         _ bytes: [UInt8],
-        names: MemberNames,
+        names: borrowing MemberNames,
         in part: Range<Int>,
         scratch: consuming [Member] = []
     ) throws(JSONFault) {
+        // `names` is borrowed: an initialiser would otherwise consume the table, and count references for each object.
         let text = bytes.span
         var scanner = JSONScanner(at: part.lowerBound, end: part.upperBound)
         scanner.skipSpace(text)
@@ -84,7 +85,7 @@ public struct JSONObject: Sendable {
     /// Scans a text that must be one object.
     ///
     /// - Throws: ``JSONFault``, as for a part of a text.
-    public init(_ bytes: [UInt8], names: MemberNames) throws(JSONFault) {
+    public init(_ bytes: [UInt8], names: borrowing MemberNames) throws(JSONFault) {
         try self.init(bytes, names: names, in: 0..<bytes.count)
     }
 

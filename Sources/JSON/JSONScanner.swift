@@ -24,7 +24,7 @@ struct JSONScanner {
     /// Returns the members of the object that begins here, stored in the memory of `scratch`.
     mutating func objectMembers(
         _ text: Span<UInt8>,
-        _ names: MemberNames,
+        _ names: borrowing MemberNames,
         into scratch: consuming [JSONObject.Member]
     ) throws(JSONFault) -> [JSONObject.Member] {
         guard position < end else { throw .syntax }

@@ -4,14 +4,18 @@
 public struct JSONWriter {
     @usableFromInline var output: [UInt8]
     /// Whether a comma is needed before the next member or element.
-    @usableFromInline var needsComma = false
+    @usableFromInline var needsComma: Bool
 
     /// The bytes written so far, including the headroom at the front.
     @inlinable public var bytes: [UInt8] { output }
 
     /// Creates a writer that leaves `headroom` bytes free at the front, where a transport puts its header.
+    ///
+    /// It is inlinable because the headroom is a constant where frames are written: then no loop writes the zeros.
+    @inlinable
     public init(headroom: Int = 0, capacity: Int = 256) {
         output = []
+        needsComma = false
         output.reserveCapacity(headroom + capacity)
         // Appending nothing would write a count into the storage that all empty arrays of the process share: a data
         // race.
@@ -20,13 +24,13 @@ public struct JSONWriter {
     }
 
     /// Writes `{`.
-    public mutating func beginObject() { open(UInt8(ascii: "{")) }
+    @inlinable public mutating func beginObject() { open(UInt8(ascii: "{")) }
     /// Writes `}`.
-    public mutating func endObject() { close(UInt8(ascii: "}")) }
+    @inlinable public mutating func endObject() { close(UInt8(ascii: "}")) }
     /// Writes `[`.
-    public mutating func beginArray() { open(UInt8(ascii: "[")) }
+    @inlinable public mutating func beginArray() { open(UInt8(ascii: "[")) }
     /// Writes `]`.
-    public mutating func endArray() { close(UInt8(ascii: "]")) }
+    @inlinable public mutating func endArray() { close(UInt8(ascii: "]")) }
 
     /// Writes a member's name; its value must come next.
     ///
@@ -101,13 +105,15 @@ public struct JSONWriter {
         raw(members)
     }
 
-    private mutating func open(_ bracket: UInt8) {
+    @inlinable
+    mutating func open(_ bracket: UInt8) {
         comma()
         output.append(bracket)
         needsComma = false
     }
 
-    private mutating func close(_ bracket: UInt8) {
+    @inlinable
+    mutating func close(_ bracket: UInt8) {
         output.append(bracket)
         needsComma = true
     }

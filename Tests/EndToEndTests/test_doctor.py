@@ -55,7 +55,7 @@ def test_a_sound_configuration_has_no_error_and_changes_nothing(tmp_path, certif
     # with the grade of a folder that exists there.
     there = doctor(tmp_path, "--data", tmp_path, *jwt, code=0)["data folder"][0]
     assert found["data folder"][0] == there and (there != "ok" or "can be created" in found["data folder"][1])
-    assert found["TLS certificate"][0] == "warning" and "it expires 20" in found["TLS certificate"][1]
+    assert found["TLS certificate"][0] == "warning" and "it expires on 20" in found["TLS certificate"][1]
     assert found["APNs key"][0] == found["TURN"][0] == "warning"
     assert not (tmp_path / "doctors-data").exists()
 

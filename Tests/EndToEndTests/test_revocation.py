@@ -158,5 +158,5 @@ def test_an_invalid_user_id_is_refused(world, user):
 def test_a_folder_without_a_database_is_refused(tmp_path):
     result = run("revoke", "--user", "10", "--data", tmp_path)
     assert result.returncode == 1
-    one_clear_line(result, "no database")
+    one_clear_line(result, "No database")
     assert list(tmp_path.iterdir()) == []

@@ -21,7 +21,7 @@ public final class Gateway: @unchecked Sendable {
     let log: Logger
     /// Set once by ``open(store:push:capabilities:relay:)``, before the loop runs.
     private(set) var server: Server?
-    private(set) var switchboard: Switchboard?
+    private(set) var switchboard: SwitchboardBox?
     private var store: (any CallStore)?
     private var push: (any PushSender)?
 
@@ -92,13 +92,15 @@ public final class Gateway: @unchecked Sendable {
         ownLoop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .owner(self))
         self.store = store
         self.push = push
-        switchboard = Switchboard(
-            policy: configuration.policy,
-            stored: stored,
-            capabilities: capabilities,
-            relay: relay,
-            random: SystemRandomNumberGenerator(),
-            at: now
+        switchboard = SwitchboardBox(
+            Switchboard(
+                policy: configuration.policy,
+                stored: stored,
+                capabilities: capabilities,
+                relay: relay,
+                random: SystemRandomNumberGenerator(),
+                at: now
+            )
         )
         try startWorkers()
     }

@@ -38,12 +38,14 @@ extension World {
         storeIsStalled = false
         timerAt = nil
         flushIsPlanned = false
-        switchboard = Switchboard(
-            policy: policy,
-            stored: stored,
-            capabilities: Capabilities(),
-            random: Chance(seed: serverSeed, stream: UInt64(run)),
-            at: moment
+        switchboard = SwitchboardBox(
+            Switchboard(
+                policy: policy,
+                stored: stored,
+                capabilities: Capabilities(),
+                random: Chance(seed: serverSeed, stream: UInt64(run)),
+                at: moment
+            )
         )
         planTimer()
     }

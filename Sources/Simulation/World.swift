@@ -23,7 +23,7 @@ final class World {
     let serverSeed: UInt64
 
     // The server's state.
-    var switchboard: Switchboard?
+    var switchboard: SwitchboardBox?
     /// A number that changes with each start and each stop of the server.
     var run = 0
     var store = ModelStore()

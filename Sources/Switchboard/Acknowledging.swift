@@ -19,7 +19,7 @@ extension Switchboard {
     }
 
     /// Sends something when all changes so far are durable; immediately if they already are.
-    func say(_ word: Waiting.Word, at now: Moment) {
+    mutating func say(_ word: Waiting.Word, at now: Moment) {
         let ticket = changes.isEmpty && dirty.isEmpty ? lastTicket : nextTicket
         if ticket <= committed {
             utter(word)
@@ -30,7 +30,7 @@ extension Switchboard {
         }
     }
 
-    private func utter(_ word: Waiting.Word) {
+    private mutating func utter(_ word: Waiting.Word) {
         switch word {
         case .frame(let id, let frame): out.append(.send(id, frame))
         case .reply(let id, let reply): out.append(.reply(id, reply))
@@ -38,7 +38,7 @@ extension Switchboard {
         }
     }
 
-    func stored(_ report: StoreReport, at now: Moment) {
+    mutating func stored(_ report: StoreReport, at now: Moment) {
         switch report {
         case .committed(let ticket):
             committed = max(committed, ticket)
@@ -53,12 +53,10 @@ extension Switchboard {
             }
         case .stalled(let failure):
             metrics.isStalled = true
-            noteRestraints()
             out.append(.note(.storeStalled(failure.message)))
             refuseWaitingRequests()
         case .recovered:
             metrics.isStalled = false
-            noteRestraints()
             out.append(.note(.storeRecovered))
         case .damaged(let damage): noteDamage(damage)
         case .answered(let id, let answer):
@@ -67,7 +65,7 @@ extension Switchboard {
     }
 
     /// Counts and reports an invalid value that was found in the store.
-    func noteDamage(_ damage: DamagedValue) {
+    mutating func noteDamage(_ damage: DamagedValue) {
         metrics.damages[damage.remedy, default: 0] += 1
         out.append(.note(.damaged(damage)))
     }
@@ -75,7 +73,7 @@ extension Switchboard {
     /// Refuses the requests that wait for a commit, because the store cannot write.
     ///
     /// Their changes may still become durable; a resend under the same `id` then finds them.
-    private func refuseWaitingRequests() {
+    private mutating func refuseWaitingRequests() {
         for entry in waiting {
             if case .reply(let id, _) = entry.word { out.append(.reply(id, Self.storeUnavailable)) }
         }

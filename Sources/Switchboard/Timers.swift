@@ -24,9 +24,11 @@ extension Switchboard {
     /// How often expired state is removed.
     static let sweepEvery = Moment.Span.seconds(60)
 
-    func schedule(_ subject: Timer.Subject, at moment: Moment) { timers.insert(Timer(at: moment, subject: subject)) }
+    mutating func schedule(_ subject: Timer.Subject, at moment: Moment) {
+        timers.insert(Timer(at: moment, subject: subject))
+    }
 
-    func deadlineReached(at now: Moment) {
+    mutating func deadlineReached(at now: Moment) {
         while let timer = timers.min, timer.at <= now {
             timers.removeMin()
             switch timer.subject {
@@ -51,14 +53,14 @@ extension Switchboard {
     var timerCount: Int { timers.count }
 
     /// Ensures that there is a timer for a call's next deadline.
-    func reschedule(_ call: Call) {
+    mutating func reschedule(_ call: Call) {
         guard let deadline = call.deadline(fetchableFor: policy.fetchableFor) else { return }
         if let at = call.scheduledAt, at <= deadline { return }
         call.scheduledAt = deadline
         schedule(.call(call.number), at: deadline)
     }
 
-    private func callDue(_ call: Call, timerAt: Moment, at now: Moment) {
+    private mutating func callDue(_ call: Call, timerAt: Moment, at now: Moment) {
         if call.scheduledAt == timerAt { call.scheduledAt = nil }
         if let endedAt = call.endedAt {
             if now >= endedAt + policy.fetchableFor {
@@ -74,7 +76,7 @@ extension Switchboard {
     }
 
     /// Removes an ended call that can no longer be fetched: its log is deleted, its timeline stays.
-    func forget(_ call: Call, at now: Moment) {
+    mutating func forget(_ call: Call, at now: Moment) {
         keepSignals(of: call, at: now)
         changes.append(.logForgotten(call.number))
         for id in call.polls { if let poll = polls.removeValue(forKey: id) { answer(poll, as: id, at: now) } }
@@ -86,7 +88,7 @@ extension Switchboard {
     /// Each unclean start made `seq` skip the values that a crash may have lost. The count is needed until every live
     /// call has an entry with a `seq` after the skipped ones, and until no device can ring any more for a call that a
     /// crash lost completely.
-    private func forgetCrashes(at now: Moment) {
+    private mutating func forgetCrashes(at now: Moment) {
         guard crashes > 0, now >= startedAt + policy.crashShadow else { return }
         var isSettled = true
         calls.forEachLive { if $0.session.hasGapAtEnd { isSettled = false } }
@@ -95,7 +97,7 @@ extension Switchboard {
         changes.append(.crashesForgotten)
     }
 
-    private func sweep(at now: Moment) {
+    private mutating func sweep(at now: Moment) {
         if historyHold.allowsDeletion(at: now) {
             changes.append(
                 .historyForgotten(before: Moment(milliseconds: now.milliseconds - policy.historyFor.milliseconds))
@@ -103,21 +105,12 @@ extension Switchboard {
             directory.forgetEpochs(at: now)
         }
         forgetCrashes(at: now)
-        for buckets in [
-            \Switchboard.callBuckets, \.requestBuckets, \.noticeBuckets, \.endBuckets, \.keptBuckets,
-        ] {
-            self[keyPath: buckets] = self[keyPath: buckets].filter { _, bucket in
-                var bucket = bucket
-                return !bucket.isFull(at: now)
-            }
-        }
-        forgetQuotas(at: now)
+        limits.forgetFull(at: now)
         cutRevocations(at: now)
-        rings.forgetFull(at: now)
         metrics.isDeletionStopped = breaker.isOpen(at: now)
         for user in news.keys.sorted() {
-            news[user]?.removeAll { !isKept($0) }
-            if news[user]?.isEmpty == true { news[user] = nil }
+            let kept = (news[user] ?? []).filter { isKept($0) }
+            news[user] = kept.isEmpty ? nil : kept
         }
         schedule(.sweep, at: now + Self.sweepEvery)
     }

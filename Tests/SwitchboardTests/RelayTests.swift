@@ -33,7 +33,7 @@ struct RelayTests {
         )
     }
 
-    private func told(_ board: Switchboard, _ who: Who) -> String {
+    private func told(_ board: borrowing Switchboard, _ who: Who) -> String {
         String(decoding: board.iceServers(for: who, at: World.start), as: UTF8.self)
     }
 
@@ -52,7 +52,8 @@ struct RelayTests {
         let who = Who(user: try user("11"), scope: scope)
         #expect(told(board(), who) == "[]")
         var outputs: [Switchboard.Output] = []
-        board().handle(.requested(RequestID(rawValue: 1), who, .relayCredential), at: World.start, into: &outputs)
+        var board = board()
+        board.handle(.requested(RequestID(rawValue: 1), who, .relayCredential), at: World.start, into: &outputs)
         guard case .reply(_, let reply)? = outputs.first else { throw Missing("no reply") }
         #expect(reply.status == 403)
     }
@@ -61,7 +62,8 @@ struct RelayTests {
     func asked() throws {
         var outputs: [Switchboard.Output] = []
         let who = try SwitchboardTests.who("11")
-        board().handle(.requested(RequestID(rawValue: 1), who, .relayCredential), at: World.start, into: &outputs)
+        var board = board()
+        board.handle(.requested(RequestID(rawValue: 1), who, .relayCredential), at: World.start, into: &outputs)
         guard case .reply(_, let reply)? = outputs.first else { throw Missing("no reply") }
         #expect(
             String(decoding: reply.body, as: UTF8.self)

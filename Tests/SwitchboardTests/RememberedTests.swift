@@ -15,14 +15,15 @@ struct RememberedTests {
         for number in 0..<4 {
             world.send(talk.caller, World.plain("info", "c-1", id: "\(number)", more: #","data":"\#(text)""#))
         }
-        #expect(!world.board.overQuota.isEmpty)
+        #expect(!world.board.limits.quotas.exhausted.isEmpty)
         world.send(talk.callee, World.plain("end", "c-1", id: "e"))
         world.give(.closed(talk.caller))
         world.give(.closed(talk.callee))
         world.wait(2 * 86_400)
-        #expect(world.board.keptBuckets.isEmpty)
-        #expect(world.board.overQuota.isEmpty)
-        #expect(!world.board.isRestrained)
+        #expect(world.board.limits.quotas.count == 0)
+        #expect(world.board.limits.quotas.exhausted.isEmpty)
+        let isRestrained = world.board.isRestrained
+        #expect(!isRestrained)
     }
 
     @Test("Do-not-disturb set while a call rang still stops that call's pushes after a restart")
@@ -57,7 +58,7 @@ struct RememberedTests {
     }
 
     /// The state as the database returns it: sorted by device id.
-    private func sorted(_ board: Switchboard) throws -> StoredState {
+    private func sorted(_ board: borrowing Switchboard) throws -> StoredState {
         var state = StoredState()
         state.devices = board.directory.devices(of: try user("10")).sorted { $0.id.text < $1.id.text }
         return state

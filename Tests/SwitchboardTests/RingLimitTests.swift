@@ -267,7 +267,7 @@ struct RingLimitTests {
         let caller = try world.open("11", "a1")
         for number in 0..<30 { world.send(caller, World.offer("c-\(number)", to: "10", id: "o\(number)")) }
         #expect(world.taken(caller).of("error").isEmpty)
-        #expect(world.board.rings.count == 0)
+        #expect(world.board.limits.rings.count == 0)
     }
 
     @Test("Rings are forgotten when they no longer count for a limit")
@@ -275,9 +275,9 @@ struct RingLimitTests {
         let world = World()
         let caller = try world.open("11", "a1")
         for number in 0..<20 { world.send(caller, World.offer("c-\(number)", to: "b\(number)", id: "o\(number)")) }
-        #expect(world.board.rings.count == 40)
+        #expect(world.board.limits.rings.count == 40)
         world.wait(180)
-        #expect(world.board.rings.count == 0)
+        #expect(world.board.limits.rings.count == 0)
     }
 
     @Test("Refused rings are explained")

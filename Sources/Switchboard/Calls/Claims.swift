@@ -116,7 +116,7 @@ extension Switchboard {
     }
 
     /// Records that a call is hidden from its callee, and why.
-    func noteHidden(_ call: Call, at now: Moment) {
+    mutating func noteHidden(_ call: Call, at now: Moment) {
         guard let hidden = call.hidden else { return }
         metrics.callsHidden[hidden, default: 0] += 1
         switch hidden {

@@ -4,7 +4,7 @@ import CallWire
 
 /// The beginning of a call: its epoch, the devices that are shown it, and the calls that it crosses.
 extension Switchboard {
-    func begin(
+    mutating func begin(
         _ offer: Offer,
         _ message: SignalMessage,
         from source: Source,
@@ -62,7 +62,7 @@ extension Switchboard {
         let reaches = hidden == nil && winner == nil && !isRefused
         let receipt = start(call, message, from: source, reachesCallee: reaches, at: now)
         noteHidden(call, at: now)
-        rings.began(call.number, keys, rings: reaches, at: now)
+        limits.rings.began(call.number, keys, rings: reaches, at: now)
         if isRefused {
             if isCrowded { noteCrowd(at: call, at: now) }
             drive(call, .foundBusy, at: now)
@@ -78,7 +78,7 @@ extension Switchboard {
         return result
     }
 
-    private func start(
+    private mutating func start(
         _ call: Call,
         _ message: SignalMessage,
         from source: Source,
@@ -119,7 +119,7 @@ extension Switchboard {
         return 1 + UInt64(crashes) * CallCore.Limits.restartGap
     }
 
-    private func makeCallID() -> CallID {
+    private mutating func makeCallID() -> CallID {
         var bytes: [UInt8] = []
         for word in [random.next(), random.next()] {
             for shift in stride(from: 56, through: 0, by: -8) {

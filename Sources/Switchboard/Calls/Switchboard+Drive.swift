@@ -13,7 +13,7 @@ extension Switchboard {
 
     /// Hands one input to a call and carries out its outputs: the call decides first, the actions follow.
     @discardableResult
-    func drive(
+    mutating func drive(
         _ call: Call,
         _ input: CallSession.Input,
         relaying message: SignalMessage? = nil,
@@ -40,7 +40,7 @@ extension Switchboard {
         }
     }
 
-    func perform(
+    mutating func perform(
         _ outputs: [CallSession.Output],
         of call: Call,
         relaying message: SignalMessage?,
@@ -69,13 +69,14 @@ extension Switchboard {
         return result
     }
 
-    func markDirty(_ call: Call) {
+    mutating func markDirty(_ call: Call) {
         guard !call.isDirty else { return }
         call.isDirty = true
         dirty.append(call)
     }
 
-    private func append(_ entry: LogEntry, to call: Call, relaying message: SignalMessage?, from user: UserID?) {
+    private mutating func append(_ entry: LogEntry, to call: Call, relaying message: SignalMessage?, from user: UserID?)
+    {
         let frame: [UInt8]
         switch entry.content {
         case .signal(let kind, let side, let phone, let id, _):
@@ -125,7 +126,7 @@ extension Switchboard {
     }
 
     /// Sends an entry to every connection that it concerns.
-    private func deliver(_ entry: LogEntry, of call: Call, told: inout [(Session, Side)], at now: Moment) {
+    private mutating func deliver(_ entry: LogEntry, of call: Call, told: inout [(Session, Side)], at now: Moment) {
         guard let frame = call.frames.last else { return }
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
@@ -144,7 +145,7 @@ extension Switchboard {
     }
 
     /// Does what is due once when a call has ended.
-    private func settle(_ call: Call, at now: Moment) {
+    private mutating func settle(_ call: Call, at now: Moment) {
         guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
         calls.ended(call)
         directory.ended(call.key, epoch: call.session.epoch, at: now)

@@ -35,7 +35,7 @@ extension Switchboard {
     ///
     /// A call stays in memory while a long poll waits for it, a push for it is under way, or a connection is still
     /// being sent its log or its end.
-    func rests(_ call: Call, endedAt: Moment, at now: Moment) -> Bool {
+    mutating func rests(_ call: Call, endedAt: Moment, at now: Moment) -> Bool {
         guard now >= max(endedAt, call.takenUpAt ?? endedAt) + Self.restsAfter else { return false }
         guard call.polls.isEmpty, call.openPushes == 0, !isBeingTold(call) else {
             call.takenUpAt = now
@@ -51,7 +51,7 @@ extension Switchboard {
     /// Removes a call from each user's list of ended calls to report, if all devices of that user know of the end.
     ///
     /// If the call stayed in the list, each connect of the user would read it from the store.
-    private func forgetNews(of call: Call) {
+    private mutating func forgetNews(of call: Call) {
         for side in Side.allCases
         where !call.session.legs.contains(where: { $0.side == side && $0.phase == .untold }) {
             let user = call.user(on: side)
@@ -128,7 +128,7 @@ extension Switchboard {
     }
 
     /// Puts work aside until calls are loaded.
-    func park(_ work: Parked.Work, until numbers: [CallNumber], at now: Moment) {
+    mutating func park(_ work: Parked.Work, until numbers: [CallNumber], at now: Moment) {
         parked.append(Parked(awaited: Set(numbers), work: work))
         for number in numbers where beingTakenUp.insert(number).inserted {
             ask(.log(number), for: .takeUp(number), at: now)
@@ -136,7 +136,7 @@ extension Switchboard {
     }
 
     /// Handles the store's answer with a call's record and log.
-    func tookUp(_ number: CallNumber, _ stored: StoredCall?, at now: Moment) {
+    mutating func tookUp(_ number: CallNumber, _ stored: StoredCall?, at now: Moment) {
         beingTakenUp.remove(number)
         if let ended = calls.resting[number] {
             _ = calls.resting.remove(number)
@@ -154,7 +154,7 @@ extension Switchboard {
     }
 
     /// Handles the store's failure to read a call: the call stays at rest, and the clients that asked must ask again.
-    func couldNotTakeUp(_ number: CallNumber, at now: Moment) {
+    mutating func couldNotTakeUp(_ number: CallNumber, at now: Moment) {
         beingTakenUp.remove(number)
         // A device is still notified of the other ended calls.
         for index in parked.indices {
@@ -179,14 +179,14 @@ extension Switchboard {
     }
 
     /// Returns the work that waited for this call and now waits for no other, in the order in which it came.
-    private func unpark(_ number: CallNumber) -> [Parked.Work] {
+    private mutating func unpark(_ number: CallNumber) -> [Parked.Work] {
         for index in parked.indices { parked[index].awaited.remove(number) }
         let ready = parked.filter(\.awaited.isEmpty)
         parked.removeAll(where: \.awaited.isEmpty)
         return ready.map(\.work)
     }
 
-    private func resume(_ work: Parked.Work, at now: Moment) {
+    private mutating func resume(_ work: Parked.Work, at now: Moment) {
         switch work {
         case .signal(let message, let id, let session):
             guard isHeeded(message, from: session) else { return }
@@ -214,7 +214,7 @@ extension Switchboard {
     }
 
     /// Loads a call at rest that can no longer be fetched, so that the signals in its log are moved to its timeline.
-    func restIsOver(_ number: CallNumber, at now: Moment) {
+    mutating func restIsOver(_ number: CallNumber, at now: Moment) {
         guard let ended = calls.resting[number], now >= ended.expiresAt else { return }
         park(.expiry(number), until: [number], at: now)
     }

@@ -9,9 +9,8 @@ extension Switchboard {
     ///
     /// An end that ends a call always is: there are no more of those than calls. Other ends have a rate limit of their
     /// own.
-    func mayEnd(_ message: SignalMessage, by user: UserID, _ phone: Phone, at now: Moment) -> Bool {
-        let full = TokenBucket(perSecond: Double(policy.endsPerSecond), burst: policy.endBurst, at: now)
-        if endBuckets[user, default: full].take(at: now) || endsCall(message, by: user, phone) { return true }
+    mutating func mayEnd(_ message: SignalMessage, by user: UserID, _ phone: Phone, at now: Moment) -> Bool {
+        if limits.ends.take(user, at: now) || endsCall(message, by: user, phone) { return true }
         metrics.limited[.ends] += 1
         return false
     }
@@ -40,12 +39,12 @@ extension Switchboard {
 
     /// Counts a call's newest entries towards the quotas of the users that caused them, if there are enough.
     @inline(__always)
-    func countKeptEntries(of call: Call, newest entry: LogEntry, _ size: Int, isLast: Bool) {
+    mutating func countKeptEntries(of call: Call, newest entry: LogEntry, _ size: Int, isLast: Bool) {
         guard isLast || size > Self.largeEntry || entry.seq & (Self.countedEvery - 1) == 0 else { return }
         countKeptEntries(of: call, at: entry.at)
     }
 
-    private func countKeptEntries(of call: Call, at now: Moment) {
+    private mutating func countKeptEntries(of call: Call, at now: Moment) {
         var bytes = (caller: call.uncountedBytes, callee: 0)
         call.uncountedBytes = 0
         for index in min(call.countedEntries, call.frames.count)..<call.frames.count {
@@ -57,43 +56,22 @@ extension Switchboard {
             }
         }
         call.countedEntries = call.frames.count
-        countKept(bytes.caller, for: call.session.caller, at: now)
-        countKept(bytes.callee, for: call.session.callee, at: now)
+        limits.quotas.spend(bytes.caller, for: call.session.caller, at: now)
+        limits.quotas.spend(bytes.callee, for: call.session.callee, at: now)
     }
 
     /// Counts an event of a call's timeline towards its caller's quota.
-    func countKeptEvent(_ bytes: Int, of call: Call, at now: Moment) {
+    mutating func countKeptEvent(_ bytes: Int, of call: Call, at now: Moment) {
         call.uncountedBytes += bytes + Self.rowBytes
         if call.uncountedBytes > Self.largeEntry || !call.session.isLive { countKeptEntries(of: call, at: now) }
     }
 
-    private func countKept(_ bytes: Int, for user: UserID, at now: Moment) {
-        guard bytes > 0 else { return }
-        var bucket = keptBuckets[user] ?? TokenBucket(policy.keptBytesPerDay, in: .seconds(86_400), at: now)
-        bucket.spend(bytes, at: now)
-        if bucket.isEmpty(at: now) { overQuota.insert(user) }
-        keptBuckets[user] = bucket
-    }
-
     /// Returns the refusal for a user whose quota of stored bytes is used up; `nil` = the quota is not used up.
-    func quotaRefusal(of user: UserID, at now: Moment) -> WireError? {
-        guard overQuota.contains(user), var bucket = keptBuckets[user] else { return nil }
-        guard bucket.isEmpty(at: now) else {
-            overQuota.remove(user)
-            return nil
-        }
+    mutating func quotaRefusal(of user: UserID, at now: Moment) -> WireError? {
+        guard let seconds = limits.quotas.secondsUntilRefill(of: user, at: now) else { return nil }
         metrics.limited[.keptBytes] += 1
         var error = WireError(.rateLimited, "at most \(policy.keptBytesPerDay) bytes a day are stored for a user")
-        error.retryAfterSeconds = bucket.secondsUntilNext
+        error.retryAfterSeconds = seconds
         return error
-    }
-
-    /// Forgets the users whose quota has refilled since, whether or not they have asked.
-    func forgetQuotas(at now: Moment) {
-        guard !overQuota.isEmpty else { return }
-        overQuota = overQuota.filter { user in
-            var bucket = keptBuckets[user]
-            return bucket?.isEmpty(at: now) ?? false
-        }
     }
 }

@@ -41,7 +41,7 @@ struct Receipt {
 
 /// From a signal to its call.
 extension Switchboard {
-    func take(_ message: SignalMessage, from source: Source, at now: Moment) -> Result<Receipt, WireError> {
+    mutating func take(_ message: SignalMessage, from source: Source, at now: Moment) -> Result<Receipt, WireError> {
         if isRestrained, let refusal = refusal(of: message.signal.kind, from: source.user, at: now) {
             return .failure(refusal)
         }
@@ -56,11 +56,11 @@ extension Switchboard {
     }
 
     /// Returns why no signal of this kind is accepted from a user now; `nil` = it is accepted.
-    private func refusal(of kind: SignalKind, from user: UserID, at now: Moment) -> WireError? {
+    private mutating func refusal(of kind: SignalKind, from user: UserID, at now: Moment) -> WireError? {
         if isDraining { return WireError(.draining, "the server is shutting down") }
         guard kind != .end else { return nil }
         if metrics.isStalled { return WireError(.storeUnavailable, "the database cannot be written at the moment") }
-        return overQuota.isEmpty ? nil : quotaRefusal(of: user, at: now)
+        return limits.quotas.exhausted.isEmpty ? nil : quotaRefusal(of: user, at: now)
     }
 
     /// Returns the displayed name of a user, from the name that the client sent and the token's name; either may be
@@ -86,7 +86,7 @@ extension Switchboard {
         }
     }
 
-    private func takeOrdinary(
+    private mutating func takeOrdinary(
         _ message: SignalMessage,
         from source: Source,
         _ peer: UserID?,
@@ -142,7 +142,7 @@ extension Switchboard {
 
     static let unknownCall = WireError(.notFound, "no such call")
 
-    private func deliverSignal(
+    private mutating func deliverSignal(
         _ message: SignalMessage,
         to call: Call,
         _ side: Side,
@@ -182,7 +182,7 @@ extension Switchboard {
         }
     }
 
-    private func take(
+    private mutating func take(
         _ offer: Offer,
         _ message: SignalMessage,
         from source: Source,
@@ -232,7 +232,7 @@ extension Switchboard {
         guard callee != source.user else { return .failure(.invalid(.to, "must be another user")) }
         let keys = RingLimits.Keys(from: source.user, to: callee)
         if let refusal = ringRefusal(of: source.user, to: callee, keys, at: now) { return .failure(refusal) }
-        guard mayBegin(source.user, at: now) else {
+        guard limits.calls.take(source.user, at: now) else {
             return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
         }
         if let found, found.session.isLive { drive(found, .replaced, at: now) }
@@ -252,14 +252,14 @@ extension Switchboard {
     }
 
     /// Records the calls that the current signal must wait for; returns whether there are any.
-    private func awaits(_ numbers: [CallNumber]) -> Bool {
+    private mutating func awaits(_ numbers: [CallNumber]) -> Bool {
         guard !numbers.isEmpty else { return false }
         awaited = numbers
         return true
     }
 
     /// Returns and clears the calls that the current signal must wait for; `nil` = the signal need not wait.
-    func takeAwaited() -> [CallNumber]? {
+    mutating func takeAwaited() -> [CallNumber]? {
         guard !awaited.isEmpty else { return nil }
         defer { awaited = [] }
         return awaited
@@ -271,10 +271,6 @@ extension Switchboard {
         return named.map { call.key.pair.holds($0) } ?? true ? call : nil
     }
 
-    private func mayBegin(_ user: UserID, at now: Moment) -> Bool {
-        let full = TokenBucket(perSecond: Double(policy.callsPerMinute) / 60, burst: policy.callsPerMinute, at: now)
-        return callBuckets[user, default: full].take(at: now)
-    }
 }
 
 extension WireError {

@@ -108,7 +108,7 @@ extension Switchboard {
     }
 
     /// Remembers an end that was acknowledged.
-    func remember(
+    mutating func remember(
         _ message: SignalMessage,
         _ seq: UInt64,
         by phone: Phone,

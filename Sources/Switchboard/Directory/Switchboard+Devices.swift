@@ -5,7 +5,7 @@ import JSON
 
 /// Devices, blocks and do-not-disturb, as their users change them.
 extension Switchboard {
-    func register(_ registration: Registration, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func register(_ registration: Registration, by who: Who, as id: RequestID, at now: Moment) {
         var device = row(for: registration, by: who, at: now)
         // A Firebase token may come alone. The app's earlier details then stay, because the topic of its pushes depends
         // on them.
@@ -40,7 +40,7 @@ extension Switchboard {
 
     /// Returns the row that a registration updates: by device id, else by push token, else the row without a device
     /// id that lacks this kind of push token, else a new row.
-    private func row(for registration: Registration, by who: Who, at now: Moment) -> DeviceRecord {
+    private mutating func row(for registration: Registration, by who: Who, at now: Moment) -> DeviceRecord {
         let own = directory.devices(of: who.user)
         func fresh(_ id: DeviceID, isNamed: Bool) -> DeviceRecord {
             DeviceRecord(
@@ -69,7 +69,7 @@ extension Switchboard {
         return halfEmpty ?? fresh(makeDeviceID(), isNamed: false)
     }
 
-    private func makeDeviceID() -> DeviceID {
+    private mutating func makeDeviceID() -> DeviceID {
         let digits = String(random.next(), radix: 16)
         guard let id = DeviceID("d-" + String(repeating: "0", count: 16 - digits.count) + digits) else {
             preconditionFailure("a made device id is of the form")
@@ -79,7 +79,7 @@ extension Switchboard {
 
     /// Moves a token to the last device that registered it: a device that changed hands must not ring for its former
     /// owner.
-    private func takeOver(_ token: String, _ kind: PushOrder.Kind, by device: DeviceRecord) {
+    private mutating func takeOver(_ token: String, _ kind: PushOrder.Kind, by device: DeviceRecord) {
         guard let owner = directory.owner(ofToken: token), owner.user != device.user || owner.device != device.id,
             var old = directory.device(owner.device, of: owner.user)
         else { return }
@@ -91,7 +91,7 @@ extension Switchboard {
         out.append(.audit(.pushTokenMoved(kind, from: owner.user, to: device.user, device.id)))
     }
 
-    private func makeRoom(for device: DeviceRecord) {
+    private mutating func makeRoom(for device: DeviceRecord) {
         let own = directory.devices(of: device.user)
         guard own.count >= policy.devicesPerUser, !own.contains(where: { $0.id == device.id }),
             let oldest = own.min(by: { $0.seenAt < $1.seenAt })
@@ -101,7 +101,7 @@ extension Switchboard {
         takeBackPushes(to: oldest.id, of: oldest.user)
     }
 
-    func removeDevice(_ device: DeviceID, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func removeDevice(_ device: DeviceID, by who: Who, as id: RequestID, at now: Moment) {
         guard directory.remove(device, of: who.user) else {
             refuse(id, WireError(.notFound, "no such device"))
             return
@@ -111,7 +111,7 @@ extension Switchboard {
         say(.reply(id, Reply(body: Self.ok)), at: now)
     }
 
-    func block(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func block(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
         guard user != who.user else {
             refuse(id, .invalid(.userId, "must be another user"))
             return
@@ -133,7 +133,7 @@ extension Switchboard {
         )
     }
 
-    func unblock(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func unblock(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
         if directory.unblock(user, by: who.user) {
             changes.append(.unblocked(user, by: who.user))
             out.append(.audit(.unblocked(user, by: who.user)))
@@ -142,7 +142,7 @@ extension Switchboard {
         say(.reply(id, Reply(body: Self.ok)), at: now)
     }
 
-    func doNotDisturb(_ until: Moment?, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func doNotDisturb(_ until: Moment?, by who: Who, as id: RequestID, at now: Moment) {
         directory.doNotDisturb(who.user, until: until)
         changes.append(.doNotDisturb(who.user, until: until))
         if directory.isUndisturbed(who.user, at: now) {

@@ -21,7 +21,7 @@ extension Switchboard {
 
     private func polls(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.who.user == user } }
 
-    func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
         let phone = phone(asking: who, named: fetch.device)
         let found = calls.find(callID, for: who.user, with: fetch.peer, on: phone)
         let asleep = asleep(callID, for: who.user, with: fetch.peer, unless: found)
@@ -79,7 +79,7 @@ extension Switchboard {
     }
 
     /// Answers the polls for which there is a new entry.
-    func answerPolls(of call: Call, at now: Moment) {
+    mutating func answerPolls(of call: Call, at now: Moment) {
         for id in call.polls {
             guard let poll = polls[id], let side = call.session.side(of: poll.who.user) else { continue }
             if hasNews(for: poll, of: call, side) { finish(poll, as: id, at: now) }
@@ -91,12 +91,12 @@ extension Switchboard {
         return call.session.log.reversed().prefix { $0.seq > since }.contains { isShown($0, of: call, to: poll, side) }
     }
 
-    func pollTimedOut(_ id: RequestID, at now: Moment) {
+    mutating func pollTimedOut(_ id: RequestID, at now: Moment) {
         guard let poll = polls[id] else { return }
         finish(poll, as: id, at: now)
     }
 
-    func abandoned(_ id: RequestID, at now: Moment) {
+    mutating func abandoned(_ id: RequestID, at now: Moment) {
         guard let poll = polls.removeValue(forKey: id) else {
             // A parked fetch must not become a poll once its call is loaded. Other parked requests are still carried
             // out.
@@ -106,13 +106,13 @@ extension Switchboard {
         leavePoll(poll, id, at: now)
     }
 
-    private func finish(_ poll: Poll, as id: RequestID, at now: Moment) {
+    private mutating func finish(_ poll: Poll, as id: RequestID, at now: Moment) {
         polls[id] = nil
         answer(poll, as: id, at: now)
         leavePoll(poll, id, at: now)
     }
 
-    private func leavePoll(_ poll: Poll, _ id: RequestID, at now: Moment) {
+    private mutating func leavePoll(_ poll: Poll, _ id: RequestID, at now: Moment) {
         guard let call = calls[poll.call] else { return }
         call.polls.removeAll { $0 == id }
         guard let side = call.session.side(of: poll.who.user) else { return }
@@ -122,7 +122,7 @@ extension Switchboard {
     /// Answers a fetch with the entries that there are.
     ///
     /// Relayed signals are shown before they are durable, here as on connections.
-    func answer(_ poll: Poll, as id: RequestID, at now: Moment) {
+    mutating func answer(_ poll: Poll, as id: RequestID, at now: Moment) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.who.user) else {
             refuse(id, Self.unknownCall)
             return
@@ -155,7 +155,7 @@ extension Switchboard {
     }
 
     /// Forgets the bodies that this turn's fetches share.
-    func forgetBodies() {
+    mutating func forgetBodies() {
         if !bodies.built.isEmpty { bodies.built = [:] }
     }
 }

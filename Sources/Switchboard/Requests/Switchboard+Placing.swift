@@ -9,7 +9,7 @@ extension Switchboard {
     /// How many of a user's newest calls are searched for the one with the peer once that call is over.
     private static let callsSearched = 50
 
-    func record(with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func record(with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
         guard peer != who.user else {
             refuse(id, .invalid(.callee_id, "must be another user"))
             return
@@ -23,7 +23,13 @@ extension Switchboard {
 
     /// Answers with the pair's newest call, if it has not ended or ended so recently that it may be the one that is
     /// meant.
-    func answerRecord(among history: [CallRecord], with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func answerRecord(
+        among history: [CallRecord],
+        with peer: UserID,
+        by who: Who,
+        as id: RequestID,
+        at now: Moment
+    ) {
         // An offer that had to wait for a call at rest may have begun a call since the store was asked.
         if let live = liveCall(of: who.user, with: peer) {
             say(.reply(id, Reply(body: CallView.one(live.record, for: who))), at: now)

@@ -5,7 +5,7 @@ import JSON
 
 /// `GET /api/turn-cred`, and the ICE servers in all answers that contain them.
 extension Switchboard {
-    func relayCredential(of who: Who, as id: RequestID, at now: Moment) {
+    mutating func relayCredential(of who: Who, as id: RequestID, at now: Moment) {
         guard let relay else {
             refuse(id, WireError(.notFound, "no TURN server is configured"))
             return

@@ -17,7 +17,7 @@ extension Switchboard {
         case takeUp(CallNumber)
     }
 
-    func requested(_ asked: Request, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func requested(_ asked: Request, by who: Who, as id: RequestID, at now: Moment) {
         if isRevoked(who) {
             out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
             refuse(id, Self.revokedToken)
@@ -83,7 +83,7 @@ extension Switchboard {
     /// Returns the refusal of a request that exceeds its rate; `nil` = the request is handled.
     ///
     /// Ends do not count for this rate, but for one of their own: an end that ends a call is always accepted.
-    private func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
+    private mutating func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
         switch request {
         case .end(let callID, let peer, let device):
             return endRefusal(end(of: callID, with: peer, by: who), by: who.user, device, who, at: now)
@@ -96,13 +96,12 @@ extension Switchboard {
             .unblock, .doNotDisturb, .logOutEverywhere:
             break
         }
-        let full = TokenBucket(perSecond: Double(policy.signalsPerSecond), burst: policy.signalBurst, at: now)
         // A service acts for all users: its rate is not limited.
-        guard !who.isService, !requestBuckets[who.user, default: full].take(at: now) else { return nil }
+        guard !who.isService, !limits.requests.take(who.user, at: now) else { return nil }
         return WireError(.rateLimited, "at most \(policy.signalsPerSecond) requests a second")
     }
 
-    private func endRefusal(
+    private mutating func endRefusal(
         _ message: SignalMessage,
         by user: UserID,
         _ device: DeviceID?,
@@ -114,7 +113,7 @@ extension Switchboard {
     }
 
     /// Records the sign of life of the device that a request names, or of the user's devices without an id.
-    private func showLife(of who: Who, in request: Request, at now: Moment) {
+    private mutating func showLife(of who: Who, in request: Request, at now: Moment) {
         guard !who.isService else { return }
         let named: DeviceID? =
             switch request {
@@ -130,12 +129,12 @@ extension Switchboard {
         showsLife(phone, of: who.user, isNamed: !phone.isUnnamed, at: now)
     }
 
-    func refuse(_ id: RequestID, _ error: WireError) {
+    mutating func refuse(_ id: RequestID, _ error: WireError) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
         out.append(.reply(id, Reply(error)))
     }
 
-    private func signal(_ message: SignalMessage, by who: Who, as id: RequestID, at now: Moment) {
+    private mutating func signal(_ message: SignalMessage, by who: Who, as id: RequestID, at now: Moment) {
         if let from = message.from, from != who.user, !who.isService {
             refuse(id, WireError(.forbidden, "from: only a service token may set it", field: Field.from.name))
             return
@@ -160,7 +159,7 @@ extension Switchboard {
         }
     }
 
-    private func end(
+    private mutating func end(
         _ message: SignalMessage,
         device: DeviceID?,
         asked request: Request,
@@ -180,7 +179,7 @@ extension Switchboard {
         }
     }
 
-    private func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
+    private mutating func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
         let session = receipt.call.session
         let standing =
             receipt.taken.map { (CallState.ended, $0.reason) }
@@ -211,22 +210,25 @@ extension Switchboard {
     /// Records that a device is present in a call while it makes a request.
     ///
     /// Without a connection it is gone afterwards.
-    func showLife(of phone: Phone, of user: UserID, in call: Call, at now: Moment) {
+    mutating func showLife(of phone: Phone, of user: UserID, in call: Call, at now: Moment) {
         guard let side = call.session.side(of: user) else { return }
         drive(call, .seen(phone, side), at: now)
         if !isPresent(phone, of: user, in: call) { drive(call, .gone(phone, side), at: now) }
     }
 
-    func ask(_ question: Question, for inquiry: Inquiry, at now: Moment) {
+    mutating func ask(_ question: Question, for inquiry: Inquiry, at now: Moment) {
         lastQuestion += 1
         let id = QuestionID(rawValue: lastQuestion)
         questions[id] = inquiry
         // The answer must include all changes so far.
-        flush(at: now, into: &out)
+        var outputs: [Output] = []
+        swap(&outputs, &out)
+        flush(at: now, into: &outputs)
+        swap(&outputs, &out)
         out.append(.ask(question, id))
     }
 
-    func answered(_ inquiry: Inquiry, _ answer: Answer, at now: Moment) {
+    mutating func answered(_ inquiry: Inquiry, _ answer: Answer, at now: Moment) {
         switch (inquiry, answer) {
         case (.history(let id, let who), .history(let calls)):
             out.append(.reply(id, Reply(body: CallView.history(calls, for: who))))
@@ -250,7 +252,7 @@ extension Switchboard {
         }
     }
 
-    func replyTimeline(_ record: CallRecord, _ events: [TimelineRecord], by who: Who, as id: RequestID) {
+    mutating func replyTimeline(_ record: CallRecord, _ events: [TimelineRecord], by who: Who, as id: RequestID) {
         out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
     }
 

@@ -8,7 +8,7 @@ extension Switchboard {
     /// The moment need not be exact; if every sign were stored, every request would cause a write.
     private static let keepEvery = Moment.Span.seconds(60)
 
-    func showsLife(_ phone: Phone, of user: UserID, isNamed: Bool, at now: Moment) {
+    mutating func showsLife(_ phone: Phone, of user: UserID, isNamed: Bool, at now: Moment) {
         for var device in directory.devices(of: user)
         where device.id == phone.id || (!device.isNamed && !isNamed) {
             let isWorthKeeping = device.unansweredPushes > 0 || now >= device.seenAt + Self.keepEvery

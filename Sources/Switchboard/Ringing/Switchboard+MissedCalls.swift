@@ -8,7 +8,7 @@ extension Switchboard {
     private static let noticeFor = Moment.Span.seconds(30)
 
     /// Notifies the callee's devices of a call that was not answered.
-    func tellMissed(_ call: Call, at now: Moment) {
+    mutating func tellMissed(_ call: Call, at now: Moment) {
         guard call.hidden == nil, !call.isSilenced, !directory.isUndisturbed(call.session.callee, at: now),
             case .ended(let ending, nil) = call.session.phase,
             ending.reason == .unanswered || ending.reason == .cancelled

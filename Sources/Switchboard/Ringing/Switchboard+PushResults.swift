@@ -5,7 +5,7 @@ import JSON
 
 /// The results of pushes, and their consequences for calls, devices and tokens.
 extension Switchboard {
-    func pushed(_ id: PushID, _ result: PushResult, at now: Moment) {
+    mutating func pushed(_ id: PushID, _ result: PushResult, at now: Moment) {
         guard let wake = pushes.removeValue(forKey: id) else { return }
         metrics.pushResults[result.label, default: 0] += 1
         let call = wake.call.flatMap { calls[$0] }
@@ -27,14 +27,14 @@ extension Switchboard {
 
     /// Judges a notice's result; a notice with a token that this environment does not know is sent once to the other
     /// one.
-    private func noticed(_ result: PushResult, _ wake: Wake, at now: Moment) -> DevicePush.Verdict {
+    private mutating func noticed(_ result: PushResult, _ wake: Wake, at now: Moment) -> DevicePush.Verdict {
         guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
         guard wake.notice != nil else { return .tokenIsBad }
         sendByOther(wake, at: now)
         return .tryOther
     }
 
-    private func complain(_ result: PushResult, of wake: Wake, _ call: Call) {
+    private mutating func complain(_ result: PushResult, of wake: Wake, _ call: Call) {
         switch result {
         case .answered(200, _, _), .cancelled, .onlyLogged: break
         case .answered(let status, let reason, _):
@@ -43,7 +43,7 @@ extension Switchboard {
         }
     }
 
-    private func note(_ result: PushResult, of wake: Wake, _ call: Call, at now: Moment) {
+    private mutating func note(_ result: PushResult, of wake: Wake, _ call: Call, at now: Moment) {
         let (status, reason): (Int?, String?) =
             switch result {
             case .answered(let status, let reason, _): (status, reason)
@@ -59,7 +59,7 @@ extension Switchboard {
     }
 
     /// Stores the result with the device, and removes a token that APNs reports as dead.
-    private func keep(_ result: PushResult, _ verdict: DevicePush.Verdict, of wake: Wake, at now: Moment) {
+    private mutating func keep(_ result: PushResult, _ verdict: DevicePush.Verdict, of wake: Wake, at now: Moment) {
         guard result != .cancelled, var device = directory.device(wake.device, of: wake.user) else { return }
         device.lastPush = .init(
             at: now,
@@ -84,7 +84,7 @@ extension Switchboard {
 
     /// Removes a token, unless the device has registered since the token died, or so many die that the fault must be
     /// the server's own.
-    private func dropToken(of device: inout DeviceRecord, _ wake: Wake, diedAt: Moment?, at now: Moment) {
+    private mutating func dropToken(of device: inout DeviceRecord, _ wake: Wake, diedAt: Moment?, at now: Moment) {
         // Without a timestamp of APNs a token counts as dead since the push was sent; a later registration is
         // unaffected.
         let diedAt = diedAt ?? wake.sentAt
@@ -109,7 +109,7 @@ extension Switchboard {
     }
 
     /// Puts a device into the directory and the store; one with no token left is removed.
-    func store(_ device: DeviceRecord) {
+    mutating func store(_ device: DeviceRecord) {
         if device.voipToken == nil, device.alertToken == nil, device.fcmToken == nil {
             directory.remove(device.id, of: device.user)
             changes.append(.deviceRemoved(device.user, device.id))

@@ -6,8 +6,13 @@ import JSON
 /// The limits on what one caller, and all callers together, may do to a callee's devices before a call is answered.
 extension Switchboard {
     /// Returns why a caller may not ring a callee now; `nil` = it may.
-    func ringRefusal(of caller: UserID, to callee: UserID, _ keys: RingLimits.Keys, at now: Moment) -> WireError? {
-        guard let refusal = rings.refusal(of: keys, at: now) else { return nil }
+    mutating func ringRefusal(
+        of caller: UserID,
+        to callee: UserID,
+        _ keys: RingLimits.Keys,
+        at now: Moment
+    ) -> WireError? {
+        guard let refusal = limits.rings.refusal(of: keys, at: now) else { return nil }
         metrics.limited[refusal.limit] += 1
         note(refusal, of: caller, to: callee, at: now)
         let whose = refusal.limit == .ringsPerPair ? "from one caller to one callee" : "from all callers to one callee"
@@ -20,7 +25,7 @@ extension Switchboard {
     /// a flood writes little.
     ///
     /// A call at rest is not loaded for this: then only the metric counts the refusal.
-    private func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID, at now: Moment) {
+    private mutating func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID, at now: Moment) {
         guard refusal.count & (refusal.count - 1) == 0, let call = calls[refusal.newest] else { return }
         // The callee must not be told of a caller that the callee has blocked.
         guard call.hidden != nil || directory.hides(caller, from: callee, at: now) == nil else { return }
@@ -32,7 +37,7 @@ extension Switchboard {
     /// callee.
     ///
     /// One caller rings one callee by one call. Otherwise one account could keep as many calls ringing as it may begin.
-    func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID, at now: Moment) {
+    mutating func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID, at now: Moment) {
         for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
             guard case .ringing = call.session.phase, call.session.caller == caller else { continue }
             drive(call, .gaveWay(to: id), at: now)
@@ -51,7 +56,7 @@ extension Switchboard {
     }
 
     /// Records that a call was refused because too many other callers ring its callee.
-    func noteCrowd(at call: Call, at now: Moment) {
+    mutating func noteCrowd(at call: Call, at now: Moment) {
         metrics.limited[.crowded] += 1
         note(call, .crowded, at: now)
     }

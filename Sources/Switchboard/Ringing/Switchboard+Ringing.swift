@@ -5,7 +5,7 @@ import CallWire
 /// Deliver or push, never neither (protocol, section 6): which devices a call reaches, and how the server knows.
 extension Switchboard {
     /// Rings a callee: probes its connections, which have the offer already, and pushes to its other devices.
-    func ring(_ call: Call, at now: Moment) {
+    mutating func ring(_ call: Call, at now: Moment) {
         let user = call.session.callee
         let sessions = sessionsByUser[user] ?? []
         for session in sessions { probe(session, for: call, at: now) }
@@ -30,13 +30,13 @@ extension Switchboard {
     }
 
     /// Probes a connection that was sent an offer.
-    func probe(_ session: Session, for call: Call, at now: Moment) {
+    mutating func probe(_ session: Session, for call: Call, at now: Moment) {
         note(call, .probe(session.phone.id), at: now)
         askForLife(session, at: now)
     }
 
     /// Closes a connection that did not answer its probe in time: it was dead, and its device is pushed.
-    func checkProbe(of session: Session, at now: Moment) {
+    mutating func checkProbe(of session: Session, at now: Moment) {
         guard let probedAt = session.probedAt, now >= probedAt + policy.probeFor else { return }
         close(session.id, code: 1001, "no answer to a ping", isLost: true)
         closed(session.id, at: now)
@@ -44,7 +44,7 @@ extension Switchboard {
 
     /// Pushes to a user's devices after a connection was closed that had not answered its probe: it is unknown whether
     /// the offer reached it.
-    func wakeInstead(of session: Session, at now: Moment) {
+    mutating func wakeInstead(of session: Session, at now: Moment) {
         guard session.probedAt != nil, !isDraining else { return }
         let left = sessionsByUser[session.user] ?? []
         for call in callsRinging(session.user) {

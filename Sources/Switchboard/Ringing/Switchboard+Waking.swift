@@ -29,7 +29,7 @@ extension Switchboard {
     }
 
     /// Orders a push for a device that has a token, unless one was ordered for this call before.
-    func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
+    mutating func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
         guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
             !directory.isUndisturbed(device.user, at: now), !call.isSilenced
         else { return }
@@ -78,12 +78,18 @@ extension Switchboard {
         device.workingEnvironment ?? device.environment ?? policy.apnsEnvironment ?? .production
     }
 
-    func makePushID() -> PushID {
+    mutating func makePushID() -> PushID {
         lastPush += 1
         return PushID(rawValue: lastPush)
     }
 
-    private func send(_ id: PushID, _ push: DevicePush, to device: DeviceRecord, for call: Call, at now: Moment) {
+    private mutating func send(
+        _ id: PushID,
+        _ push: DevicePush,
+        to device: DeviceRecord,
+        for call: Call,
+        at now: Moment
+    ) {
         guard let token = token(of: device, for: push.kind) else { return }
         let payload =
             switch push.kind {
@@ -111,7 +117,7 @@ extension Switchboard {
     }
 
     /// Orders a push for a call, and records it in the timeline.
-    func order(
+    mutating func order(
         _ wake: Wake,
         as id: PushID,
         payload: [UInt8],
@@ -138,7 +144,7 @@ extension Switchboard {
         send(order, for: wake, in: call, at: now)
     }
 
-    private func send(_ order: PushOrder, for wake: Wake, in call: Call?, at now: Moment) {
+    private mutating func send(_ order: PushOrder, for wake: Wake, in call: Call?, at now: Moment) {
         pushes[order.id] = wake
         metrics.pushesSent += 1
         if let call {
@@ -149,7 +155,7 @@ extension Switchboard {
     }
 
     /// Sends the notice of a text.
-    func send(_ order: PushOrder, to device: DeviceRecord, at now: Moment) {
+    mutating func send(_ order: PushOrder, to device: DeviceRecord, at now: Moment) {
         let wake = Wake(
             call: nil,
             user: device.user,
@@ -164,7 +170,7 @@ extension Switchboard {
     }
 
     /// Sends a notice again, to the other environment: the first push shows which environment a token belongs to.
-    func sendByOther(_ wake: Wake, at now: Moment) {
+    mutating func sendByOther(_ wake: Wake, at now: Moment) {
         guard var order = wake.notice, now < order.giveUpAt,
             directory.device(wake.device, of: wake.user)?.alertToken == wake.token
         else { return }
@@ -180,7 +186,7 @@ extension Switchboard {
     /// Cancels the pushes under way to a device, or to one of its tokens, because it no longer belongs to its user.
     ///
     /// `onlyNotices`: Leaves out the pushes of ringing calls, which are cancelled when the call no longer rings.
-    func takeBackPushes(
+    mutating func takeBackPushes(
         to device: DeviceID,
         of user: UserID,
         token: String? = nil,
@@ -194,7 +200,7 @@ extension Switchboard {
 
     /// Cancels a call's pushes that were not sent yet, because it no longer rings, and counts devices that never
     /// reacted.
-    func stopWaking(_ call: Call, at now: Moment) {
+    mutating func stopWaking(_ call: Call, at now: Moment) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
             takeBack(device, of: call, at: now)
             countUnanswered(call, device)
@@ -202,14 +208,14 @@ extension Switchboard {
     }
 
     /// Cancels a call's pushes because the callee has set do-not-disturb: nothing more is sent to wake a device for it.
-    func silence(_ call: Call, at now: Moment) {
+    mutating func silence(_ call: Call, at now: Moment) {
         if !call.isSilenced { note(call, .doNotDisturb, at: now) }
         call.isSilenced = true
         markDirty(call)
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call, at: now) }
     }
 
-    private func takeBack(_ device: DeviceID, of call: Call, at now: Moment) {
+    private mutating func takeBack(_ device: DeviceID, of call: Call, at now: Moment) {
         let wasWaiting = call.pushes[device]?.retryAt != nil
         if let id = call.pushes[device]?.cancel() {
             out.append(.cancelPush(id))
@@ -220,7 +226,7 @@ extension Switchboard {
 
     /// Counts an accepted VoIP push that no sign of life followed: iOS withholds pushes from an app that does not react
     /// to them.
-    private func countUnanswered(_ call: Call, _ id: DeviceID) {
+    private mutating func countUnanswered(_ call: Call, _ id: DeviceID) {
         guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.sentAt.milliseconds > 0,
             var device = directory.device(id, of: call.session.callee), device.seenAt < push.sentAt
         else { return }
@@ -228,7 +234,7 @@ extension Switchboard {
         store(device)
     }
 
-    func retryPushes(of call: Call, at now: Moment) {
+    mutating func retryPushes(of call: Call, at now: Moment) {
         guard case .ringing = call.session.phase else { return }
         let sessions = sessionsByUser[call.session.callee] ?? []
         for id in call.pushes.keys.sorted(by: { $0.text < $1.text }) {

@@ -5,22 +5,21 @@ import CallWire
 extension Switchboard {
     /// Writes to a connection a frame that another user caused.
     @inline(__always)
-    func send(_ frame: [UInt8], to session: Session, at now: Moment) {
+    mutating func send(_ frame: [UInt8], to session: Session, at now: Moment) {
         out.append(.send(session.id, frame))
         if session.backlog.write(frame.count) > Session.confirmedEvery { growsLong(session, at: now) }
     }
 
     /// Requests a pong that shows how much has arrived, and marks the connection if senders must wait for it.
-    private func growsLong(_ session: Session, at now: Moment) {
+    private mutating func growsLong(_ session: Session, at now: Moment) {
         if !session.backlog.awaitsPong { ping(session, at: now) }
         guard !session.isBacklogged, session.backlog.bytes > policy.backlogBytes else { return }
         session.isBacklogged = true
         metrics.backlogged += 1
-        noteRestraints()
     }
 
     /// Handles the confirmation that something written to a connection has arrived.
-    func shrank(_ session: Session, at now: Moment) {
+    mutating func shrank(_ session: Session, at now: Moment) {
         session.probedAt = nil
         if session.isBacklogged, session.backlog.bytes <= policy.backlogBytes { isNotBacklogged(session) }
         if session.backlog.bytes > Session.confirmedEvery { growsLong(session, at: now) }
@@ -28,11 +27,10 @@ extension Switchboard {
     }
 
     /// Removes a connection from the count of those that do not keep up.
-    func isNotBacklogged(_ session: Session) {
+    mutating func isNotBacklogged(_ session: Session) {
         guard session.isBacklogged else { return }
         session.isBacklogged = false
         metrics.backlogged -= 1
-        noteRestraints()
     }
 
     /// Whether a connection is too far behind for a frame of this size.
@@ -51,7 +49,7 @@ extension Switchboard {
     ///
     /// Signals that ring, answer, connect or end a call never wait. A resend of a signal that was accepted never waits
     /// either.
-    func backlogRefusal(
+    mutating func backlogRefusal(
         of signal: Signal,
         for call: Call,
         from side: Side,
@@ -72,11 +70,11 @@ extension Switchboard {
     }
 
     /// Returns why a text must wait for its recipient's connections; `nil` = it need not.
-    func backlogRefusal(ofBytes byteCount: Int, to sessions: [Session]) -> WireError? {
+    mutating func backlogRefusal(ofBytes byteCount: Int, to sessions: [Session]) -> WireError? {
         sessions.contains { isTooFarBehind($0, for: byteCount) } ? refusalForBacklog() : nil
     }
 
-    private func refusalForBacklog() -> WireError {
+    private mutating func refusalForBacklog() -> WireError {
         metrics.limited[.backlog] += 1
         return WireError(.rateLimited, "the peer's connection does not keep up")
     }

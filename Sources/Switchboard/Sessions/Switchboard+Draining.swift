@@ -15,7 +15,7 @@ extension Switchboard {
     /// The delay before which no connection is to come back: the next server opens its store first.
     static let firstReturn = Moment.Span.milliseconds(500)
 
-    func drain() {
+    mutating func drain() {
         guard !isDraining else { return }
         isDraining = true
         let all = sessions.values.sorted { $0.id.rawValue < $1.id.rawValue }
@@ -41,7 +41,7 @@ extension Switchboard {
         return min(span, .milliseconds(max(1, policy.grace.milliseconds / 3)))
     }
 
-    private func letGo(_ session: Session, returningAs place: Int) {
+    private mutating func letGo(_ session: Session, returningAs place: Int) {
         let piece = Double(returnSpan.milliseconds) / Double(max(1, drained))
         let at = (Double(place) + Double.random(in: 0..<1, using: &random)) * piece
         let delay = Self.firstReturn.milliseconds + Int64(at)
@@ -51,7 +51,7 @@ extension Switchboard {
     }
 
     /// Turns away a connection that was opened while the others are being closed.
-    func turnAway(_ id: SessionID, keepsNoPlace: Bool) {
+    mutating func turnAway(_ id: SessionID, keepsNoPlace: Bool) {
         let delay =
             Self.firstReturn.milliseconds + Int64.random(in: 0..<max(1, returnSpan.milliseconds), using: &random)
         if !keepsNoPlace { out.append(.send(id, ServerFrame.draining(reconnectAfterMs: delay))) }

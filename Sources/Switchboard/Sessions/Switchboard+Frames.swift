@@ -5,7 +5,7 @@ import JSON
 
 /// Frames received on connections.
 extension Switchboard {
-    func received(_ frame: [UInt8], from id: SessionID, at now: Moment) {
+    mutating func received(_ frame: [UInt8], from id: SessionID, at now: Moment) {
         guard let session = sessions[id] else { return }
         heard(session, at: now)
         var scratch: [JSONObject.Member] = []
@@ -32,7 +32,7 @@ extension Switchboard {
     }
 
     /// Handles a signal that was received on a connection.
-    func take(_ signal: SignalMessage, id: SignalID?, from session: Session, at now: Moment) {
+    mutating func take(_ signal: SignalMessage, id: SignalID?, from session: Session, at now: Moment) {
         let source = Source(
             user: session.user,
             phone: session.phone,
@@ -51,7 +51,7 @@ extension Switchboard {
         }
     }
 
-    private func refuse(_ refusal: ClientMessage.Refusal, from session: Session, at now: Moment) {
+    private mutating func refuse(_ refusal: ClientMessage.Refusal, from session: Session, at now: Moment) {
         tell(refusal.error, id: refusal.id, to: session)
         if refusal.error.code == .invalidJSON {
             session.bad += 1
@@ -68,7 +68,7 @@ extension Switchboard {
     /// Whether a connection is within its rate.
     ///
     /// A hang-up must always get through: an end has a limit of its own.
-    private func isWithinRate(_ message: ClientMessage, from session: Session, at now: Moment) -> Bool {
+    private mutating func isWithinRate(_ message: ClientMessage, from session: Session, at now: Moment) -> Bool {
         let limit: Int
         if case .signal(let signal) = message.request, case .end = signal.content {
             guard !mayEnd(signal, by: session.user, session.phone, at: now) else { return true }
@@ -83,12 +83,12 @@ extension Switchboard {
     }
 
     /// Counts a refused frame towards the rate: refusing costs as much as accepting.
-    private func countAgainstRate(_ session: Session, at now: Moment) {
+    private mutating func countAgainstRate(_ session: Session, at now: Moment) {
         if !session.bucket.take(at: now) { _ = closesAsTooFast(session, at: now) }
     }
 
     /// Counts a frame as too fast; returns whether the connection was closed because there were too many.
-    func closesAsTooFast(_ session: Session, at now: Moment) -> Bool {
+    mutating func closesAsTooFast(_ session: Session, at now: Moment) -> Bool {
         session.refused += 1
         guard session.refused >= policy.refusedFrames else { return false }
         close(session.id, code: 4429, "far too many frames")
@@ -96,12 +96,12 @@ extension Switchboard {
         return true
     }
 
-    func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to session: Session) {
+    mutating func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to session: Session) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
         out.append(.send(session.id, ServerFrame.error(error, id: id, callID: callID)))
     }
 
-    private func acknowledge(_ receipt: Receipt, id: SignalID?, to session: Session, at now: Moment) {
+    private mutating func acknowledge(_ receipt: Receipt, id: SignalID?, to session: Session, at now: Moment) {
         // A sender that gave no id still receives the callId that the server made for its offer.
         guard let id = id ?? (receipt.madeCallID ? SignalID(receipt.call.key.id.text) : nil) else { return }
         let frame = ServerFrame.ack(
@@ -114,7 +114,7 @@ extension Switchboard {
         say(.frame(session.id, frame), at: now)
     }
 
-    func verified(_ result: Result<Who, WireError>, for id: SessionID, id name: SignalID?, at now: Moment) {
+    mutating func verified(_ result: Result<Who, WireError>, for id: SessionID, id name: SignalID?, at now: Moment) {
         guard let session = sessions[id] else { return }
         switch result {
         case .success(let who) where isRevoked(who): tell(Self.revokedToken, id: name, to: session)
@@ -134,7 +134,7 @@ extension Switchboard {
     ///
     /// The device will reconnect and send requests under the new token, so its calls must know it by that. A device
     /// without an id, which is identified by its token, keeps the old mark for as long as its client stays connected.
-    private func takeMark(of who: Who, _ session: Session, at now: Moment) {
+    private mutating func takeMark(of who: Who, _ session: Session, at now: Moment) {
         let old = session.phone
         guard !old.isUnnamed, old.mark != who.mark else { return }
         session.phone = Phone(id: old.id, mark: who.mark)

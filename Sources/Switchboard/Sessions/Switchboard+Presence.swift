@@ -13,7 +13,7 @@ extension Switchboard {
     /// How many of a user's newest calls are searched for peers: so many outgoing ones, and as many incoming ones.
     private static let callsSearched = 1_000
 
-    func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
+    mutating func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
         guard addWatch(of: user, by: session) else {
             tell(WireError(.rateLimited, "userId: at most \(Self.watchedPerSession) at a time"), id: id, to: session)
             return
@@ -26,7 +26,7 @@ extension Switchboard {
     }
 
     /// Watches a user's acquaintances for an app with a list of contacts, which does not ask.
-    func watchContacts(_ session: Session, at now: Moment) {
+    mutating func watchContacts(_ session: Session, at now: Moment) {
         guard session.keepsNoPlace else { return }
         if let peers = acquaintances.peers(of: session.user) {
             watch(peers.sorted(), by: session)
@@ -36,7 +36,7 @@ extension Switchboard {
     }
 
     /// Asks again for the acquaintances of a connection's user if the store could not be read before.
-    func askAgainForPeers(of session: Session, at now: Moment) {
+    mutating func askAgainForPeers(of session: Session, at now: Moment) {
         guard session.hasUnknownPeers else { return }
         session.hasUnknownPeers = false
         let wish: Acquaintances.Wish = session.keepsNoPlace ? .everybody(session.id) : .news(session.id)
@@ -48,13 +48,13 @@ extension Switchboard {
         }
     }
 
-    private func askForPeers(_ wish: Acquaintances.Wish, of user: UserID, at now: Moment) {
+    private mutating func askForPeers(_ wish: Acquaintances.Wish, of user: UserID, at now: Moment) {
         guard acquaintances.wait(wish, of: user) else { return }
         ask(.peers(user, limit: Self.callsSearched), for: .peers(user), at: now)
     }
 
     /// Handles the store's answer with whom a user has had calls; `nil` = the store could not be read.
-    func learned(_ peers: [UserID]?, of user: UserID) {
+    mutating func learned(_ peers: [UserID]?, of user: UserID) {
         let wishes = acquaintances.learn(peers, of: user)
         guard sessionsByUser[user] != nil else {
             acquaintances.forget(user)
@@ -63,7 +63,7 @@ extension Switchboard {
         for wish in wishes { grant(wish, of: user, knowing: peers) }
     }
 
-    private func grant(_ wish: Acquaintances.Wish, of user: UserID, knowing peers: [UserID]?) {
+    private mutating func grant(_ wish: Acquaintances.Wish, of user: UserID, knowing peers: [UserID]?) {
         guard let session = sessions[wish.session] else { return }
         if peers == nil { session.hasUnknownPeers = true }
         switch wish {
@@ -78,7 +78,7 @@ extension Switchboard {
         }
     }
 
-    private func watch(_ peers: [UserID], by session: Session) {
+    private mutating func watch(_ peers: [UserID], by session: Session) {
         for peer in peers.prefix(Self.contactsPerSession) where peer != session.user && addWatch(of: peer, by: session)
         {
             guard isOnline(peer, for: session.user) else { continue }
@@ -87,7 +87,7 @@ extension Switchboard {
     }
 
     /// Adds a user to those that a connection watches; returns whether it may watch them.
-    private func addWatch(of user: UserID, by session: Session) -> Bool {
+    private mutating func addWatch(of user: UserID, by session: Session) -> Bool {
         if session.watched.contains(user) { return true }
         guard session.watched.count < Self.watchedPerSession else { return false }
         session.watched.insert(user)
@@ -95,7 +95,7 @@ extension Switchboard {
         return true
     }
 
-    private func answerWatch(of user: UserID, _ session: Session, id: SignalID?) {
+    private mutating func answerWatch(of user: UserID, _ session: Session, id: SignalID?) {
         let isOnline = isOnline(user, for: session.user)
         out.append(.send(session.id, ServerFrame.presence(of: user, isOnline: isOnline)))
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id, isOnline: isOnline))) }
@@ -112,7 +112,7 @@ extension Switchboard {
         acquaintances.are(asker, user) == true && !directory.blocks(asker, user)
     }
 
-    func watchNobody(_ session: Session) {
+    mutating func watchNobody(_ session: Session) {
         for user in session.watched {
             watchers[user]?.removeAll { $0 === session }
             if watchers[user]?.isEmpty == true { watchers[user] = nil }
@@ -121,7 +121,7 @@ extension Switchboard {
     }
 
     /// Records that two users get in touch: from now on each of them may see the other's presence.
-    func getInTouch(_ user: UserID, _ peer: UserID, byText: Bool = false) {
+    mutating func getInTouch(_ user: UserID, _ peer: UserID, byText: Bool = false) {
         if acquaintances.are(user, peer) == true, acquaintances.are(peer, user) == true { return }
         let strangers = [(user, peer), (peer, user)].filter { acquaintances.are($0.0, $0.1) != true }
         if byText { acquaintances.texted(user, peer) } else { acquaintances.met(user, peer) }
@@ -138,7 +138,7 @@ extension Switchboard {
     }
 
     /// Reports that a user's first connection was opened, or the last one closed.
-    func tellPresence(of user: UserID, isOnline: Bool) {
+    mutating func tellPresence(of user: UserID, isOnline: Bool) {
         var told = (watchers[user] ?? []).filter { mayKnow(of: user, $0.user) }
         for call in calls.live(of: user) {
             let peer = call.key.pair.other(than: user)
@@ -156,7 +156,7 @@ extension Switchboard {
 
     /// Reports presence after a user has blocked another one, or unblocked them: to the other one the user goes
     /// offline, or comes online.
-    func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
+    mutating func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
         if sessionsByUser[user] != nil, acquaintances.are(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)
             for session in watchers[user] ?? [] where session.user == other { out.append(.send(session.id, frame)) }

@@ -25,7 +25,7 @@ extension Switchboard {
     ///
     /// A client that keeps no cursor gets a ringing call completely, because its app may have been started anew; of an
     /// answered one it gets only what has not reached it.
-    func replayEverything(to session: Session, seen: [LogName: UInt64]?, at now: Moment) {
+    mutating func replayEverything(to session: Session, seen: [LogName: UInt64]?, at now: Moment) {
         let live = calls.live(of: session.user)
         // An answered call comes before those that only ring.
         for call in live.filter({ $0.session.answeredAt != nil }) + live.filter({ $0.session.answeredAt == nil }) {
@@ -44,7 +44,13 @@ extension Switchboard {
     ///
     /// Such a client forgets its calls with its connection. It would take the end of another call with the same user
     /// for the end of all of them.
-    private func tellThatItGoesOn(_ call: Call, to session: Session, _ side: Side, seen place: UInt64, at now: Moment) {
+    private mutating func tellThatItGoesOn(
+        _ call: Call,
+        to session: Session,
+        _ side: Side,
+        seen place: UInt64,
+        at now: Moment
+    ) {
         let newest = call.session.log.lastIndex { entry in
             guard case .state = entry.content else { return false }
             return call.session.sees(entry, side: side, phone: session.phone)
@@ -58,7 +64,7 @@ extension Switchboard {
     /// Notifies a device of the calls that ended without its knowledge.
     ///
     /// `takesUp`: Whether calls at rest are loaded for it; else the connection's next check-up does so.
-    func tellNews(to session: Session, takesUp: Bool = true, at now: Moment) {
+    mutating func tellNews(to session: Session, takesUp: Bool = true, at now: Moment) {
         var asleep: [CallNumber] = []
         for number in news[session.user] ?? [] {
             guard let call = calls[number] else {
@@ -76,7 +82,7 @@ extension Switchboard {
         if takesUp { park(.news(session.id), until: asleep, at: now) } else { session.hasUnreadNews = true }
     }
 
-    func sync(_ cursors: [CallID: ClientMessage.Cursor], _ session: Session, id: SignalID?, at now: Moment) {
+    mutating func sync(_ cursors: [CallID: ClientMessage.Cursor], _ session: Session, id: SignalID?, at now: Moment) {
         var asleep: Set<CallNumber> = []
         for callID in cursors.keys {
             let found = calls.find(callID, for: session.user)
@@ -116,7 +122,7 @@ extension Switchboard {
     }
 
     /// Sends the next slice of what is to be replayed.
-    func continueReplays(to session: Session, at now: Moment) {
+    mutating func continueReplays(to session: Session, at now: Moment) {
         guard !session.replays.isEmpty else { return }
         while session.backlog.bytes < policy.replaySlice, let next = session.replays.first {
             switch next {
@@ -151,7 +157,7 @@ extension Switchboard {
     }
 
     /// Handles the point at which a device has been sent everything in a call's log that concerns it.
-    private func replayed(_ call: Call, to session: Session, _ side: Side, isOpening: Bool, at now: Moment) {
+    private mutating func replayed(_ call: Call, to session: Session, _ side: Side, isOpening: Bool, at now: Moment) {
         if isOpening, side == .callee, case .ringing = call.session.phase {
             note(call, .delivered(session.phone.id), at: now)
             probe(session, for: call, at: now)
@@ -177,7 +183,7 @@ extension Switchboard {
     }
 
     /// Sends the entry that tells a device that it is out of the call.
-    private func tellEnd(of call: Call, to session: Session, _ side: Side, at now: Moment) {
+    private mutating func tellEnd(of call: Call, to session: Session, _ side: Side, at now: Moment) {
         for (index, entry) in call.session.log.enumerated().reversed() {
             guard case .state(let change) = entry.content, change.state == .ended,
                 call.session.sees(entry, side: side, phone: session.phone)

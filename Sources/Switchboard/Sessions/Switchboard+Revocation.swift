@@ -26,7 +26,7 @@ extension Switchboard {
     /// be the current clock that is wrong, as at a boot before NTP: then revoked tokens would be valid again. So the
     /// store keeps the original date until the clock is trusted with deleting history (`HistoryHold`). A restart before
     /// that, with a right clock, uses the original date again.
-    func cutRevocations(at now: Moment) {
+    mutating func cutRevocations(at now: Moment) {
         for user in directory.revocations(behind: now + policy.tokenLeeway) {
             uncutRevocations[user] = directory.revocation(of: user)
             directory.revoke(user, before: now)
@@ -40,7 +40,7 @@ extension Switchboard {
     }
 
     /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for any user.
-    func logOutEverywhere(_ user: UserID?, by who: Who, as id: RequestID, at now: Moment) {
+    mutating func logOutEverywhere(_ user: UserID?, by who: Who, as id: RequestID, at now: Moment) {
         let user = user ?? who.user
         guard user == who.user || who.isService else {
             refuse(
@@ -61,7 +61,7 @@ extension Switchboard {
         say(.reply(id, Reply(body: json.bytes)), at: now)
     }
 
-    func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
+    mutating func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
         switch order {
         // An order dated in the future (the clock was set back since) would lock the user out until then.
         case .revoke(let user, let moment):
@@ -83,7 +83,7 @@ extension Switchboard {
     /// - Returns: the moment up to which they are refused. It is later than `moment` if a token in use here was issued
     ///   later, by an issuer whose clock is ahead.
     @discardableResult
-    private func revoke(_ user: UserID, upTo moment: Moment, asker: Who?, at now: Moment) -> Moment {
+    private mutating func revoke(_ user: UserID, upTo moment: Moment, asker: Who?, at now: Moment) -> Moment {
         let open = sessionsByUser[user] ?? []
         let ahead = ([asker] + open.map(\.who)).compactMap { $0?.issuedAt }
             .filter { now < $0 && $0 <= now + policy.tokenLeeway }.max()

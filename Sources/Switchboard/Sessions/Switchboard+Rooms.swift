@@ -13,7 +13,7 @@ extension Switchboard {
     /// The number of rooms that one connection may be present in.
     private static let roomsPerSession = 64
 
-    func enter(_ name: String, _ session: Session, id: SignalID?, at now: Moment) {
+    mutating func enter(_ name: String, _ session: Session, id: SignalID?, at now: Moment) {
         let key: RoomKey
         do throws(WireError) { key = try roomKey(name, for: session.who) } catch {
             tell(error, id: id, to: session)
@@ -41,7 +41,7 @@ extension Switchboard {
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
     }
 
-    func leave(_ name: String, _ session: Session, id: SignalID?, at now: Moment) {
+    mutating func leave(_ name: String, _ session: Session, id: SignalID?, at now: Moment) {
         let key: RoomKey
         do throws(WireError) { key = try roomKey(name, for: session.who) } catch {
             tell(error, id: id, to: session)
@@ -51,12 +51,12 @@ extension Switchboard {
         if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
     }
 
-    func leaveAllRooms(_ session: Session) {
+    mutating func leaveAllRooms(_ session: Session) {
         // Sorted by name: the order of the frames to the other members must not be random.
         for (key, _) in session.rooms.sorted(by: { $0.value < $1.value }) { remove(session, from: key) }
     }
 
-    private func remove(_ session: Session, from key: RoomKey) {
+    private mutating func remove(_ session: Session, from key: RoomKey) {
         session.rooms[key] = nil
         guard let members = rooms[key], members.contains(where: { $0 === session }) else { return }
         let rest = members.filter { $0 !== session }
@@ -65,7 +65,7 @@ extension Switchboard {
     }
 
     /// Removes a connection from the groups that its new token does not carry, and notifies it.
-    func leaveLostGroups(_ session: Session) {
+    mutating func leaveLostGroups(_ session: Session) {
         for (key, _) in session.rooms.sorted(by: { $0.value < $1.value }) {
             guard case .group(let group) = key, !session.who.rooms.contains(group) else { continue }
             tell(session, of: session, in: key, false)
@@ -76,13 +76,13 @@ extension Switchboard {
     /// Tells a member that a connection enters or leaves.
     ///
     /// In the room of two users a blocked user is not told.
-    private func present(_ session: Session, in key: RoomKey, _ isPresent: Bool, to member: Session) {
+    private mutating func present(_ session: Session, in key: RoomKey, _ isPresent: Bool, to member: Session) {
         if case .pair = key, directory.blocks(member.user, session.user) { return }
         tell(member, of: session, in: key, isPresent)
     }
 
     /// Tells a member that a connection enters or leaves, with the name by which the member knows the room.
-    func tell(_ member: Session, of session: Session, in key: RoomKey, _ isPresent: Bool) {
+    mutating func tell(_ member: Session, of session: Session, in key: RoomKey, _ isPresent: Bool) {
         guard let room = member.rooms[key] else { return }
         out.append(
             .send(

@@ -4,7 +4,7 @@ import CallWire
 
 /// Connections: how they open, what is replayed to them, how they are checked for life, how they close.
 extension Switchboard {
-    func opened(
+    mutating func opened(
         _ id: SessionID,
         _ who: Who,
         device: DeviceID?,
@@ -81,7 +81,7 @@ extension Switchboard {
 
     /// Makes an id for a device without one: that of its earlier connection if a live call still has a leg for that
     /// id, otherwise a random one.
-    private func unnamedDevice(of who: Who) -> DeviceID {
+    private mutating func unnamedDevice(of who: Who) -> DeviceID {
         for call in calls.live(of: who.user) {
             for leg in call.session.legs where leg.phone.mark == who.mark && leg.phone.isOfConnection {
                 let isThere = sessionsByUser[who.user]?.contains { $0.phone.id == leg.phone.id } ?? false
@@ -96,7 +96,7 @@ extension Switchboard {
     }
 
     /// Records that a device must be notified of a call's end when it comes back.
-    func owe(_ call: Call, to leg: Leg) {
+    mutating func owe(_ call: Call, to leg: Leg) {
         let user = call.user(on: leg.side)
         if news[user]?.contains(call.number) != true { news[user, default: []].append(call.number) }
     }
@@ -104,7 +104,7 @@ extension Switchboard {
     /// Handles the answer to a ping.
     ///
     /// It also answers the earlier pings, for a client need not answer each (RFC 6455 §5.5.3).
-    func ponged(_ id: SessionID, _ number: UInt64, at now: Moment) {
+    mutating func ponged(_ id: SessionID, _ number: UInt64, at now: Moment) {
         guard let session = sessions[id], givesSign(session, at: now) else { return }
         // A pong cannot answer a ping that was not sent yet.
         let number = min(number, session.pings)
@@ -120,14 +120,14 @@ extension Switchboard {
     }
 
     /// Handles a sign of life that is neither a frame nor a numbered pong: an unsolicited pong, a ping, or a poll.
-    func showedLife(_ id: SessionID, at now: Moment) {
+    mutating func showedLife(_ id: SessionID, at now: Moment) {
         if let session = sessions[id] { _ = givesSign(session, at: now) }
     }
 
     /// Records a sign of life; returns whether the connection is still open.
     ///
     /// Far too many signs close it, as frames do.
-    private func givesSign(_ session: Session, at now: Moment) -> Bool {
+    private mutating func givesSign(_ session: Session, at now: Moment) -> Bool {
         heard(session, at: now)
         session.signs += 1
         guard session.signs > Session.mostSigns else { return true }
@@ -135,7 +135,7 @@ extension Switchboard {
         return !closesAsTooFast(session, at: now)
     }
 
-    func ping(_ session: Session, at now: Moment) {
+    mutating func ping(_ session: Session, at now: Moment) {
         session.pingedAt = now
         session.pings += 1
         session.signs = 0
@@ -155,7 +155,7 @@ extension Switchboard {
     }
 
     /// Records a sign of life of a connection.
-    func heard(_ session: Session, at now: Moment) {
+    mutating func heard(_ session: Session, at now: Moment) {
         session.heardAt = now
         guard session.probedAt != nil else { return }
         session.probedAt = nil
@@ -175,7 +175,7 @@ extension Switchboard {
     }
 
     /// Ensures that there is a timer for a connection's next check-up, and only one that matters.
-    func scheduleCheckUp(of session: Session) {
+    mutating func scheduleCheckUp(of session: Session) {
         let next = nextCheckUp(of: session)
         if let at = session.scheduledAt, at <= next { return }
         session.scheduledAt = next
@@ -184,7 +184,7 @@ extension Switchboard {
 
     private func tokenEnd(of session: Session) -> Moment? { session.who.expiresAt.map { $0 + policy.tokenLeeway } }
 
-    func checkUp(on session: Session, at now: Moment) {
+    mutating func checkUp(on session: Session, at now: Moment) {
         if let end = tokenEnd(of: session), now >= end {
             out.append(.send(session.id, ServerFrame.error(WireError(.tokenExpired, "the token has expired"), id: nil)))
             close(session.id, code: 4401, "the token has expired")
@@ -213,7 +213,7 @@ extension Switchboard {
     /// Handles the closing of a connection.
     ///
     /// `isReplaced`: Its device has just come back by another connection, and needs no push.
-    func closed(_ id: SessionID, isReplaced: Bool = false, at now: Moment) {
+    mutating func closed(_ id: SessionID, isReplaced: Bool = false, at now: Moment) {
         guard let session = sessions.removeValue(forKey: id) else { return }
         metrics.sessions = sessions.count
         sessionsByUser[session.user]?.removeAll { $0 === session }
@@ -244,10 +244,10 @@ extension Switchboard {
         return call.polls.contains { polls[$0].map { $0.who.user == user && isIt($0.phone) } ?? false }
     }
 
-    func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {
+    mutating func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {
         countClose(code)
         out.append(.close(id, code: code, reason: reason, isLost: isLost))
     }
 
-    private func countClose(_ code: UInt16) { metrics.closes[code, default: 0] += 1 }
+    private mutating func countClose(_ code: UInt16) { metrics.closes[code, default: 0] += 1 }
 }

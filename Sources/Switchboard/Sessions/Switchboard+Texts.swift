@@ -25,7 +25,7 @@ extension Switchboard {
     /// How long APNs is asked to keep trying to deliver the notice.
     private static let noticeFor = Moment.Span.seconds(30)
 
-    func relay(_ message: TextMessage, from session: Session, id: SignalID?, at now: Moment) {
+    mutating func relay(_ message: TextMessage, from session: Session, id: SignalID?, at now: Moment) {
         guard message.to != session.user else {
             tell(.invalid(.to, "must be another user"), id: id, to: session)
             return
@@ -58,39 +58,41 @@ extension Switchboard {
     }
 
     /// Records that the pong to the next ping will confirm that a text has arrived.
-    private func awaitArrival(of text: RelayedText, by session: Session, at now: Moment) {
+    private mutating func awaitArrival(of text: RelayedText, by session: Session, at now: Moment) {
         session.texts.append((text, session.pings + 1))
         // The client answers no ping, but sends frames, so that it is not closed either.
         if session.texts.count > Session.mostUnconfirmed { giveUp(session.texts.removeFirst().text, at: now) }
     }
 
     /// Sends a probe to a connection: without an answer in time, the connection is closed as dead.
-    func askForLife(_ session: Session, at now: Moment) {
+    mutating func askForLife(_ session: Session, at now: Moment) {
         ping(session, at: now)
         owesLife(session, at: now)
     }
 
     /// Starts waiting for a sign of life from a connection, unless one is awaited already.
-    func owesLife(_ session: Session, at now: Moment) {
+    mutating func owesLife(_ session: Session, at now: Moment) {
         guard session.probedAt == nil else { return }
         session.probedAt = now
         schedule(.probe(session.id), at: now + policy.probeFor)
     }
 
     /// Gives up the texts of a closed connection: it is unknown whether those written since its last pong arrived.
-    func giveUpTexts(to session: Session, at now: Moment) {
+    mutating func giveUpTexts(to session: Session, at now: Moment) {
         for (text, _) in session.texts { giveUp(text, at: now) }
         session.texts = []
     }
 
-    private func giveUp(_ text: RelayedText, at now: Moment) {
+    private mutating func giveUp(_ text: RelayedText, at now: Moment) {
         text.sessions -= 1
         if !text.hasArrived, text.sessions == 0, !isDraining { push(text, at: now) }
     }
 
-    private func push(_ text: RelayedText, at now: Moment) {
+    private mutating func push(_ text: RelayedText, at now: Moment) {
         let user = text.message.to
-        guard directory.hides(text.from, from: user, at: now) == nil, mayNotify(text.from, at: now) else { return }
+        guard directory.hides(text.from, from: user, at: now) == nil, limits.notices.take(text.from, at: now) else {
+            return
+        }
         for device in directory.devices(of: user) {
             guard let token = device.alertToken else { continue }
             let id = makePushID()
@@ -108,11 +110,5 @@ extension Switchboard {
             )
             send(order, to: device, at: now)
         }
-    }
-
-    /// Whether a text may be pushed: texts may make devices sound as often as calls may make them ring.
-    private func mayNotify(_ user: UserID, at now: Moment) -> Bool {
-        let full = TokenBucket(perSecond: Double(policy.callsPerMinute) / 60, burst: policy.callsPerMinute, at: now)
-        return noticeBuckets[user, default: full].take(at: now)
     }
 }

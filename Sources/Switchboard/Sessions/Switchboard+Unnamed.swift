@@ -42,7 +42,7 @@ extension Switchboard {
     /// This concerns a device that the call knows by the token alone, because it answered or began the call by a
     /// request. In the call it gets the connection's id, unless the user has another connection under that token: then
     /// the call may belong to that other connection.
-    func goesOn(_ old: Phone, as new: Phone, in call: Call, _ side: Side, at now: Moment) {
+    mutating func goesOn(_ old: Phone, as new: Phone, in call: Call, _ side: Side, at now: Moment) {
         let asked = Phone(unnamed: old.mark)
         let isAnothers = sessionsByUser[call.user(on: side)]?.contains { $0.phone.isSame(as: asked) } ?? false
         if !isAnothers { drive(call, .renewed(asked, as: new, side), at: now) }

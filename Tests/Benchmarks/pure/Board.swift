@@ -4,7 +4,7 @@ import Switchboard
 
 /// A switchboard with the gateway's work around it: it passes inputs in, performs outputs, and commits once a turn.
 final class Board {
-    let switchboard: Switchboard
+    private(set) var switchboard: Switchboard
     private(set) var now = Inputs.start
     private(set) var pushes = 0
     private var outputs: [Switchboard.Output] = []

@@ -25,7 +25,7 @@ struct FrameTarget: FuzzTarget {
 final class Desk {
     static let start = Moment(milliseconds: 1_700_000_000_000)
 
-    private let switchboard: Switchboard
+    private var switchboard: Switchboard
     private let users: [Who]
     private var now = Desk.start
     private var lastRequest: UInt64 = 0

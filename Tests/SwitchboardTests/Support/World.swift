@@ -31,7 +31,7 @@ struct Missing: Error, CustomStringConvertible {
 final class World {
     static let start = Moment(milliseconds: 1_700_000_000_000)
 
-    let board: Switchboard
+    var board: Switchboard
     let policy: Policy
     private(set) var now: Moment
     var holdsCommits = false

@@ -1,0 +1,36 @@
+public import CallCore
+public import CallPorts
+
+/// A switchboard held by reference, for an owner that makes it late or replaces it: Swift cannot yet read a value that
+/// cannot be copied out of an optional property.
+public final class SwitchboardBox {
+    private var switchboard: Switchboard
+
+    /// Takes over a switchboard.
+    public init(_ switchboard: consuming Switchboard) { self.switchboard = switchboard }
+
+    /// See ``Switchboard/handle(_:at:into:)``.
+    public func handle(_ input: Switchboard.Input, at now: Moment, into outputs: inout [Switchboard.Output]) {
+        switchboard.handle(input, at: now, into: &outputs)
+    }
+
+    /// See ``Switchboard/flush(at:into:)``.
+    public func flush(at now: Moment, into outputs: inout [Switchboard.Output]) {
+        switchboard.flush(at: now, into: &outputs)
+    }
+
+    /// See ``Switchboard/deadline``.
+    public var deadline: Moment? { switchboard.deadline }
+
+    /// See ``Switchboard/hasChanges``.
+    public var hasChanges: Bool { switchboard.hasChanges }
+
+    /// See ``Switchboard/metrics``.
+    public var metrics: Metrics { switchboard.metrics }
+
+    /// See ``Switchboard/countCalls()``.
+    public func countCalls() -> [CallState: Int] { switchboard.countCalls() }
+
+    /// See ``Switchboard/phone(opening:)``.
+    public func phone(opening who: Who) -> Phone { switchboard.phone(opening: who) }
+}

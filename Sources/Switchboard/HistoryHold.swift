@@ -6,17 +6,6 @@ import CallCore
 ///
 /// See Decision 0010.
 struct HistoryHold {
-    /// How long no history is deleted after a start: NTP often corrects a machine's clock soon after the machine
-    /// started.
-    static let afterStart = Moment.Span.seconds(600)
-    /// How long no history is deleted after a start with a clock that is far from all stored records.
-    static let afterOddStart = Moment.Span.seconds(3_600)
-    /// The age of the newest record, or its distance into the future, from which the clock counts as far from the
-    /// records.
-    static let oddDistance = Moment.Span.seconds(86_400)
-    /// How long no history is deleted after the wall clock agrees with the server's clock again.
-    static let afterDoubt = Moment.Span.seconds(600)
-
     private var until: Moment
     private var isDoubted = false
 
@@ -26,9 +15,10 @@ struct HistoryHold {
 
     /// The hold at a start; `newest` is the latest moment found in the store.
     init(startedAt now: Moment, newest: Moment?) {
-        let isOdd = newest.map { $0 + Self.oddDistance < now || now + Self.oddDistance < $0 } ?? false
+        let isOdd =
+            newest.map { $0 + SwitchboardLimits.oddDistance < now || now + SwitchboardLimits.oddDistance < $0 } ?? false
         oddAge = isOdd ? newest.map { now - $0 } : nil
-        until = now + (isOdd ? Self.afterOddStart : Self.afterStart)
+        until = now + (isOdd ? SwitchboardLimits.historyHeldAfterOddStart : SwitchboardLimits.historyHeldAfterStart)
     }
 
     /// Whether history may be deleted.
@@ -36,7 +26,7 @@ struct HistoryHold {
 
     /// Records that the wall clock has jumped, or that it agrees with the server's clock again.
     mutating func doubt(_ isDoubted: Bool, at now: Moment) {
-        if self.isDoubted, !isDoubted { until = max(until, now + Self.afterDoubt) }
+        if self.isDoubted, !isDoubted { until = max(until, now + SwitchboardLimits.historyHeldAfterDoubt) }
         self.isDoubted = isDoubted
     }
 }

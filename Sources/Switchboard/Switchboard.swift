@@ -1,7 +1,6 @@
 public import CallCore
 public import CallPorts
 import CallWire
-import DequeModule
 import HeapModule
 import JSON
 
@@ -14,69 +13,20 @@ import JSON
 /// changes it. As properties of a class, they would be checked at each access, which took 9 % of a call's instructions.
 public struct Switchboard: ~Copyable {
     let policy: Policy
-    /// Issues the capabilities that pushes carry.
-    let capabilities: any CapabilityIssuer
-    /// Issues the credentials for the TURN server; `nil` = there is no TURN server.
-    let relay: (any RelayIssuer)?
-    /// The source of random numbers, passed in: a simulator uses a seeded one.
-    var random: any RandomNumberGenerator
-
-    var sessions: [SessionID: Session] = [:]
-    var sessionsByUser: [UserID: [Session]] = [:]
-    var rooms: [RoomKey: [Session]] = [:]
-    var calls = CallTable()
+    var ports: Ports
+    var connections = ConnectionRegistry()
+    var calls: CallTable
     var directory: Directory
-    var limits: RateLimits
     /// The pairs of users that have been in touch and so may see each other's presence.
     var acquaintances = Acquaintances()
-    /// The connections that watch a user's presence.
-    var watchers: [UserID: [Session]] = [:]
-    var polls: [RequestID: Poll] = [:]
-    /// The bodies built for fetches at one moment; requests that wait for the same signal share one array.
-    var bodies: (at: Moment, built: [FetchKey: [UInt8]])
-    var questions: [QuestionID: Inquiry] = [:]
-    /// The work that waits for calls at rest to be read from the store, oldest first.
-    var parked: [Parked] = []
-    var beingTakenUp: Set<CallNumber> = []
-    /// The calls at rest that the current signal concerns.
-    ///
-    /// The signal is handled again when they have been read.
-    var awaited: [CallNumber] = []
-    var pushes: [PushID: Wake] = [:]
-    var breaker = DeletionBreaker()
-    /// Log-outs dated in this clock's future, with their original moments.
-    ///
-    /// They are in force up to the current time, and stored with their original moments.
-    var uncutRevocations: [UserID: Moment] = [:]
-    /// Calls whose end some device that took part has not been notified of, by user.
-    var news: [UserID: [CallNumber]] = [:]
-
+    var limits: RateLimits
+    var polls: LongPolls
+    var queries = StoreQueries()
+    var pushes = PushDispatcher()
+    var commits = CommitQueue()
+    var precautions: StartPrecautions
     var timers = Heap<Timer>()
-    var out: [Output] = []
-    var steps: [CallSession.Output] = []
-    /// The members of the frame being parsed.
-    ///
-    /// The array is reused, so that a relayed signal allocates nothing here.
-    var scratch: [JSONObject.Member] = []
-    var changes: [Change] = []
-    var dirty: [Call] = []
-    /// The acks and replies that wait for a commit, oldest first.
-    var waiting = Deque<Waiting>()
-    var inFlight = Deque<(ticket: Ticket, at: Moment)>()
-    var lastTicket = Ticket(rawValue: 0)
-    var committed = Ticket(rawValue: 0)
-
-    var lastCallNumber: Int64
-    var lastPush: UInt64 = 0
-    var lastQuestion: UInt64 = 0
-    /// The number of unclean starts after which clients may still remember a `seq` that a crash lost.
-    var crashes: Int
-    let startedAt: Moment
-    /// Prevents a clock that may be wrong from deleting history.
-    var historyHold: HistoryHold
-    var isDraining = false
-    /// The number of connections when the server began to shut down.
-    var drained = 0
+    var turn = Turn()
 
     /// The counts for the metrics page.
     public internal(set) var metrics = Metrics()
@@ -91,39 +41,38 @@ public struct Switchboard: ~Copyable {
         at now: Moment
     ) {
         self.policy = policy
-        limits = RateLimits(policy)
-        self.capabilities = capabilities
-        self.relay = relay
-        self.random = random
+        ports = Ports(capabilities: capabilities, relay: relay, random: random)
+        calls = CallTable(lastNumber: stored.lastCallNumber)
         directory = Directory(stored, historyFor: policy.historyFor, at: now)
-        lastCallNumber = stored.lastCallNumber
-        crashes = stored.crashes
-        startedAt = now
-        historyHold = HistoryHold(
-            startedAt: now,
-            newest: (stored.devices.map(\.seenAt) + (stored.lastCallAt.map { [$0] } ?? [])).max()
+        limits = RateLimits(policy)
+        polls = LongPolls(at: now)
+        precautions = StartPrecautions(
+            crashShadow: CrashShadow(crashes: stored.crashes, startedAt: now, lasting: policy.crashShadow),
+            historyHold: HistoryHold(
+                startedAt: now,
+                newest: (stored.devices.map(\.seenAt) + (stored.lastCallAt.map { [$0] } ?? [])).max()
+            )
         )
-        bodies = (now, [:])
         for damage in stored.damages { noteDamage(damage) }
         for kept in stored.calls { restore(kept, at: now) }
-        if let age = historyHold.oddAge { out.append(.note(.oddClock(age))) }
+        if let age = precautions.historyHold.oddAge { turn.out.append(.note(.oddClock(age))) }
         cutRevocations(at: now)
-        schedule(.sweep, at: now + Self.sweepEvery)
+        schedule(.sweep, at: now + SwitchboardLimits.sweepEvery)
     }
 
     /// The next moment at which ``Input/deadlineReached`` is due.
     public var deadline: Moment? { timers.min?.at }
 
     /// The number of open connections.
-    public var sessionCount: Int { sessions.count }
+    public var sessionCount: Int { connections.count }
 
     /// Handles one input, and appends the resulting actions to `outputs`, in order.
     public mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
-        swap(&out, &outputs)
-        defer { swap(&out, &outputs) }
+        swap(&turn.out, &outputs)
+        defer { swap(&turn.out, &outputs) }
         if !outputs.isEmpty {
             // The outputs of restoring the stored calls have waited for the first input.
-            out.append(contentsOf: outputs)
+            turn.out.append(contentsOf: outputs)
             outputs.removeAll()
         }
         switch input {
@@ -140,52 +89,35 @@ public struct Switchboard: ~Copyable {
         case .pushed(let id, let result): pushed(id, result, at: now)
         case .ordered(let id, let order): carryOut(order, as: id, at: now)
         case .drain: drain()
-        case .clockDoubted(let isDoubted): historyHold.doubt(isDoubted, at: now)
+        case .clockDoubted(let isDoubted): precautions.historyHold.doubt(isDoubted, at: now)
         case .deadlineReached: deadlineReached(at: now)
         }
     }
 
-    /// Whether the server's state may require refusing signals.
-    var isRestrained: Bool {
-        isDraining || metrics.isStalled || metrics.backlogged > 0 || !limits.quotas.exhausted.isEmpty
-    }
-
     /// Hands over all changes since the last flush as one commit.
     public mutating func flush(at now: Moment, into outputs: inout [Output]) {
-        forgetBodies()
-        guard hasChanges else { return }
-        var batch: [Change] = []
-        batch.reserveCapacity(changes.count + dirty.count)
-        for call in dirty {
-            call.isDirty = false
-            batch.append(.call(call.record))
-        }
-        dirty.removeAll(keepingCapacity: true)
-        batch.append(contentsOf: changes)
-        changes.removeAll(keepingCapacity: true)
-        lastTicket = nextTicket
-        inFlight.append((lastTicket, now))
-        outputs.append(.commit(batch, lastTicket))
+        polls.forgetBodies()
+        commits.flush(at: now, into: &outputs)
     }
 
     /// Whether anything has changed since ``flush(at:into:)``.
-    public var hasChanges: Bool { !changes.isEmpty || !dirty.isEmpty }
-
-    /// The ticket under which changes made now will be committed.
-    var nextTicket: Ticket { Ticket(rawValue: lastTicket.rawValue + 1) }
+    public var hasChanges: Bool { commits.hasChanges }
 
     /// Returns the number of live calls by state, for the metrics page.
     public func countCalls() -> [CallState: Int] { calls.countByState() }
 
-    /// The longest time that any call may ring.
-    var longestRing: Moment.Span { max(policy.ringFor, .seconds(Int64(WireLimits.ringSeconds.upperBound))) }
-
     private mutating func restore(_ kept: StoredCall, at now: Moment) {
         guard
-            let call = Call(kept, grace: policy.grace, longestRing: longestRing, crashes: crashes, at: now)
+            let call = Call(
+                kept,
+                grace: policy.grace,
+                longestRing: policy.longestRing,
+                crashes: precautions.crashShadow.crashes,
+                at: now
+            )
         else {
             metrics.damages[.leftOut, default: 0] += 1
-            out.append(.note(.unreadable(kept.record.number)))
+            turn.out.append(.note(.unreadable(kept.record.number)))
             return
         }
         // Stored calls come oldest first, so a callId leads to the newest call that uses it.
@@ -194,6 +126,8 @@ public struct Switchboard: ~Copyable {
         if call.session.isLive { note(call, .restarted, at: now) }
         wakeLater(call, at: now)
         reschedule(call)
-        for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
+        for leg in call.session.legs where leg.phase == .untold {
+            calls.endNotices.insert(call.number, for: call.user(on: leg.side))
+        }
     }
 }

@@ -91,7 +91,7 @@ struct FetchTests {
         for _ in 0..<50 { _ = try talk.world.fetched(try who("10"), "c-1") }
         #expect(talk.world.events("fetched").count == 1)
         for token in 1..<600 { _ = try talk.world.fetched(try who("10", token: UInt64(token)), "c-1") }
-        #expect((400..<TimelineBound.events).contains(talk.world.events("fetched").count))
+        #expect((400..<SwitchboardLimits.timelineEvents).contains(talk.world.events("fetched").count))
     }
 }
 
@@ -151,7 +151,7 @@ struct PollTests {
         talk.world.give(.abandoned(poll))
         talk.world.send(talk.caller, World.ice("c-1", id: "i"))
         #expect(talk.world.replies[poll] == nil)
-        #expect(talk.world.board.polls.isEmpty)
+        #expect(talk.world.board.polls.ids.isEmpty)
         talk.world.wait(.milliseconds(29_999))
         #expect(!talk.world.taken(talk.caller).states.contains("ended disconnected"))
         talk.world.wait(.milliseconds(1))

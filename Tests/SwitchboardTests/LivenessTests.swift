@@ -173,8 +173,8 @@ struct TimeTests {
         #expect(world.board.calls.count == 0)
         #expect(world.board.timerCount == 1)
         #expect(world.board.limits.calls.count == 0)
-        #expect(world.board.news.isEmpty)
-        #expect(world.board.waiting.isEmpty)
+        #expect(world.board.calls.endNotices.isEmpty)
+        #expect(world.board.commits.replyCount == 0)
     }
 
     @Test("An ended call can be fetched for ten minutes, to the millisecond")

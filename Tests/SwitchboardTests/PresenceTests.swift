@@ -29,7 +29,7 @@ struct PresenceTests {
         #expect(states(world.taken(stranger)).isEmpty)
         world.give(.closed(asker))
         _ = try world.open("10", "b1")
-        #expect(world.board.watchers.isEmpty)
+        #expect(world.board.connections.watchedCount == 0)
     }
 
     @Test("Presence is reported with one of the next pings if the store could not be read", arguments: [false, true])
@@ -191,7 +191,7 @@ struct PresenceTests {
     func texts() throws {
         var acquaintances = Acquaintances()
         let a = try user("11")
-        for number in 0...Acquaintances.mostTexts { acquaintances.texted(a, try user("u\(number)")) }
+        for number in 0...SwitchboardLimits.textedPairs { acquaintances.texted(a, try user("u\(number)")) }
         #expect(acquaintances.are(a, try user("u0")) == nil)
         #expect(acquaintances.are(try user("u1"), a) == true)
     }

@@ -126,7 +126,7 @@ struct RememberedTests {
             for session in [talk.caller, talk.callee] { world.pong(session) }
         }
         #expect(world.board.calls.resting.count == 1)
-        #expect(world.board.news.isEmpty)
+        #expect(world.board.calls.endNotices.isEmpty)
         let asked = world.questions.count
         _ = try world.open("10", "b1")
         #expect(world.questions.count == asked)

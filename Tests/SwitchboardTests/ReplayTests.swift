@@ -208,7 +208,7 @@ struct FloodTests {
         _ = try world.open("10", "b1")
         let sender = try world.open("11", "a1")
         world.send(sender, World.offer("c-1", to: "10"))
-        world.send(try #require(world.board.sessionsByUser[try user("10")]?.first?.id), World.answer("c-1"))
+        world.send(try #require(world.board.connections.of(try user("10")).first?.id), World.answer("c-1"))
         let more = #","candidate":{"candidate":"\#(String(repeating: "c", count: 600))"}"#
         let taken = flood(world, sender) { World.plain("ice", "c-1", id: "i\($0)", more: more) }
         #expect(taken.code == "rate_limited")

@@ -310,7 +310,7 @@ struct RestTests {
         world.give(.abandoned(request))
         world.answerQuestions()
         #expect(world.replies[request] == nil)
-        #expect(world.board.parked.isEmpty && world.board.beingTakenUp.isEmpty)
+        #expect(world.board.queries.isIdle)
     }
 
     @Test("A call at rest is loaded for a push's capability of its epoch, but not for one of another epoch")

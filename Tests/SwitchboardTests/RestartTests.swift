@@ -175,7 +175,7 @@ struct RestartTests {
         let back = try again.open("11", "a1")
         again.send(back, World.offer("11-10", to: "10"))
         #expect(again.taken(back).ack?["epoch"] == "2")
-        #expect(again.board.lastCallNumber == 2)
+        #expect(again.board.calls.lastNumber == 2)
     }
 
     @Test("Blocks and do-not-disturb hold, and a hidden call stays hidden")

@@ -76,7 +76,7 @@ struct RevocationTests {
         #expect(try before.reply(issued("10", at: 86_400), .logOutEverywhere(nil)).status == 200)
         let world = before.restarted(after: -86_400 + 60)
         world.wait(3_700)
-        #expect(world.board.uncutRevocations.isEmpty)
+        #expect(world.board.directory.uncutRevocations.isEmpty)
         let next = world.restarted()
         #expect(try next.reply(issued("10", at: 200), .devices).status == 200)
     }

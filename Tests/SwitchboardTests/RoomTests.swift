@@ -51,7 +51,7 @@ struct RoomPresenceTests {
         enter(world, a, "p2p:11-11", type: type)
         let error = try #require(world.taken(a).first)
         #expect(error["code"] == "invalid_field" && error["field"] == "room")
-        #expect(world.board.rooms.isEmpty)
+        #expect(world.board.connections.roomCount == 0)
     }
 
     @Test("A connection that closes leaves its rooms")
@@ -64,7 +64,7 @@ struct RoomPresenceTests {
         world.give(.closed(b))
         #expect(world.taken(a).map { $0["present"] } == ["false"])
         world.give(.closed(a))
-        #expect(world.board.rooms.isEmpty)
+        #expect(world.board.connections.roomCount == 0)
     }
 
     @Test("A group room is open to users whose token contains it")
@@ -101,7 +101,7 @@ struct RoomPresenceTests {
             told.first.map { [$0["room"], $0["user"], $0["device"], $0["present"]] } == ["room:x", "11", "a1", "false"]
         )
         #expect(world.taken(b).map { [$0["room"], $0["user"], $0["present"]] } == [["room:x", "11", "false"]])
-        #expect(world.board.rooms[.group("room:x")]?.count == 1)
+        #expect(world.board.connections.members(of: .group("room:x")).count == 1)
         enter(world, a, "room:x")
         #expect(world.taken(a).code == "forbidden")
     }

@@ -80,7 +80,7 @@ final class Call {
     /// Returns the next moment at which the switchboard must check the call.
     func deadline(fetchableFor: Moment.Span) -> Moment? {
         var next =
-            endedAt.map { min(max($0, takenUpAt ?? $0) + Switchboard.restsAfter, $0 + fetchableFor) }
+            endedAt.map { min(max($0, takenUpAt ?? $0) + SwitchboardLimits.restsAfter, $0 + fetchableFor) }
             ?? session.deadline
         for push in pushes.values {
             guard let retry = push.retryAt else { continue }

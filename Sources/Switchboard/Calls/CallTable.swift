@@ -27,6 +27,13 @@ struct CallTable: ~Copyable {
     /// The ended calls that are read from the store when a client asks for them.
     var resting = RestingCalls()
 
+    /// The calls whose end some device that took part has not been notified of.
+    var endNotices = EndNotices()
+    private(set) var lastNumber: Int64
+
+    /// An empty table; `lastNumber` is the number of the newest call there ever was.
+    init(lastNumber: Int64 = 0) { self.lastNumber = lastNumber }
+
     /// The number of live calls.
     private(set) var liveCount = 0
     /// The number of calls in memory.
@@ -95,6 +102,19 @@ struct CallTable: ~Copyable {
     /// Returns a user's live calls, oldest first, including those hidden from the user.
     func live(of user: UserID) -> [Call] { live[user] ?? [] }
 
+    /// Returns the newest live call of a user with a peer; a call that is hidden from the user is not found.
+    func live(of user: UserID, with peer: UserID) -> Call? {
+        live(of: user).last { $0.key.pair.holds(peer) && $0.session.side(of: user) != nil }
+    }
+
+    /// Returns the calls that ring a user now.
+    func ringing(_ user: UserID) -> [Call] {
+        live(of: user).filter { call in
+            guard case .ringing = call.session.phase else { return false }
+            return call.session.callee == user && call.hidden == nil
+        }
+    }
+
     /// Visits every live call, in no defined order.
     func forEachLive(_ body: (Call) -> Void) {
         for call in byNumber.values where call.session.isLive { body(call) }
@@ -111,6 +131,12 @@ struct CallTable: ~Copyable {
     /// Records the offer that began a call, once the call's log contains it.
     mutating func began(_ call: Call) {
         if let name = offerName(of: call) { offers[name] = call.number }
+    }
+
+    /// Returns the number of a new call.
+    mutating func makeNumber() -> CallNumber {
+        lastNumber += 1
+        return CallNumber(rawValue: lastNumber)
     }
 
     mutating func insert(_ call: Call) {
@@ -184,6 +210,18 @@ struct CallTable: ~Copyable {
             named[name]?.removeAll { $0 === call }
             if named[name]?.isEmpty == true { named[name] = nil }
         }
+    }
+
+    /// Whether a call can still be fetched.
+    private func isKept(_ number: CallNumber) -> Bool { byNumber[number] != nil || resting[number] != nil }
+
+    /// Forgets the notices of calls that can no longer be fetched.
+    mutating func forgetEndNotices() {
+        guard !endNotices.isEmpty else { return }
+        var notices = EndNotices()
+        swap(&notices, &endNotices)
+        notices.keep { isKept($0) }
+        endNotices = notices
     }
 
     /// Puts a call to rest: keeps only what is needed to find it again.

@@ -71,11 +71,6 @@ enum Claims {
         }
     }
 
-    /// How long after a call's end a signal without a peer may still belong to it.
-    private static let lateFor = Moment.Span.seconds(10)
-    /// The same for a device that may not have been notified of the end: as long as a device may ring.
-    private static let untoldFor = Moment.Span.seconds(120)
-
     /// Returns the call that a signal without a peer means.
     ///
     /// The signal may be late: its call has ended, and somebody else calls the user under the same callId. It then
@@ -98,8 +93,9 @@ enum Claims {
         guard let earlier, let endedAt = earlier.endedAt, let side = earlier.session.side(of: user) else {
             return meant
         }
-        if now < endedAt + lateFor { return earlier }
-        return now < endedAt + untoldFor && earlier.session.owesNews(to: phone, side: side) ? earlier : meant
+        if now < endedAt + SwitchboardLimits.lateFor { return earlier }
+        return now < endedAt + SwitchboardLimits.lateForUnnotified && earlier.session.owesNews(to: phone, side: side)
+            ? earlier : meant
     }
 
     private static func hasTaken(_ name: SignalID, from phone: Phone, of user: UserID, in call: Call) -> Bool {

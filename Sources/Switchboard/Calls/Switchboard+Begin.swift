@@ -20,13 +20,12 @@ extension Switchboard {
         // callId until its time is up.
         if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older, at: now) }
         replaceRinging(from: source.user, to: callee, by: id, at: now)
-        lastCallNumber += 1
         let hidden = hides(id, of: source.user, from: callee, at: now)
         // To its caller, a call that is hidden because its callId is taken looks like any other call.
         let looksShown = hidden == nil || hidden == .nameTaken
         let isBusy = looksShown && isInCall(callee)
         let session = CallSession(
-            number: CallNumber(rawValue: lastCallNumber),
+            number: calls.makeNumber(),
             key: key,
             epoch: epoch,
             caller: source.user,
@@ -34,7 +33,7 @@ extension Switchboard {
             offer: offer,
             isHidden: hidden != nil,
             grace: policy.grace,
-            firstSeq: firstSeq(at: now),
+            firstSeq: precautions.crashShadow.firstSeq(at: now),
             at: now
         )
         let call = Call(
@@ -53,7 +52,7 @@ extension Switchboard {
         calls.insert(call)
         getInTouch(source.user, callee)
         metrics.callsBegun += 1
-        out.append(.note(.began(id, epoch: epoch)))
+        turn.out.append(.note(.began(id, epoch: epoch)))
 
         let rivals = looksShown ? rivals(of: call) : []
         let winner = rivals.first { Glare.winner($0.key.id, id) != id }
@@ -88,7 +87,7 @@ extension Switchboard {
         var outputs: [CallSession.Output] = []
         // The devices that receive the call on their connection become its legs before its first entry is sent.
         if reachesCallee {
-            for session in sessionsByUser[call.session.callee] ?? [] {
+            for session in connections.of(call.session.callee) {
                 call.session.handle(.notified(session.phone), at: now, into: &outputs)
             }
         }
@@ -113,15 +112,9 @@ extension Switchboard {
         calls.live(of: user).contains { $0.session.answeredAt != nil }
     }
 
-    /// Returns the first number of a new log: above any number that was shown and that a crash may have lost.
-    private func firstSeq(at now: Moment) -> UInt64 {
-        guard crashes > 0, now < startedAt + policy.crashShadow else { return 1 }
-        return 1 + UInt64(crashes) * CallCore.Limits.restartGap
-    }
-
     private mutating func makeCallID() -> CallID {
         var bytes: [UInt8] = []
-        for word in [random.next(), random.next()] {
+        for word in [ports.random.next(), ports.random.next()] {
             for shift in stride(from: 56, through: 0, by: -8) {
                 bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
             }

@@ -22,12 +22,12 @@ extension Switchboard {
     ) -> Driven {
         var outputs: [CallSession.Output] = []
         // The array is reused, so that a relayed signal allocates nothing here.
-        swap(&outputs, &steps)
+        swap(&outputs, &turn.steps)
         call.session.handle(input, at: now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: user, at: now)
         let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
         outputs.removeAll(keepingCapacity: true)
-        swap(&outputs, &steps)
+        swap(&outputs, &turn.steps)
         if !isOnlyRelayed { reschedule(call) }
         return result
     }
@@ -57,22 +57,16 @@ extension Switchboard {
             case .acknowledge(let seq, let isNew): result = .acknowledged(seq: seq, isNew: isNew)
             case .refuse(let refusal): result = .refused(refusal)
             case .stopRinging: stopWaking(call, at: now)
-            case .changed: markDirty(call)
+            case .changed: commits.markDirty(call)
             }
         }
         // Every entry of the log has its frame only from here on.
         if !call.polls.isEmpty { answerPolls(of: call, at: now) }
         for (session, side) in told where call.session.owesNews(to: session.phone, side: side) {
-            awaitNews(of: call, side, by: session)
+            session.awaitNews(of: call, side)
         }
         if !call.session.isLive { settle(call, at: now) }
         return result
-    }
-
-    mutating func markDirty(_ call: Call) {
-        guard !call.isDirty else { return }
-        call.isDirty = true
-        dirty.append(call)
     }
 
     private mutating func append(_ entry: LogEntry, to call: Call, relaying message: SignalMessage?, from user: UserID?)
@@ -99,7 +93,7 @@ extension Switchboard {
         call.frames.append(frame)
         let isLast = if case .state(let change) = entry.content { change.state == .ended } else { false }
         countKeptEntries(of: call, newest: entry, frame.count, isLast: isLast)
-        changes.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
+        commits.append(.entry(call.number, call.entryRecord(at: call.frames.count - 1)))
     }
 
     private func offerExtras(
@@ -132,7 +126,7 @@ extension Switchboard {
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
         for side in Side.allCases where entry.audience.reaches(side) {
             let user = call.user(on: side)
-            for session in sessionsByUser[user] ?? []
+            for session in connections.of(user)
             where call.session.sees(entry, side: side, phone: session.phone) {
                 // The replay's cursor will reach this entry.
                 if session.replays(call.number) { continue }
@@ -151,8 +145,10 @@ extension Switchboard {
         directory.ended(call.key, epoch: call.session.epoch, at: now)
         metrics.callsEnded[ending.reason, default: 0] += 1
         note(call, .ended(ending.reason), at: now)
-        out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
-        for leg in call.session.legs where leg.phase == .untold { owe(call, to: leg) }
+        turn.out.append(.note(.ended(call.key.id, epoch: call.session.epoch, ending.reason)))
+        for leg in call.session.legs where leg.phase == .untold {
+            calls.endNotices.insert(call.number, for: call.user(on: leg.side))
+        }
         tellMissed(call, at: now)
         reschedule(call)
     }

@@ -18,10 +18,10 @@ extension Switchboard {
     /// Whether an end is for a call that is not over for its sender.
     private func endsCall(_ message: SignalMessage, by user: UserID, _ phone: Phone) -> Bool {
         // A room that is not the user's is refused when the end is handled.
-        let peer = try? self.peer(of: message, from: user)
+        let peer = try? message.peer(for: user)
         let found =
             message.callID.map { calls.find($0, for: user, with: peer, on: phone) }
-            ?? peer.flatMap { liveCall(of: user, with: $0) }
+            ?? peer.flatMap { calls.live(of: user, with: $0) }
         guard let call = found, let side = call.session.side(of: user) else { return false }
         let standing = call.session.standing(side: side, phone: call.session.standIn(for: phone, on: side))
         return standing.state != .ended
@@ -29,18 +29,11 @@ extension Switchboard {
 
     // MARK: Kept bytes
 
-    /// The cost of a database row in bytes, besides its text.
-    private static let rowBytes = 128
-    /// How many entries a log gathers before they are counted, a power of two: counting each one would slow down
-    /// relaying.
-    private static let countedEvery: UInt64 = 16
-    /// The size from which an entry is counted immediately, in bytes.
-    private static let largeEntry = 4_096
-
     /// Counts a call's newest entries towards the quotas of the users that caused them, if there are enough.
     @inline(__always)
     mutating func countKeptEntries(of call: Call, newest entry: LogEntry, _ size: Int, isLast: Bool) {
-        guard isLast || size > Self.largeEntry || entry.seq & (Self.countedEvery - 1) == 0 else { return }
+        guard isLast || size > SwitchboardLimits.largeEntry || entry.seq & (SwitchboardLimits.countedEvery - 1) == 0
+        else { return }
         countKeptEntries(of: call, at: entry.at)
     }
 
@@ -48,7 +41,7 @@ extension Switchboard {
         var bytes = (caller: call.uncountedBytes, callee: 0)
         call.uncountedBytes = 0
         for index in min(call.countedEntries, call.frames.count)..<call.frames.count {
-            let size = call.frames[index].count + Self.rowBytes
+            let size = call.frames[index].count + SwitchboardLimits.rowBytes
             if case .signal(_, .callee, _, _, _) = call.session.log[index].content {
                 bytes.callee += size
             } else {
@@ -62,8 +55,10 @@ extension Switchboard {
 
     /// Counts an event of a call's timeline towards its caller's quota.
     mutating func countKeptEvent(_ bytes: Int, of call: Call, at now: Moment) {
-        call.uncountedBytes += bytes + Self.rowBytes
-        if call.uncountedBytes > Self.largeEntry || !call.session.isLive { countKeptEntries(of: call, at: now) }
+        call.uncountedBytes += bytes + SwitchboardLimits.rowBytes
+        if call.uncountedBytes > SwitchboardLimits.largeEntry || !call.session.isLive {
+            countKeptEntries(of: call, at: now)
+        }
     }
 
     /// Returns the refusal for a user whose quota of stored bytes is used up; `nil` = the quota is not used up.

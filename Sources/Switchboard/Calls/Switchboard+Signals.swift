@@ -46,44 +46,21 @@ extension Switchboard {
             return .failure(refusal)
         }
         let peer: UserID?
-        do throws(WireError) { peer = try self.peer(of: message, from: source.user) } catch { return .failure(error) }
+        do throws(WireError) { peer = try message.peer(for: source.user) } catch { return .failure(error) }
         guard case .offer(let offer) = message.content else {
             return takeOrdinary(message, from: source, peer, at: now)
         }
         var message = message
-        message.displayName = shownName(message.displayName, of: source.name, isService: source.isService)
+        message.displayName = policy.shownName(message.displayName, of: source.name, isService: source.isService)
         return take(offer, message, from: source, peer, at: now)
     }
 
     /// Returns why no signal of this kind is accepted from a user now; `nil` = it is accepted.
     private mutating func refusal(of kind: SignalKind, from user: UserID, at now: Moment) -> WireError? {
-        if isDraining { return WireError(.draining, "the server is shutting down") }
+        if connections.isDraining { return WireError(.draining, "the server is shutting down") }
         guard kind != .end else { return nil }
         if metrics.isStalled { return WireError(.storeUnavailable, "the database cannot be written at the moment") }
         return limits.quotas.exhausted.isEmpty ? nil : quotaRefusal(of: user, at: now)
-    }
-
-    /// Returns the displayed name of a user, from the name that the client sent and the token's name; either may be
-    /// absent.
-    func shownName(_ said: String?, of token: String?, isService: Bool) -> String? {
-        if let said, policy.callerName == .any || isService { return said }
-        return token?.cut(to: WireLimits.displayNameCharacters).unlessBlank
-    }
-
-    /// Returns the user that a message is for, according to `to` and `room`.
-    func peer(of message: SignalMessage, from user: UserID) throws(WireError) -> UserID? {
-        if message.to == user { throw .invalid(.to, "must be another user") }
-        guard let name = message.room else { return message.to }
-        switch Result(catching: { () throws(Room.Refusal) in try Room(name, for: user) }) {
-        case .success(.pair(let peer)):
-            guard peer != user else { throw .invalid(.room, "must name two different users") }
-            guard message.to == nil || message.to == peer else { throw .invalid(.to, "not a member of the room") }
-            return peer
-        case .success(.group):
-            throw WireError(.forbidden, "room: calls in group rooms are not supported yet", field: Field.room.name)
-        case .failure(.malformed): throw .invalid(.room, "must be p2p:<caller>-<callee> or room:<name>")
-        case .failure(.foreign): throw WireError(.forbidden, "room: you are not a member", field: Field.room.name)
-        }
     }
 
     private mutating func takeOrdinary(
@@ -106,10 +83,10 @@ extension Switchboard {
             }
         } else if let peer {
             // A signal that follows an offer waiting for a call at rest is for the call that the offer will begin.
-            if !parked.isEmpty, awaits(awaitedByOffer(from: source.user, to: peer)) {
+            if queries.hasParked, awaits(awaitedByOffer(from: source.user, to: peer)) {
                 return .failure(Self.unknownCall)
             }
-            call = liveCall(of: source.user, with: peer)
+            call = calls.live(of: source.user, with: peer)
         } else {
             return .failure(.invalid(.callId, "missing"))
         }
@@ -117,11 +94,6 @@ extension Switchboard {
             return refusal(of: message, from: source, peer)
         }
         return deliverSignal(message, to: call, side, from: source, at: now)
-    }
-
-    /// Returns the call that a signal without a callId means: the newest live one with a peer.
-    func liveCall(of user: UserID, with peer: UserID) -> Call? {
-        calls.live(of: user).last { $0.key.pair.holds(peer) && $0.session.side(of: user) != nil }
     }
 
     /// Returns the refusal of a signal whose sender cannot see the call.
@@ -136,11 +108,6 @@ extension Switchboard {
         guard let epoch = message.epoch, epoch < hidden.session.epoch else { return .failure(Self.unknownCall) }
         return .failure(.callEnded)
     }
-
-    /// How long after a call's end its offer may still come by the other way (request or connection).
-    private static let repeatedFor = Moment.Span.seconds(10)
-
-    static let unknownCall = WireError(.notFound, "no such call")
 
     private mutating func deliverSignal(
         _ message: SignalMessage,
@@ -218,7 +185,7 @@ extension Switchboard {
                 return .failure(WireError(.callEnded, "epoch: has ended", field: Field.epoch.name))
             }
         }
-        if let found, let endedAt = found.endedAt, now < endedAt + Self.repeatedFor,
+        if let found, let endedAt = found.endedAt, now < endedAt + SwitchboardLimits.offerRepeatedFor,
             let seq = found.session.endedOffer(offer, from: source.phone), found.offerHasComeOnlyBy(other: source.way)
         {
             found.offerWays.insert(source.way)
@@ -254,15 +221,15 @@ extension Switchboard {
     /// Records the calls that the current signal must wait for; returns whether there are any.
     private mutating func awaits(_ numbers: [CallNumber]) -> Bool {
         guard !numbers.isEmpty else { return false }
-        awaited = numbers
+        queries.awaited = numbers
         return true
     }
 
     /// Returns and clears the calls that the current signal must wait for; `nil` = the signal need not wait.
     mutating func takeAwaited() -> [CallNumber]? {
-        guard !awaited.isEmpty else { return nil }
-        defer { awaited = [] }
-        return awaited
+        guard !queries.awaited.isEmpty else { return nil }
+        defer { queries.awaited = [] }
+        return queries.awaited
     }
 
     /// Returns the call that a resent offer without a callId has begun; the offer's `id` identifies it.

@@ -19,7 +19,7 @@ extension Switchboard {
 
     private mutating func write(_ event: TimelineEvent, to call: Call, isCounted: Bool = false, at now: Moment) {
         if !isCounted { call.timeline.wrote() }
-        changes.append(.event(call.number, TimelineRecord(at: now, event: event)))
+        commits.append(.event(call.number, TimelineRecord(at: now, event: event)))
         countKeptEvent(event.byteCount, of: call, at: now)
     }
 
@@ -33,8 +33,8 @@ extension Switchboard {
     /// Moves the log of a call that can no longer be fetched into its timeline, as far as there is room.
     mutating func keepSignals(of call: Call, at now: Moment) {
         let signals = call.session.log.compactMap { TimelineRecord($0) }
-        let room = max(0, TimelineBound.events - 1 - call.timeline.count)
-        for event in signals.prefix(room) { changes.append(.event(call.number, event)) }
+        let room = max(0, SwitchboardLimits.timelineEvents - 1 - call.timeline.count)
+        for event in signals.prefix(room) { commits.append(.event(call.number, event)) }
         tellOmitted(of: call, signals.count - min(room, signals.count), at: now)
     }
 }

@@ -8,9 +8,6 @@ import CallWire
 /// find its callId in use again. An end would end the next call, an answer would answer it, and an offer would ring
 /// again. All ends are kept, and the descriptions of earlier calls: those of the call itself are in its log.
 struct TakenSignals {
-    /// How many of either kind are kept: a call has one end, and one more from each device that had lost it.
-    private static let most = 16
-
     /// The ends, oldest first.
     private(set) var ends: [TakenSignal] = []
     /// The offers and answers of earlier calls, oldest first.
@@ -22,7 +19,9 @@ struct TakenSignals {
     init(before call: Call?, since moment: Moment) {
         guard let call else { return }
         ends = call.taken.ends.filter { $0.at >= moment }
-        descriptions = (call.taken.descriptions + call.descriptions).filter { $0.at >= moment }.suffix(Self.most)
+        descriptions = (call.taken.descriptions + call.descriptions).filter { $0.at >= moment }.suffix(
+            SwitchboardLimits.takenSignals
+        )
     }
 
     var isEmpty: Bool { ends.isEmpty && descriptions.isEmpty }
@@ -48,15 +47,15 @@ struct TakenSignals {
 
     /// Restores the stored signals.
     mutating func restore(ends: [TakenSignal], descriptions: [TakenSignal]) {
-        self.ends = ends.suffix(Self.most)
-        self.descriptions = descriptions.suffix(Self.most)
+        self.ends = ends.suffix(SwitchboardLimits.takenSignals)
+        self.descriptions = descriptions.suffix(SwitchboardLimits.takenSignals)
     }
 
     /// Adds an end; returns whether it was new.
     mutating func add(_ end: TakenSignal) -> Bool {
         guard self.end(end.id, from: end.phone, of: end.user) == nil else { return false }
         ends.append(end)
-        if ends.count > Self.most { ends.removeFirst() }
+        if ends.count > SwitchboardLimits.takenSignals { ends.removeFirst() }
         return true
     }
 }
@@ -130,6 +129,6 @@ extension Switchboard {
         )
         // The end of a device that had lost the call changes nothing else, but must still be known when the call is
         // loaded from rest.
-        if isNew { markDirty(call) }
+        if isNew { commits.markDirty(call) }
     }
 }

@@ -7,15 +7,6 @@ import CallPorts
 /// written at the end of the phase. A phase is a state of the call. While the call rings, each wave of pushes begins a
 /// phase, and so does each dead connection, so that the timeline shows whether a device came back.
 struct TimelineBound {
-    /// The largest number of events of one call: a call has some 10, a family's with 32 devices some 200.
-    static let events = 512
-    /// The events reserved for the end of the call and for the counts.
-    private static let reserved = 64
-    /// The number of devices whose repetitions are written individually at the end of a phase.
-    private static let countedDevices = 24
-    /// The number of waves of pushes and dead connections that are distinguished.
-    private static let waves = 4
-
     /// A repeatable event of a device that was written in this phase, and the number of its repetitions.
     private struct Written {
         let event: TimelineEvent.Repeatable
@@ -58,8 +49,8 @@ struct TimelineBound {
             ($1.repetitions, $0.device.text, $0.event.rawValue) < ($0.repetitions, $1.device.text, $1.event.rawValue)
         }
         written = []
-        for repeated in again.dropFirst(Self.countedDevices) { omitted += repeated.repetitions }
-        return again.prefix(Self.countedDevices).map {
+        for repeated in again.dropFirst(SwitchboardLimits.countedDevices) { omitted += repeated.repetitions }
+        return again.prefix(SwitchboardLimits.countedDevices).map {
             Repetition(event: $0.event, device: $0.device, count: $0.repetitions)
         }
     }
@@ -86,7 +77,7 @@ struct TimelineBound {
 
     /// Begins a wave: events from now on show that a device came back.
     private mutating func beginWave() {
-        if hasCome, wave < Self.waves { (wave, hasCome) = (wave + 1, false) }
+        if hasCome, wave < SwitchboardLimits.timelineWaves { (wave, hasCome) = (wave + 1, false) }
     }
 
     /// Counts an event that is written in any case.
@@ -100,7 +91,7 @@ struct TimelineBound {
 
     private var hasRoom: Bool {
         mutating get {
-            guard count < Self.events - Self.reserved else {
+            guard count < SwitchboardLimits.timelineEvents - SwitchboardLimits.reservedEvents else {
                 omitted += 1
                 return false
             }

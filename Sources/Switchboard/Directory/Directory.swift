@@ -12,6 +12,10 @@ struct Directory {
     ///
     /// One entry a user, for ever, because a token need not expire.
     private var revocations: [UserID: Moment]
+    /// The log-outs dated in this clock's future, with their original moments.
+    ///
+    /// They are in force up to the current time, and stored with their original moments.
+    var uncutRevocations: [UserID: Moment] = [:]
     private var epochs: Epochs
 
     private struct Owner: Hashable {

@@ -6,9 +6,6 @@ import CallCore
 /// The callIds are divided into spans of time by their last use. A span is discarded as a whole when all its callIds
 /// are old, so that no list is searched from end to end.
 struct Epochs {
-    /// The number of spans that the history's time is divided into.
-    private static let spans: Int64 = 4
-
     private let span: Moment.Span
     private let keptFor: Moment.Span
     /// The epochs of the callIds last used from a moment on, one element a span, oldest first; never empty.
@@ -16,7 +13,7 @@ struct Epochs {
 
     init(_ stored: [CallKey: UInt32], keptFor: Moment.Span, at now: Moment) {
         self.keptFor = keptFor
-        span = Moment.Span(milliseconds: max(1, keptFor.milliseconds / Self.spans))
+        span = Moment.Span(milliseconds: max(1, keptFor.milliseconds / SwitchboardLimits.epochSpans))
         // The times of last use are unknown here, so all callIds count as used now.
         used = [(now, stored)]
     }

@@ -31,7 +31,7 @@ extension Switchboard {
         if let token = registration.fcmToken { device.fcmToken = token }
         makeRoom(for: device)
         directory.put(device)
-        changes.append(.device(device))
+        commits.append(.device(device))
         // An app must not be led to believe that such a device will ring.
         let later = "the Firebase token is stored, but this version does not send to it"
         let message = registration.fcmToken == nil ? nil : later
@@ -70,7 +70,7 @@ extension Switchboard {
     }
 
     private mutating func makeDeviceID() -> DeviceID {
-        let digits = String(random.next(), radix: 16)
+        let digits = String(ports.random.next(), radix: 16)
         guard let id = DeviceID("d-" + String(repeating: "0", count: 16 - digits.count) + digits) else {
             preconditionFailure("a made device id is of the form")
         }
@@ -88,7 +88,7 @@ extension Switchboard {
         store(old)
         guard owner.user != device.user else { return }
         takeBackPushes(to: owner.device, of: owner.user, token: token)
-        out.append(.audit(.pushTokenMoved(kind, from: owner.user, to: device.user, device.id)))
+        turn.out.append(.audit(.pushTokenMoved(kind, from: owner.user, to: device.user, device.id)))
     }
 
     private mutating func makeRoom(for device: DeviceRecord) {
@@ -97,7 +97,7 @@ extension Switchboard {
             let oldest = own.min(by: { $0.seenAt < $1.seenAt })
         else { return }
         directory.remove(oldest.id, of: oldest.user)
-        changes.append(.deviceRemoved(oldest.user, oldest.id))
+        commits.append(.deviceRemoved(oldest.user, oldest.id))
         takeBackPushes(to: oldest.id, of: oldest.user)
     }
 
@@ -106,7 +106,7 @@ extension Switchboard {
             refuse(id, WireError(.notFound, "no such device"))
             return
         }
-        changes.append(.deviceRemoved(who.user, device))
+        commits.append(.deviceRemoved(who.user, device))
         takeBackPushes(to: device, of: who.user)
         say(.reply(id, Reply(body: Self.ok)), at: now)
     }
@@ -123,8 +123,8 @@ extension Switchboard {
                 return
             }
             directory.block(user, by: who.user, at: now)
-            changes.append(.blocked(user, by: who.user, at: now))
-            out.append(.audit(.blocked(user, by: who.user)))
+            commits.append(.blocked(user, by: who.user, at: now))
+            turn.out.append(.audit(.blocked(user, by: who.user)))
             hide(who.user, from: user, true)
         }
         say(
@@ -135,8 +135,8 @@ extension Switchboard {
 
     mutating func unblock(_ user: UserID, by who: Who, as id: RequestID, at now: Moment) {
         if directory.unblock(user, by: who.user) {
-            changes.append(.unblocked(user, by: who.user))
-            out.append(.audit(.unblocked(user, by: who.user)))
+            commits.append(.unblocked(user, by: who.user))
+            turn.out.append(.audit(.unblocked(user, by: who.user)))
             hide(who.user, from: user, false)
         }
         say(.reply(id, Reply(body: Self.ok)), at: now)
@@ -144,9 +144,9 @@ extension Switchboard {
 
     mutating func doNotDisturb(_ until: Moment?, by who: Who, as id: RequestID, at now: Moment) {
         directory.doNotDisturb(who.user, until: until)
-        changes.append(.doNotDisturb(who.user, until: until))
+        commits.append(.doNotDisturb(who.user, until: until))
         if directory.isUndisturbed(who.user, at: now) {
-            for call in callsRinging(who.user) { silence(call, at: now) }
+            for call in calls.ringing(who.user) { silence(call, at: now) }
         }
         var json = JSONWriter()
         json.beginObject()

@@ -6,18 +6,19 @@ import CallWire
 ///
 /// The server has that call already, and answers with its own record of it: the two must not drift apart.
 extension Switchboard {
-    /// How many of a user's newest calls are searched for the one with the peer once that call is over.
-    private static let callsSearched = 50
-
     mutating func record(with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
         guard peer != who.user else {
             refuse(id, .invalid(.callee_id, "must be another user"))
             return
         }
-        if let live = liveCall(of: who.user, with: peer) {
+        if let live = calls.live(of: who.user, with: peer) {
             say(.reply(id, Reply(body: CallView.one(live.record, for: who))), at: now)
         } else {
-            ask(.history(who.user, limit: Self.callsSearched, before: nil), for: .record(id, who, with: peer), at: now)
+            ask(
+                .history(who.user, limit: SwitchboardLimits.callsSearchedForPeer, before: nil),
+                for: .record(id, who, with: peer),
+                at: now
+            )
         }
     }
 
@@ -31,7 +32,7 @@ extension Switchboard {
         at now: Moment
     ) {
         // An offer that had to wait for a call at rest may have begun a call since the store was asked.
-        if let live = liveCall(of: who.user, with: peer) {
+        if let live = calls.live(of: who.user, with: peer) {
             say(.reply(id, Reply(body: CallView.one(live.record, for: who))), at: now)
             return
         }
@@ -42,6 +43,6 @@ extension Switchboard {
             refuse(id, WireError(.notFound, "no call with that user: an offer begins one"))
             return
         }
-        out.append(.reply(id, Reply(body: CallView.one(newest, for: who))))
+        turn.out.append(.reply(id, Reply(body: CallView.one(newest, for: who))))
     }
 }

@@ -6,7 +6,7 @@ import JSON
 /// `GET /api/turn-cred`, and the ICE servers in all answers that contain them.
 extension Switchboard {
     mutating func relayCredential(of who: Who, as id: RequestID, at now: Moment) {
-        guard let relay else {
+        guard let relay = ports.relay else {
             refuse(id, WireError(.notFound, "no TURN server is configured"))
             return
         }
@@ -24,14 +24,14 @@ extension Switchboard {
         json.name("iceServers")
         json.raw(iceServers(with: credential))
         json.endObject()
-        out.append(.reply(id, Reply(body: json.bytes)))
+        turn.out.append(.reply(id, Reply(body: json.bytes)))
     }
 
     /// Returns the ICE servers for a user: a JSON array of WebRTC's `RTCIceServer`.
     ///
     /// A push's capability is valid for one call alone, so its bearer gets no credential that is valid for a day.
     func iceServers(for who: Who, at now: Moment) -> [UInt8] {
-        guard let relay, who.scope == nil else { return policy.iceServers }
+        guard let relay = ports.relay, who.scope == nil else { return policy.iceServers }
         return iceServers(with: relay.credential(for: who.user, at: now))
     }
 

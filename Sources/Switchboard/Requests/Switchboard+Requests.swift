@@ -6,20 +6,9 @@ import JSON
 
 /// Requests received over HTTP.
 extension Switchboard {
-    /// A purpose for which the store was asked.
-    enum Inquiry {
-        case history(RequestID, Who)
-        case record(RequestID, Who, with: UserID)
-        case call(RequestID, Who)
-        case timeline(RequestID, Who)
-        case peers(UserID)
-        /// Load a call at rest.
-        case takeUp(CallNumber)
-    }
-
     mutating func requested(_ asked: Request, by who: Who, as id: RequestID, at now: Moment) {
         if isRevoked(who) {
-            out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
+            turn.out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
             refuse(id, Self.revokedToken)
             return
         }
@@ -67,12 +56,12 @@ extension Switchboard {
             let choice = CallChoice(callID, of: users, epoch: epoch, seenBy: who.isService ? nil : who.user)
             ask(.timeline(choice), for: .timeline(id, who), at: now)
         case .register(let registration): register(registration, by: who, as: id, at: now)
-        case .devices: out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
+        case .devices: turn.out.append(.reply(id, Reply(body: DeviceView.list(directory.devices(of: who.user)))))
         case .removeDevice(let device): removeDevice(device, by: who, as: id, at: now)
         case .relayCredential: relayCredential(of: who, as: id, at: now)
         case .blocks:
             let blocked = directory.blocks(of: who.user).map(\.blocked)
-            out.append(.reply(id, Reply(body: BlockBody.list(blocked, asIntegers: who.userIsInteger))))
+            turn.out.append(.reply(id, Reply(body: BlockBody.list(blocked, asIntegers: who.userIsInteger))))
         case .block(let user): block(user, by: who, as: id, at: now)
         case .unblock(let user): unblock(user, by: who, as: id, at: now)
         case .doNotDisturb(let until): doNotDisturb(until, by: who, as: id, at: now)
@@ -127,11 +116,6 @@ extension Switchboard {
             }
         let phone = who.phone(named: named)
         showsLife(phone, of: who.user, isNamed: !phone.isUnnamed, at: now)
-    }
-
-    mutating func refuse(_ id: RequestID, _ error: WireError) {
-        metrics.refusals[error.code.rawValue, default: 0] += 1
-        out.append(.reply(id, Reply(error)))
     }
 
     private mutating func signal(_ message: SignalMessage, by who: Who, as id: RequestID, at now: Moment) {
@@ -207,53 +191,8 @@ extension Switchboard {
         say(.reply(id, Reply(body: json.bytes)), at: now)
     }
 
-    /// Records that a device is present in a call while it makes a request.
-    ///
-    /// Without a connection it is gone afterwards.
-    mutating func showLife(of phone: Phone, of user: UserID, in call: Call, at now: Moment) {
-        guard let side = call.session.side(of: user) else { return }
-        drive(call, .seen(phone, side), at: now)
-        if !isPresent(phone, of: user, in: call) { drive(call, .gone(phone, side), at: now) }
-    }
-
-    mutating func ask(_ question: Question, for inquiry: Inquiry, at now: Moment) {
-        lastQuestion += 1
-        let id = QuestionID(rawValue: lastQuestion)
-        questions[id] = inquiry
-        // The answer must include all changes so far.
-        var outputs: [Output] = []
-        swap(&outputs, &out)
-        flush(at: now, into: &outputs)
-        swap(&outputs, &out)
-        out.append(.ask(question, id))
-    }
-
-    mutating func answered(_ inquiry: Inquiry, _ answer: Answer, at now: Moment) {
-        switch (inquiry, answer) {
-        case (.history(let id, let who), .history(let calls)):
-            out.append(.reply(id, Reply(body: CallView.history(calls, for: who))))
-        case (.record(let id, let who, let peer), .history(let calls)):
-            answerRecord(among: calls, with: peer, by: who, as: id, at: now)
-        case (.call(let id, let who), .timeline(let record?, _)) where Self.concerns(record, who):
-            out.append(.reply(id, Reply(body: CallView.details(record, for: who))))
-        case (.timeline(let id, let who), .timeline(let record?, let events)) where Self.concerns(record, who):
-            if calls.resting[record.number] != nil {
-                park(.timeline(id, who, record, events), until: [record.number], at: now)
-            } else {
-                replyTimeline(record, events, by: who, as: id)
-            }
-        case (.peers(let user), .peers(let peers)): learned(peers, of: user)
-        case (.peers(let user), _): learned(nil, of: user)
-        case (.takeUp(let number), .log(let stored)): tookUp(number, stored, at: now)
-        case (.takeUp(let number), _): couldNotTakeUp(number, at: now)
-        case (.call(let id, _), .timeline), (.timeline(let id, _), .timeline): refuse(id, Self.unknownCall)
-        case (.history(let id, _), _), (.record(let id, _, _), _), (.call(let id, _), _), (.timeline(let id, _), _):
-            out.append(.reply(id, Self.storeUnavailable))
-        }
-    }
-
     mutating func replyTimeline(_ record: CallRecord, _ events: [TimelineRecord], by who: Who, as id: RequestID) {
-        out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
+        turn.out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
     }
 
     /// Adds the signals in the log of a call that can still be fetched; an older call's timeline contains them already.
@@ -261,12 +200,5 @@ extension Switchboard {
         guard let call = calls[record.number] else { return events }
         let all = call.session.log.compactMap { TimelineRecord($0) } + events
         return all.indices.sorted { (all[$0].at, $0) < (all[$1].at, $1) }.map { all[$0] }
-    }
-
-    /// Whether a user may see a stored call.
-    ///
-    /// A call that a block or a taken callId hides from its callee is in their history, as missed, and nowhere else.
-    static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
-        who.isService || record.concerns(who.user)
     }
 }

@@ -50,4 +50,11 @@ extension Switchboard {
         message.epoch = who.scope?.epoch
         return message
     }
+
+    /// Whether a user may see a stored call.
+    ///
+    /// A call that a block or a taken callId hides from its callee is in their history, as missed, and nowhere else.
+    static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
+        who.isService || record.concerns(who.user)
+    }
 }

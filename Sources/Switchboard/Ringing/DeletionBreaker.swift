@@ -5,15 +5,6 @@ import CallCore
 ///
 /// A wrong key, topic or environment would otherwise empty the whole directory in a minute.
 struct DeletionBreaker {
-    /// The least number of dead push tokens in a window that stops deletion.
-    ///
-    /// Deletion stops only if there are also more than twice as many dead tokens as accepted pushes in the window.
-    private static let deaths = 20
-    /// The length of a window in which results are counted.
-    private static let window = Moment.Span.seconds(60)
-    /// How long deletion stays stopped after a window with too many dead push tokens.
-    private static let pause = Moment.Span.seconds(600)
-
     private var windowStart = Moment(milliseconds: 0)
     private var died = 0
     private var took = 0
@@ -32,12 +23,12 @@ struct DeletionBreaker {
     mutating func mayDelete(at now: Moment) -> Bool {
         turn(at: now)
         died += 1
-        if died >= Self.deaths, died > 2 * took { openUntil = now + Self.pause }
+        if died >= SwitchboardLimits.deadTokens, died > 2 * took { openUntil = now + SwitchboardLimits.deletionPause }
         return !isOpen(at: now)
     }
 
     private mutating func turn(at now: Moment) {
-        guard now >= windowStart + Self.window else { return }
+        guard now >= windowStart + SwitchboardLimits.deadTokenWindow else { return }
         windowStart = now
         died = 0
         took = 0

@@ -4,9 +4,6 @@ import CallWire
 
 /// "Missed call": an alert push to the devices that had been rung (protocol, section 6.8).
 extension Switchboard {
-    /// How long APNs is asked to keep trying to deliver the notice.
-    private static let noticeFor = Moment.Span.seconds(30)
-
     /// Notifies the callee's devices of a call that was not answered.
     mutating func tellMissed(_ call: Call, at now: Moment) {
         guard call.hidden == nil, !call.isSilenced, !directory.isUndisturbed(call.session.callee, at: now),
@@ -16,7 +13,7 @@ extension Switchboard {
         for device in directory.devices(of: call.session.callee) where wasRung(device, in: call) {
             guard let token = device.alertToken else { continue }
             order(
-                Wake(
+                PendingPush(
                     call: call.number,
                     user: device.user,
                     device: device.id,
@@ -26,12 +23,12 @@ extension Switchboard {
                     sentAt: now,
                     tellsMissed: true
                 ),
-                as: makePushID(),
+                as: pushes.makeID(),
                 payload: PushPayload.missed(call),
                 name: "/missed",
                 to: device,
                 for: call,
-                giveUpAt: now + Self.noticeFor,
+                giveUpAt: now + SwitchboardLimits.noticeFor,
                 at: now
             )
         }

@@ -6,7 +6,7 @@ import JSON
 /// The results of pushes, and their consequences for calls, devices and tokens.
 extension Switchboard {
     mutating func pushed(_ id: PushID, _ result: PushResult, at now: Moment) {
-        guard let wake = pushes.removeValue(forKey: id) else { return }
+        guard let wake = pushes.remove(id) else { return }
         metrics.pushResults[result.label, default: 0] += 1
         let call = wake.call.flatMap { calls[$0] }
         call?.openPushes -= 1
@@ -14,7 +14,7 @@ extension Switchboard {
         var verdict = DevicePush.Verdict.ignore
         if let call, !wake.tellsMissed {
             verdict = call.pushes[wake.device]?.take(result, for: id, at: now) ?? .ignore
-            markDirty(call)
+            commits.markDirty(call)
         }
         if wake.kind == .alert, wake.call == nil || wake.tellsMissed { verdict = noticed(result, wake, at: now) }
         keep(result, verdict, of: wake, at: now)
@@ -27,23 +27,24 @@ extension Switchboard {
 
     /// Judges a notice's result; a notice with a token that this environment does not know is sent once to the other
     /// one.
-    private mutating func noticed(_ result: PushResult, _ wake: Wake, at now: Moment) -> DevicePush.Verdict {
+    private mutating func noticed(_ result: PushResult, _ wake: PendingPush, at now: Moment) -> DevicePush.Verdict {
         guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
         guard wake.notice != nil else { return .tokenIsBad }
         sendByOther(wake, at: now)
         return .tryOther
     }
 
-    private mutating func complain(_ result: PushResult, of wake: Wake, _ call: Call) {
+    private mutating func complain(_ result: PushResult, of wake: PendingPush, _ call: Call) {
         switch result {
         case .answered(200, _, _), .cancelled, .onlyLogged: break
         case .answered(let status, let reason, _):
-            out.append(.note(.pushFailed(call.key.id, wake.device, status: status, reason: reason ?? "")))
-        case .unreachable(let why): out.append(.note(.pushFailed(call.key.id, wake.device, status: 0, reason: why)))
+            turn.out.append(.note(.pushFailed(call.key.id, wake.device, status: status, reason: reason ?? "")))
+        case .unreachable(let why):
+            turn.out.append(.note(.pushFailed(call.key.id, wake.device, status: 0, reason: why)))
         }
     }
 
-    private mutating func note(_ result: PushResult, of wake: Wake, _ call: Call, at now: Moment) {
+    private mutating func note(_ result: PushResult, of wake: PendingPush, _ call: Call, at now: Moment) {
         let (status, reason): (Int?, String?) =
             switch result {
             case .answered(let status, let reason, _): (status, reason)
@@ -59,7 +60,12 @@ extension Switchboard {
     }
 
     /// Stores the result with the device, and removes a token that APNs reports as dead.
-    private mutating func keep(_ result: PushResult, _ verdict: DevicePush.Verdict, of wake: Wake, at now: Moment) {
+    private mutating func keep(
+        _ result: PushResult,
+        _ verdict: DevicePush.Verdict,
+        of wake: PendingPush,
+        at now: Moment
+    ) {
         guard result != .cancelled, var device = directory.device(wake.device, of: wake.user) else { return }
         device.lastPush = .init(
             at: now,
@@ -72,31 +78,34 @@ extension Switchboard {
         case .answered(200, _, _):
             // The result says nothing about a token that was registered meanwhile.
             if token(of: device, for: wake.kind) == wake.token { device.workingEnvironment = wake.environment }
-            breaker.accepted(at: now)
+            pushes.breaker.accepted(at: now)
         case .answered(410, _, let timestamp): dropToken(of: &device, wake, diedAt: timestamp, at: now)
         case .answered where verdict == .tokenIsBad: dropToken(of: &device, wake, diedAt: nil, at: now)
         // A fault of the topic, the key or the network is the server's own, and no reason to forget a device.
         case .answered, .unreachable, .cancelled, .onlyLogged: break
         }
-        metrics.isDeletionStopped = breaker.isOpen(at: now)
+        metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         store(device)
     }
 
     /// Removes a token, unless the device has registered since the token died, or so many die that the fault must be
     /// the server's own.
-    private mutating func dropToken(of device: inout DeviceRecord, _ wake: Wake, diedAt: Moment?, at now: Moment) {
+    private mutating func dropToken(of device: inout DeviceRecord, _ wake: PendingPush, diedAt: Moment?, at now: Moment)
+    {
         // Without a timestamp of APNs a token counts as dead since the push was sent; a later registration is
         // unaffected.
         let diedAt = diedAt ?? wake.sentAt
         // A device that has registered since has nothing wrong with it, and is no sign of a fault of the server.
         switch wake.kind {
         case .voip:
-            guard device.voipToken == wake.token, isOver(device.voipTokenAt, diedAt), breaker.mayDelete(at: now) else {
+            guard device.voipToken == wake.token, isOver(device.voipTokenAt, diedAt), pushes.breaker.mayDelete(at: now)
+            else {
                 return
             }
             device.voipToken = nil
         case .alert:
-            guard device.alertToken == wake.token, isOver(device.alertTokenAt, diedAt), breaker.mayDelete(at: now)
+            guard device.alertToken == wake.token, isOver(device.alertTokenAt, diedAt),
+                pushes.breaker.mayDelete(at: now)
             else {
                 return
             }
@@ -106,17 +115,6 @@ extension Switchboard {
 
     private func isOver(_ registeredAt: Moment?, _ diedAt: Moment) -> Bool {
         registeredAt.map { diedAt >= $0 } ?? true
-    }
-
-    /// Puts a device into the directory and the store; one with no token left is removed.
-    mutating func store(_ device: DeviceRecord) {
-        if device.voipToken == nil, device.alertToken == nil, device.fcmToken == nil {
-            directory.remove(device.id, of: device.user)
-            changes.append(.deviceRemoved(device.user, device.id))
-        } else {
-            directory.put(device)
-            changes.append(.device(device))
-        }
     }
 }
 

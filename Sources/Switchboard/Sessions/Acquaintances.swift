@@ -34,8 +34,6 @@ struct Acquaintances {
     /// The pairs that have exchanged a text, oldest first; below, the same by user.
     private var texts: Deque<Pair> = []
     private var texted: [UserID: Set<UserID>] = [:]
-    /// The number of such pairs that are remembered.
-    static let mostTexts = 16_384
 
     /// Whether two users are known to have been in touch; `nil` = the store must be asked.
     func are(_ user: UserID, _ peer: UserID) -> Bool? {
@@ -96,7 +94,7 @@ struct Acquaintances {
         texts.append(Pair(a, b))
         texted[a, default: []].insert(b)
         texted[b, default: []].insert(a)
-        guard texts.count > Self.mostTexts, let oldest = texts.popFirst() else { return }
+        guard texts.count > SwitchboardLimits.textedPairs, let oldest = texts.popFirst() else { return }
         for (user, peer) in [(oldest.low, oldest.high), (oldest.high, oldest.low)] {
             texted[user]?.remove(peer)
             if texted[user]?.isEmpty == true { texted[user] = nil }

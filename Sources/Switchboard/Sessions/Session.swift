@@ -31,18 +31,12 @@ final class Session {
     var hasUnreadNews = false
     /// The texts that were written to the connection, each with the number of the ping whose pong will confirm it.
     var texts: [(text: RelayedText, ping: UInt64)] = []
-    /// The largest number of calls, and of texts, that await their confirmation.
-    static let mostUnconfirmed = 64
     /// The bytes written to the connection that may still be on their way.
     var backlog = Backlog()
-    /// The number of unconfirmed bytes after which the connection is pinged, so that a pong shows what has arrived.
-    static let confirmedEvery = 32 * 1_024
     /// Whether ``backlog`` is over the policy's limit.
     var isBacklogged = false
     /// The logs and frames that the connection is still to be sent, in order.
     var replays = Deque<Replay>()
-    /// How many of those may wait because of `sync`.
-    static let mostReplays = 1_024
     /// The users whose presence the connection watches.
     var watched: Set<UserID> = []
     /// Whether the client keeps no cursor in a log, and so must not be sent anything twice.
@@ -54,8 +48,6 @@ final class Session {
     var bucket: TokenBucket
     /// The number of signs of life, other than frames, since the last ping.
     var signs = 0
-    /// The largest number of such signs: one is due, and some clients also send unsolicited pongs.
-    static let mostSigns = 1_000
     /// The number of frames refused for exceeding the rate.
     var refused = 0
     /// The number of frames in a row that were not JSON.
@@ -74,6 +66,17 @@ final class Session {
     }
 
     var user: UserID { who.user }
+
+    /// Records that the end of a call was written to the connection: the pong to the next ping will confirm that it
+    /// arrived.
+    ///
+    /// Written is not received: the socket may be half open. Until the pong, the device is notified again when it comes
+    /// back.
+    func awaitNews(of call: Call, _ side: Side) {
+        news.append((call.number, side, pings + 1))
+        // The client sends frames and answers no ping. The only loss is that it is notified again when it comes back.
+        if news.count > SwitchboardLimits.unconfirmed { news.removeFirst() }
+    }
 
     /// Whether a call's log is still being replayed to the connection.
     func replays(_ call: CallNumber) -> Bool { !replays.isEmpty && replays.contains { $0.call == call } }

@@ -6,24 +6,16 @@ extension Switchboard {
     /// Writes to a connection a frame that another user caused.
     @inline(__always)
     mutating func send(_ frame: [UInt8], to session: Session, at now: Moment) {
-        out.append(.send(session.id, frame))
-        if session.backlog.write(frame.count) > Session.confirmedEvery { growsLong(session, at: now) }
+        turn.out.append(.send(session.id, frame))
+        if session.backlog.write(frame.count) > SwitchboardLimits.confirmedEvery { growsLong(session, at: now) }
     }
 
     /// Requests a pong that shows how much has arrived, and marks the connection if senders must wait for it.
-    private mutating func growsLong(_ session: Session, at now: Moment) {
+    mutating func growsLong(_ session: Session, at now: Moment) {
         if !session.backlog.awaitsPong { ping(session, at: now) }
         guard !session.isBacklogged, session.backlog.bytes > policy.backlogBytes else { return }
         session.isBacklogged = true
         metrics.backlogged += 1
-    }
-
-    /// Handles the confirmation that something written to a connection has arrived.
-    mutating func shrank(_ session: Session, at now: Moment) {
-        session.probedAt = nil
-        if session.isBacklogged, session.backlog.bytes <= policy.backlogBytes { isNotBacklogged(session) }
-        if session.backlog.bytes > Session.confirmedEvery { growsLong(session, at: now) }
-        continueReplays(to: session, at: now)
     }
 
     /// Removes a connection from the count of those that do not keep up.
@@ -39,11 +31,8 @@ extension Switchboard {
     /// candidates.
     private func isTooFarBehind(_ session: Session, for byteCount: Int) -> Bool {
         guard session.isBacklogged else { return false }
-        return byteCount > Self.smallFrame || session.backlog.bytes > 2 * policy.backlogBytes
+        return byteCount > SwitchboardLimits.smallFrame || session.backlog.bytes > 2 * policy.backlogBytes
     }
-
-    /// The size of the largest small frame, in bytes: a candidate has some 300.
-    private static let smallFrame = 1_024
 
     /// Returns why a signal must wait for its recipient; `nil` = it need not.
     ///
@@ -62,7 +51,7 @@ extension Switchboard {
         }
         if let id = signal.id, call.session.hasTaken(id, from: phone, on: side) { return nil }
         let entry = call.session.entry(of: signal, from: side, phone, at: now)
-        let isHeldUp = (sessionsByUser[call.user(on: side.other)] ?? []).contains { session in
+        let isHeldUp = connections.of(call.user(on: side.other)).contains { session in
             isTooFarBehind(session, for: signal.byteCount) && !session.replays(call.number)
                 && call.session.sees(entry, side: side.other, phone: session.phone)
         }
@@ -77,5 +66,10 @@ extension Switchboard {
     private mutating func refusalForBacklog() -> WireError {
         metrics.limited[.backlog] += 1
         return WireError(.rateLimited, "the peer's connection does not keep up")
+    }
+
+    /// Whether the server's state may require refusing signals.
+    var isRestrained: Bool {
+        connections.isDraining || metrics.isStalled || metrics.backlogged > 0 || !limits.quotas.exhausted.isEmpty
     }
 }

@@ -6,10 +6,10 @@ import JSON
 /// Frames received on connections.
 extension Switchboard {
     mutating func received(_ frame: [UInt8], from id: SessionID, at now: Moment) {
-        guard let session = sessions[id] else { return }
+        guard let session = connections[id] else { return }
         heard(session, at: now)
         var scratch: [JSONObject.Member] = []
-        swap(&scratch, &self.scratch)
+        swap(&scratch, &turn.scratch)
         let message: ClientMessage
         do throws(ClientMessage.Refusal) {
             message = try ClientMessage(frame, ringFor: policy.ringFor, scratch: consume scratch)
@@ -17,14 +17,14 @@ extension Switchboard {
             refuse(error, from: session, at: now)
             return
         }
-        defer { self.scratch = message.scratch }
+        defer { turn.scratch = message.scratch }
         session.bad = 0
         guard isWithinRate(message, from: session, at: now) else { return }
         switch message.request {
         case .signal(let signal): take(signal, id: message.id, from: session, at: now)
         case .join(let room): enter(room, session, id: message.id, at: now)
         case .leave(let room): leave(room, session, id: message.id, at: now)
-        case .auth(let token): out.append(.verify(id, id: message.id, token: token))
+        case .auth(let token): turn.out.append(.verify(id, id: message.id, token: token))
         case .sync(let cursors): sync(cursors, session, id: message.id, at: now)
         case .message(let text): relay(text, from: session, id: message.id, at: now)
         case .presence(let user): watch(user, session, id: message.id, at: now)
@@ -87,20 +87,6 @@ extension Switchboard {
         if !session.bucket.take(at: now) { _ = closesAsTooFast(session, at: now) }
     }
 
-    /// Counts a frame as too fast; returns whether the connection was closed because there were too many.
-    mutating func closesAsTooFast(_ session: Session, at now: Moment) -> Bool {
-        session.refused += 1
-        guard session.refused >= policy.refusedFrames else { return false }
-        close(session.id, code: 4429, "far too many frames")
-        closed(session.id, at: now)
-        return true
-    }
-
-    mutating func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to session: Session) {
-        metrics.refusals[error.code.rawValue, default: 0] += 1
-        out.append(.send(session.id, ServerFrame.error(error, id: id, callID: callID)))
-    }
-
     private mutating func acknowledge(_ receipt: Receipt, id: SignalID?, to session: Session, at now: Moment) {
         // A sender that gave no id still receives the callId that the server made for its offer.
         guard let id = id ?? (receipt.madeCallID ? SignalID(receipt.call.key.id.text) : nil) else { return }
@@ -115,7 +101,7 @@ extension Switchboard {
     }
 
     mutating func verified(_ result: Result<Who, WireError>, for id: SessionID, id name: SignalID?, at now: Moment) {
-        guard let session = sessions[id] else { return }
+        guard let session = connections[id] else { return }
         switch result {
         case .success(let who) where isRevoked(who): tell(Self.revokedToken, id: name, to: session)
         case .success(let who) where who.user == session.user:
@@ -123,7 +109,7 @@ extension Switchboard {
             takeMark(of: who, session, at: now)
             leaveLostGroups(session)
             scheduleCheckUp(of: session)
-            if let name { out.append(.send(id, ServerFrame.ack(id: name))) }
+            if let name { turn.out.append(.send(id, ServerFrame.ack(id: name))) }
         case .success:
             tell(WireError(.forbidden, "token: belongs to another user", field: "token"), id: name, to: session)
         case .failure(let error): tell(error, id: name, to: session)

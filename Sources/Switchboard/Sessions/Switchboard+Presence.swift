@@ -6,16 +6,13 @@ import CallWire
 ///
 /// Two users are not strangers once there is a call or a text between them. To a stranger a user looks offline.
 extension Switchboard {
-    /// The number of users that one connection may watch.
-    private static let watchedPerSession = 256
-    /// How many of those are watched for an app that does not ask.
-    private static let contactsPerSession = 128
-    /// How many of a user's newest calls are searched for peers: so many outgoing ones, and as many incoming ones.
-    private static let callsSearched = 1_000
-
     mutating func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
-        guard addWatch(of: user, by: session) else {
-            tell(WireError(.rateLimited, "userId: at most \(Self.watchedPerSession) at a time"), id: id, to: session)
+        guard connections.watch(user, by: session) else {
+            tell(
+                WireError(.rateLimited, "userId: at most \(SwitchboardLimits.watchedPerSession) at a time"),
+                id: id,
+                to: session
+            )
             return
         }
         guard acquaintances.are(session.user, user) == nil else {
@@ -50,13 +47,13 @@ extension Switchboard {
 
     private mutating func askForPeers(_ wish: Acquaintances.Wish, of user: UserID, at now: Moment) {
         guard acquaintances.wait(wish, of: user) else { return }
-        ask(.peers(user, limit: Self.callsSearched), for: .peers(user), at: now)
+        ask(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user), at: now)
     }
 
     /// Handles the store's answer with whom a user has had calls; `nil` = the store could not be read.
     mutating func learned(_ peers: [UserID]?, of user: UserID) {
         let wishes = acquaintances.learn(peers, of: user)
-        guard sessionsByUser[user] != nil else {
+        guard connections.isOnline(user) else {
             acquaintances.forget(user)
             return
         }
@@ -64,13 +61,13 @@ extension Switchboard {
     }
 
     private mutating func grant(_ wish: Acquaintances.Wish, of user: UserID, knowing peers: [UserID]?) {
-        guard let session = sessions[wish.session] else { return }
+        guard let session = connections[wish.session] else { return }
         if peers == nil { session.hasUnknownPeers = true }
         switch wish {
         case .presence(_, let peer, let name): answerWatch(of: peer, session, id: name)
         case .news:
             for peer in session.watched.sorted() where isOnline(peer, for: user) {
-                out.append(.send(session.id, ServerFrame.presence(of: peer, isOnline: true)))
+                turn.out.append(.send(session.id, ServerFrame.presence(of: peer, isOnline: true)))
             }
         case .everybody:
             let known = peers ?? []
@@ -79,45 +76,28 @@ extension Switchboard {
     }
 
     private mutating func watch(_ peers: [UserID], by session: Session) {
-        for peer in peers.prefix(Self.contactsPerSession) where peer != session.user && addWatch(of: peer, by: session)
-        {
+        for peer in peers.prefix(SwitchboardLimits.contactsPerSession)
+        where peer != session.user && connections.watch(peer, by: session) {
             guard isOnline(peer, for: session.user) else { continue }
-            out.append(.send(session.id, ServerFrame.presence(of: peer, isOnline: true)))
+            turn.out.append(.send(session.id, ServerFrame.presence(of: peer, isOnline: true)))
         }
-    }
-
-    /// Adds a user to those that a connection watches; returns whether it may watch them.
-    private mutating func addWatch(of user: UserID, by session: Session) -> Bool {
-        if session.watched.contains(user) { return true }
-        guard session.watched.count < Self.watchedPerSession else { return false }
-        session.watched.insert(user)
-        watchers[user, default: []].append(session)
-        return true
     }
 
     private mutating func answerWatch(of user: UserID, _ session: Session, id: SignalID?) {
         let isOnline = isOnline(user, for: session.user)
-        out.append(.send(session.id, ServerFrame.presence(of: user, isOnline: isOnline)))
-        if let id { out.append(.send(session.id, ServerFrame.ack(id: id, isOnline: isOnline))) }
+        turn.out.append(.send(session.id, ServerFrame.presence(of: user, isOnline: isOnline)))
+        if let id { turn.out.append(.send(session.id, ServerFrame.ack(id: id, isOnline: isOnline))) }
     }
 
     /// Whether a user is online, as `asker` may see it.
     ///
     /// To a stranger, and to an asker that the user has blocked, the user looks offline.
     private func isOnline(_ user: UserID, for asker: UserID) -> Bool {
-        sessionsByUser[user] != nil && mayKnow(of: user, asker)
+        connections.isOnline(user) && mayKnow(of: user, asker)
     }
 
     private func mayKnow(of user: UserID, _ asker: UserID) -> Bool {
         acquaintances.are(asker, user) == true && !directory.blocks(asker, user)
-    }
-
-    mutating func watchNobody(_ session: Session) {
-        for user in session.watched {
-            watchers[user]?.removeAll { $0 === session }
-            if watchers[user]?.isEmpty == true { watchers[user] = nil }
-        }
-        session.watched = []
     }
 
     /// Records that two users get in touch: from now on each of them may see the other's presence.
@@ -126,44 +106,48 @@ extension Switchboard {
         let strangers = [(user, peer), (peer, user)].filter { acquaintances.are($0.0, $0.1) != true }
         if byText { acquaintances.texted(user, peer) } else { acquaintances.met(user, peer) }
         for (watcher, watched) in strangers where acquaintances.are(watcher, watched) == true {
-            for session in sessionsByUser[watcher] ?? [] where session.keepsNoPlace {
-                _ = addWatch(of: watched, by: session)
+            for session in connections.of(watcher) where session.keepsNoPlace {
+                _ = connections.watch(watched, by: session)
             }
             guard isOnline(watched, for: watcher) else { continue }
             let frame = ServerFrame.presence(of: watched, isOnline: true)
-            for session in watchers[watched] ?? [] where session.user == watcher {
-                out.append(.send(session.id, frame))
+            for session in connections.watchers(of: watched) where session.user == watcher {
+                turn.out.append(.send(session.id, frame))
             }
         }
     }
 
     /// Reports that a user's first connection was opened, or the last one closed.
     mutating func tellPresence(of user: UserID, isOnline: Bool) {
-        var told = (watchers[user] ?? []).filter { mayKnow(of: user, $0.user) }
+        var told = connections.watchers(of: user).filter { mayKnow(of: user, $0.user) }
         for call in calls.live(of: user) {
             let peer = call.key.pair.other(than: user)
             guard peer != user, call.session.side(of: peer) != nil else { continue }
             // Clients of `/ws` see in the call's state who is gone, and receive presence only for the users that they
             // watch.
-            for session in sessionsByUser[peer] ?? [] where session.keepsNoPlace {
+            for session in connections.of(peer) where session.keepsNoPlace {
                 if !told.contains(where: { $0 === session }) { told.append(session) }
             }
         }
         guard !told.isEmpty else { return }
         let frame = ServerFrame.presence(of: user, isOnline: isOnline)
-        for session in told where !directory.blocks(session.user, user) { out.append(.send(session.id, frame)) }
+        for session in told where !directory.blocks(session.user, user) { turn.out.append(.send(session.id, frame)) }
     }
 
     /// Reports presence after a user has blocked another one, or unblocked them: to the other one the user goes
     /// offline, or comes online.
     mutating func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
-        if sessionsByUser[user] != nil, acquaintances.are(other, user) == true {
+        if connections.isOnline(user), acquaintances.are(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)
-            for session in watchers[user] ?? [] where session.user == other { out.append(.send(session.id, frame)) }
+            for session in connections.watchers(of: user) where session.user == other {
+                turn.out.append(.send(session.id, frame))
+            }
         }
         let key = RoomKey.pair(Pair(user, other))
-        for session in rooms[key] ?? [] where session.user == user {
-            for member in rooms[key] ?? [] where member.user == other { tell(member, of: session, in: key, !isHidden) }
+        for session in connections.members(of: key) where session.user == user {
+            for member in connections.members(of: key) where member.user == other {
+                tell(member, of: session, in: key, !isHidden)
+            }
         }
     }
 }

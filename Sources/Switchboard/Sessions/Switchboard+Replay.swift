@@ -66,7 +66,7 @@ extension Switchboard {
     /// `takesUp`: Whether calls at rest are loaded for it; else the connection's next check-up does so.
     mutating func tellNews(to session: Session, takesUp: Bool = true, at now: Moment) {
         var asleep: [CallNumber] = []
-        for number in news[session.user] ?? [] {
+        for number in calls.endNotices[session.user] {
             guard let call = calls[number] else {
                 if calls.resting[number] != nil { asleep.append(number) }
                 continue
@@ -76,7 +76,7 @@ extension Switchboard {
                 !session.news.contains(where: { $0.call == number })
             else { continue }
             tellEnd(of: call, to: session, side, at: now)
-            awaitNews(of: call, side, by: session)
+            session.awaitNews(of: call, side)
         }
         guard !asleep.isEmpty else { return }
         if takesUp { park(.news(session.id), until: asleep, at: now) } else { session.hasUnreadNews = true }
@@ -101,7 +101,7 @@ extension Switchboard {
             enqueue(call, side, after: isCurrent ? cursor.seq : 0, isOpening: false, for: session)
         }
         if let id {
-            guard session.replays.count < Session.mostReplays else {
+            guard session.replays.count < SwitchboardLimits.replays else {
                 tell(WireError(.rateLimited, "calls: an earlier sync is still running"), id: id, to: session)
                 return
             }
@@ -149,7 +149,7 @@ extension Switchboard {
         }
         guard !session.replays.isEmpty else { return }
         // A caller must know soon whether the callee is there.
-        if session.probedAt == nil, !callsRinging(session.user).isEmpty {
+        if session.probedAt == nil, !calls.ringing(session.user).isEmpty {
             askForLife(session, at: now)
         } else if !session.backlog.awaitsPong {
             ping(session, at: now)
@@ -162,7 +162,7 @@ extension Switchboard {
             note(call, .delivered(session.phone.id), at: now)
             probe(session, for: call, at: now)
         }
-        if call.session.owesNews(to: session.phone, side: side) { awaitNews(of: call, side, by: session) }
+        if call.session.owesNews(to: session.phone, side: side) { session.awaitNews(of: call, side) }
     }
 
     /// Returns the index of the next entry of a call that is shown to a device.
@@ -191,5 +191,13 @@ extension Switchboard {
             send(call.frames[index], to: session, at: now)
             return
         }
+    }
+
+    /// Handles the confirmation that something written to a connection has arrived.
+    mutating func shrank(_ session: Session, at now: Moment) {
+        session.probedAt = nil
+        if session.isBacklogged, session.backlog.bytes <= policy.backlogBytes { isNotBacklogged(session) }
+        if session.backlog.bytes > SwitchboardLimits.confirmedEvery { growsLong(session, at: now) }
+        continueReplays(to: session, at: now)
     }
 }

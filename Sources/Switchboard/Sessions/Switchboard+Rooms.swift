@@ -10,19 +10,20 @@ enum RoomKey: Hashable {
 
 /// Presence in rooms without a call.
 extension Switchboard {
-    /// The number of rooms that one connection may be present in.
-    private static let roomsPerSession = 64
-
     mutating func enter(_ name: String, _ session: Session, id: SignalID?, at now: Moment) {
         let key: RoomKey
         do throws(WireError) { key = try roomKey(name, for: session.who) } catch {
             tell(error, id: id, to: session)
             return
         }
-        var members = rooms[key] ?? []
+        let members = connections.members(of: key)
         if !members.contains(where: { $0 === session }) {
-            guard session.rooms.count < Self.roomsPerSession else {
-                tell(WireError(.rateLimited, "room: at most \(Self.roomsPerSession) at a time"), id: id, to: session)
+            guard session.rooms.count < SwitchboardLimits.roomsPerSession else {
+                tell(
+                    WireError(.rateLimited, "room: at most \(SwitchboardLimits.roomsPerSession) at a time"),
+                    id: id,
+                    to: session
+                )
                 return
             }
             guard members.count < policy.sessionsPerRoom else {
@@ -30,15 +31,13 @@ extension Switchboard {
                 tell(WireError(.rateLimited, "room: at most \(policy.sessionsPerRoom) members"), id: id, to: session)
                 return
             }
-            session.rooms[key] = name
+            connections.enter(key, session, as: name)
             for member in members {
                 present(session, in: key, true, to: member)
                 present(member, in: key, true, to: session)
             }
-            members.append(session)
-            rooms[key] = members
         }
-        if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
+        if let id { turn.out.append(.send(session.id, ServerFrame.ack(id: id))) }
     }
 
     mutating func leave(_ name: String, _ session: Session, id: SignalID?, at now: Moment) {
@@ -48,7 +47,7 @@ extension Switchboard {
             return
         }
         remove(session, from: key)
-        if let id { out.append(.send(session.id, ServerFrame.ack(id: id))) }
+        if let id { turn.out.append(.send(session.id, ServerFrame.ack(id: id))) }
     }
 
     mutating func leaveAllRooms(_ session: Session) {
@@ -57,11 +56,8 @@ extension Switchboard {
     }
 
     private mutating func remove(_ session: Session, from key: RoomKey) {
-        session.rooms[key] = nil
-        guard let members = rooms[key], members.contains(where: { $0 === session }) else { return }
-        let rest = members.filter { $0 !== session }
-        rooms[key] = rest.isEmpty ? nil : rest
-        for member in rest { present(session, in: key, false, to: member) }
+        guard connections.leave(key, session) else { return }
+        for member in connections.members(of: key) { present(session, in: key, false, to: member) }
     }
 
     /// Removes a connection from the groups that its new token does not carry, and notifies it.
@@ -84,7 +80,7 @@ extension Switchboard {
     /// Tells a member that a connection enters or leaves, with the name by which the member knows the room.
     mutating func tell(_ member: Session, of session: Session, in key: RoomKey, _ isPresent: Bool) {
         guard let room = member.rooms[key] else { return }
-        out.append(
+        turn.out.append(
             .send(
                 member.id,
                 ServerFrame.peer(room: room, user: session.user, device: session.phone.id, isPresent: isPresent)

@@ -11,14 +11,14 @@ extension Switchboard {
         seen: [LogName: UInt64]? = nil,
         at now: Moment
     ) {
-        guard !isDraining else {
+        guard !connections.isDraining else {
             turnAway(id, keepsNoPlace: seen != nil)
             return
         }
         guard !isRevoked(who) else {
             countClose(4401)
-            out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
-            out.append(.close(id, code: 4401, reason: Self.revokedToken.message, isLost: false))
+            turn.out.append(.audit(.tokenRefused(cause: "revoked", who.user)))
+            turn.out.append(.close(id, code: 4401, reason: Self.revokedToken.message, isLost: false))
             return
         }
         let named = device ?? who.device
@@ -32,14 +32,14 @@ extension Switchboard {
         }
         // A device that is identified by its token is a device without an id.
         let isNamed = named != nil && !phone.isUnnamed
-        let own = sessionsByUser[who.user] ?? []
+        let own = connections.of(who.user)
         if isNamed, let named, let older = own.first(where: { $0.phone.id == named }) {
             // A device that lost its network comes back before its old connection is known to be dead.
             close(older.id, code: 4409, "replaced by a new connection of the same device")
             closed(older.id, isReplaced: true, at: now)
         } else if own.count >= policy.sessionsPerUser {
             countClose(4429)
-            out.append(.close(id, code: 4429, reason: "too many connections of this user", isLost: false))
+            turn.out.append(.close(id, code: 4429, reason: "too many connections of this user", isLost: false))
             return
         }
         let session = Session(
@@ -52,13 +52,12 @@ extension Switchboard {
             at: now
         )
         // Connections that open together, after a restart for instance, must not be pinged together for ever.
-        let ahead = Int64.random(in: 0..<max(1, policy.heartbeat.milliseconds), using: &random)
+        let ahead = Int64.random(in: 0..<max(1, policy.heartbeat.milliseconds), using: &ports.random)
         session.pingedAt = Moment(milliseconds: now.milliseconds - ahead)
-        sessions[id] = session
-        sessionsByUser[who.user, default: []].append(session)
-        metrics.sessions = sessions.count
+        connections.insert(session)
+        metrics.sessions = connections.count
         metrics.sessionsOpened += 1
-        out.append(
+        turn.out.append(
             .send(
                 id,
                 ServerFrame.welcome(
@@ -84,28 +83,22 @@ extension Switchboard {
     private mutating func unnamedDevice(of who: Who) -> DeviceID {
         for call in calls.live(of: who.user) {
             for leg in call.session.legs where leg.phone.mark == who.mark && leg.phone.isOfConnection {
-                let isThere = sessionsByUser[who.user]?.contains { $0.phone.id == leg.phone.id } ?? false
+                let isThere = connections.of(who.user).contains { $0.phone.id == leg.phone.id }
                 if call.user(on: leg.side) == who.user, !isThere { return leg.phone.id }
             }
         }
-        let digits = String(random.next(), radix: 16)
+        let digits = String(ports.random.next(), radix: 16)
         guard let id = DeviceID("c-" + String(repeating: "0", count: 16 - digits.count) + digits) else {
             preconditionFailure("a connection's device id is of the form")
         }
         return id
     }
 
-    /// Records that a device must be notified of a call's end when it comes back.
-    mutating func owe(_ call: Call, to leg: Leg) {
-        let user = call.user(on: leg.side)
-        if news[user]?.contains(call.number) != true { news[user, default: []].append(call.number) }
-    }
-
     /// Handles the answer to a ping.
     ///
     /// It also answers the earlier pings, for a client need not answer each (RFC 6455 §5.5.3).
     mutating func ponged(_ id: SessionID, _ number: UInt64, at now: Moment) {
-        guard let session = sessions[id], givesSign(session, at: now) else { return }
+        guard let session = connections[id], givesSign(session, at: now) else { return }
         // A pong cannot answer a ping that was not sent yet.
         let number = min(number, session.pings)
         while let first = session.news.first, first.ping <= number {
@@ -121,7 +114,7 @@ extension Switchboard {
 
     /// Handles a sign of life that is neither a frame nor a numbered pong: an unsolicited pong, a ping, or a poll.
     mutating func showedLife(_ id: SessionID, at now: Moment) {
-        if let session = sessions[id] { _ = givesSign(session, at: now) }
+        if let session = connections[id] { _ = givesSign(session, at: now) }
     }
 
     /// Records a sign of life; returns whether the connection is still open.
@@ -130,47 +123,16 @@ extension Switchboard {
     private mutating func givesSign(_ session: Session, at now: Moment) -> Bool {
         heard(session, at: now)
         session.signs += 1
-        guard session.signs > Session.mostSigns else { return true }
+        guard session.signs > SwitchboardLimits.signs else { return true }
         metrics.limited[.pongs] += 1
         return !closesAsTooFast(session, at: now)
     }
-
-    mutating func ping(_ session: Session, at now: Moment) {
-        session.pingedAt = now
-        session.pings += 1
-        session.signs = 0
-        session.backlog.pinged(session.pings, at: now)
-        out.append(.ping(session.id, session.pings))
-    }
-
-    /// Records that the end of a call was written to a connection: the pong to the next ping will confirm that it
-    /// arrived.
-    ///
-    /// Written is not received: the socket may be half open. Until the pong, the device is notified again when it comes
-    /// back.
-    func awaitNews(of call: Call, _ side: Side, by session: Session) {
-        session.news.append((call.number, side, session.pings + 1))
-        // The client sends frames and answers no ping. The only loss is that it is notified again when it comes back.
-        if session.news.count > Session.mostUnconfirmed { session.news.removeFirst() }
-    }
-
-    /// Records a sign of life of a connection.
-    mutating func heard(_ session: Session, at now: Moment) {
-        session.heardAt = now
-        guard session.probedAt != nil else { return }
-        session.probedAt = nil
-        // The rest of a replay, which may ring, has not been sent: the pong that it waits for must still come in time.
-        if !session.replays.isEmpty, session.backlog.awaitsPong { owesLife(session, at: now) }
-    }
-
-    /// The granularity of check-ups in milliseconds; a power of two.
-    private static let checkUpGrain: Int64 = 64
 
     /// Returns when a connection must be checked: to ping it, to close it, or because its token expires.
     func nextCheckUp(of session: Session) -> Moment {
         var next = min(session.pingedAt + policy.heartbeat, session.heardAt + policy.silence)
         // Rounded up, so that one wake-up serves many connections.
-        next = Moment(milliseconds: (next.milliseconds | (Self.checkUpGrain - 1)) + 1)
+        next = Moment(milliseconds: (next.milliseconds | (SwitchboardLimits.checkUpGrain - 1)) + 1)
         return tokenEnd(of: session).map { min(next, $0) } ?? next
     }
 
@@ -186,7 +148,9 @@ extension Switchboard {
 
     mutating func checkUp(on session: Session, at now: Moment) {
         if let end = tokenEnd(of: session), now >= end {
-            out.append(.send(session.id, ServerFrame.error(WireError(.tokenExpired, "the token has expired"), id: nil)))
+            turn.out.append(
+                .send(session.id, ServerFrame.error(WireError(.tokenExpired, "the token has expired"), id: nil))
+            )
             close(session.id, code: 4401, "the token has expired")
             closed(session.id, at: now)
             return
@@ -214,15 +178,11 @@ extension Switchboard {
     ///
     /// `isReplaced`: Its device has just come back by another connection, and needs no push.
     mutating func closed(_ id: SessionID, isReplaced: Bool = false, at now: Moment) {
-        guard let session = sessions.removeValue(forKey: id) else { return }
-        metrics.sessions = sessions.count
-        sessionsByUser[session.user]?.removeAll { $0 === session }
-        if sessionsByUser[session.user]?.isEmpty == true {
-            sessionsByUser[session.user] = nil
-            acquaintances.forget(session.user)
-        }
+        guard let session = connections.remove(id) else { return }
+        metrics.sessions = connections.count
+        if !connections.isOnline(session.user) { acquaintances.forget(session.user) }
         leaveAllRooms(session)
-        watchNobody(session)
+        connections.watchNobody(session)
         isNotBacklogged(session)
         for call in calls.live(of: session.user) {
             guard let side = call.session.side(of: session.user) else { continue }
@@ -233,21 +193,22 @@ extension Switchboard {
         }
         if !isReplaced { wakeInstead(of: session, at: now) }
         giveUpTexts(to: session, at: now)
-        if !isReplaced, sessionsByUser[session.user] == nil { tellPresence(of: session.user, isOnline: false) }
+        if !isReplaced, !connections.isOnline(session.user) { tellPresence(of: session.user, isOnline: false) }
     }
 
-    /// Whether a device has a connection, or a request under way in a call.
-    func isPresent(_ phone: Phone, of user: UserID, in call: Call) -> Bool {
-        let isCaller = user == call.session.caller && call.session.isCaller(phone)
-        func isIt(_ other: Phone) -> Bool { isCaller ? call.session.isCaller(other) : other.isSame(as: phone) }
-        if sessionsByUser[user]?.contains(where: { isIt($0.phone) }) == true { return true }
-        return call.polls.contains { polls[$0].map { $0.who.user == user && isIt($0.phone) } ?? false }
+    /// Closes a connection that did not answer its probe in time: it was dead, and its device is pushed.
+    mutating func checkProbe(of session: Session, at now: Moment) {
+        guard let probedAt = session.probedAt, now >= probedAt + policy.probeFor else { return }
+        close(session.id, code: 1001, "no answer to a ping", isLost: true)
+        closed(session.id, at: now)
     }
 
-    mutating func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {
-        countClose(code)
-        out.append(.close(id, code: code, reason: reason, isLost: isLost))
+    /// Counts a frame as too fast; returns whether the connection was closed because there were too many.
+    mutating func closesAsTooFast(_ session: Session, at now: Moment) -> Bool {
+        session.refused += 1
+        guard session.refused >= policy.refusedFrames else { return false }
+        close(session.id, code: 4429, "far too many frames")
+        closed(session.id, at: now)
+        return true
     }
-
-    private mutating func countClose(_ code: UInt16) { metrics.closes[code, default: 0] += 1 }
 }

@@ -22,21 +22,18 @@ final class RelayedText {
 /// Texts from user to user: relayed to connected devices, pushed as a notice to a user without a live connection; never
 /// stored.
 extension Switchboard {
-    /// How long APNs is asked to keep trying to deliver the notice.
-    private static let noticeFor = Moment.Span.seconds(30)
-
     mutating func relay(_ message: TextMessage, from session: Session, id: SignalID?, at now: Moment) {
         guard message.to != session.user else {
             tell(.invalid(.to, "must be another user"), id: id, to: session)
             return
         }
-        if isDraining {
+        if connections.isDraining {
             tell(WireError(.draining, "the server is shutting down"), id: id, to: session)
             return
         }
         let isBlocked = directory.blocks(session.user, message.to)
-        let sessions = isBlocked ? [] : sessionsByUser[message.to] ?? []
-        let name = shownName(message.displayName, of: session.who.name, isService: session.who.isService)
+        let sessions = isBlocked ? [] : connections.of(message.to)
+        let name = policy.shownName(message.displayName, of: session.who.name, isService: session.who.isService)
         var message = message
         if policy.callerName == .token { message.rename(name) }
         let text = RelayedText(message, from: session.user, name: name)
@@ -53,7 +50,7 @@ extension Switchboard {
             awaitArrival(of: text, by: addressee, at: now)
             askForLife(addressee, at: now)
         }
-        if let id { out.append(.send(session.id, ServerFrame.ack(id: id, isOnline: !sessions.isEmpty))) }
+        if let id { turn.out.append(.send(session.id, ServerFrame.ack(id: id, isOnline: !sessions.isEmpty))) }
         if sessions.isEmpty, !isBlocked { push(text, at: now) }
     }
 
@@ -61,20 +58,7 @@ extension Switchboard {
     private mutating func awaitArrival(of text: RelayedText, by session: Session, at now: Moment) {
         session.texts.append((text, session.pings + 1))
         // The client answers no ping, but sends frames, so that it is not closed either.
-        if session.texts.count > Session.mostUnconfirmed { giveUp(session.texts.removeFirst().text, at: now) }
-    }
-
-    /// Sends a probe to a connection: without an answer in time, the connection is closed as dead.
-    mutating func askForLife(_ session: Session, at now: Moment) {
-        ping(session, at: now)
-        owesLife(session, at: now)
-    }
-
-    /// Starts waiting for a sign of life from a connection, unless one is awaited already.
-    mutating func owesLife(_ session: Session, at now: Moment) {
-        guard session.probedAt == nil else { return }
-        session.probedAt = now
-        schedule(.probe(session.id), at: now + policy.probeFor)
+        if session.texts.count > SwitchboardLimits.unconfirmed { giveUp(session.texts.removeFirst().text, at: now) }
     }
 
     /// Gives up the texts of a closed connection: it is unknown whether those written since its last pong arrived.
@@ -85,7 +69,7 @@ extension Switchboard {
 
     private mutating func giveUp(_ text: RelayedText, at now: Moment) {
         text.sessions -= 1
-        if !text.hasArrived, text.sessions == 0, !isDraining { push(text, at: now) }
+        if !text.hasArrived, text.sessions == 0, !connections.isDraining { push(text, at: now) }
     }
 
     private mutating func push(_ text: RelayedText, at now: Moment) {
@@ -95,7 +79,7 @@ extension Switchboard {
         }
         for device in directory.devices(of: user) {
             guard let token = device.alertToken else { continue }
-            let id = makePushID()
+            let id = pushes.makeID()
             let name = "ringline:message/\(text.from.text)/\(user.text)/\(now.milliseconds)/\(id.rawValue)"
             let order = PushOrder(
                 id: id,
@@ -105,7 +89,7 @@ extension Switchboard {
                 environment: environment(of: device),
                 apnsID: UUIDv5.url(name),
                 payload: NoticePayload.text(text.message, from: text.from, name: text.name, at: now),
-                giveUpAt: now + Self.noticeFor,
+                giveUpAt: now + SwitchboardLimits.noticeFor,
                 device: device.id
             )
             send(order, to: device, at: now)

@@ -44,7 +44,7 @@ extension Switchboard {
     /// the call may belong to that other connection.
     mutating func goesOn(_ old: Phone, as new: Phone, in call: Call, _ side: Side, at now: Moment) {
         let asked = Phone(unnamed: old.mark)
-        let isAnothers = sessionsByUser[call.user(on: side)]?.contains { $0.phone.isSame(as: asked) } ?? false
+        let isAnothers = connections.of(call.user(on: side)).contains { $0.phone.isSame(as: asked) }
         if !isAnothers { drive(call, .renewed(asked, as: new, side), at: now) }
     }
 
@@ -54,7 +54,7 @@ extension Switchboard {
     /// registration without a device id.
     private func mayBeAnother(_ own: Phone, _ who: Who) -> Bool {
         guard own.isUnnamed, !who.isService,
-            sessionsByUser[who.user]?.contains(where: { $0.phone.isSame(as: own) }) != true,
+            !connections.of(who.user).contains(where: { $0.phone.isSame(as: own) }),
             !calls.live(of: who.user).contains(where: { $0.session.legs.contains { $0.phone.isSame(as: own) } })
         else { return false }
         return unnamedRegistrations(of: who) <= 1
@@ -65,7 +65,7 @@ extension Switchboard {
     /// Returns the user's devices without an id that have a connection.
     private func openUnnamed(of who: Who) -> [Phone] {
         var phones: [Phone] = []
-        for session in sessionsByUser[who.user] ?? [] where session.phone.isUnnamed && !phones.contains(session.phone) {
+        for session in connections.of(who.user) where session.phone.isUnnamed && !phones.contains(session.phone) {
             phones.append(session.phone)
         }
         return phones

@@ -1,0 +1,44 @@
+import CallCore
+
+/// The unclean starts whose lost sequence numbers clients may still remember.
+///
+/// Entries that were relayed but not committed when the server died have used some `seq` values. A `seq` that a client
+/// has seen is never given to another entry, so each unclean start makes `seq` skip the values that it may have lost.
+struct CrashShadow {
+    /// The number of such starts in a row, this one included.
+    private(set) var crashes: Int
+    /// The moment from which no device can still ring for a call that a crash lost completely.
+    private let until: Moment
+
+    /// `span`: How long after the start a client may still remember a `seq` that the crash lost.
+    init(crashes: Int, startedAt now: Moment, lasting span: Moment.Span) {
+        self.crashes = crashes
+        until = now + span
+    }
+
+    /// Returns the first number of a new log: above any number that was shown and that a crash may have lost.
+    func firstSeq(at now: Moment) -> UInt64 {
+        guard crashes > 0, now < until else { return 1 }
+        return 1 + UInt64(crashes) * CallCore.Limits.restartGap
+    }
+
+    /// Sets the count back to 0 once the next start does not need it; returns whether it did.
+    ///
+    /// It is needed until every live call has an entry with a `seq` after the skipped ones, and until no device can
+    /// ring any more for a call that a crash lost completely.
+    mutating func end(at now: Moment, calls: borrowing CallTable) -> Bool {
+        guard crashes > 0, now >= until else { return false }
+        var isSettled = true
+        calls.forEachLive { if $0.session.hasGapAtEnd { isSettled = false } }
+        guard isSettled else { return false }
+        crashes = 0
+        return true
+    }
+}
+
+/// The precautions after a start: against numbers that a crash lost, and against a wrong clock.
+struct StartPrecautions {
+    var crashShadow: CrashShadow
+    /// Prevents a clock that may be wrong from deleting history.
+    var historyHold: HistoryHold
+}

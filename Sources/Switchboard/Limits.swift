@@ -1,0 +1,123 @@
+import CallCore
+
+/// All sizes, counts and spans of time of the switchboard that no setting changes, with their reasons.
+///
+/// What an operator may change is in ``Policy``.
+enum SwitchboardLimits {
+    // MARK: Connections
+
+    /// The number of calls whose end, and of texts, that await their confirmation by one connection.
+    static let unconfirmed = 64
+    /// The number of unconfirmed bytes after which a connection is pinged, so that a pong shows what has arrived.
+    static let confirmedEvery = 32 * 1_024
+    /// The size of the largest small frame, in bytes: a candidate has some 300.
+    static let smallFrame = 1_024
+    /// The number of logs and frames that may wait to be sent to a connection because of `sync`.
+    static let replays = 1_024
+    /// The number of signs of life, other than frames, that a connection may give after one ping: one is due, and some
+    /// clients also send unsolicited pongs.
+    static let signs = 1_000
+    /// The granularity of check-ups in milliseconds; a power of two.
+    static let checkUpGrain: Int64 = 64
+    /// The number of rooms that one connection may be present in.
+    static let roomsPerSession = 64
+    /// The number of users that one connection may watch.
+    static let watchedPerSession = 256
+    /// The number of those that are watched for an app that does not ask.
+    static let contactsPerSession = 128
+    /// The number of a user's newest calls that are searched for peers: so many outgoing ones, and as many incoming
+    /// ones.
+    static let callsSearchedForPeers = 1_000
+    /// The number of pairs that exchanged a text and are remembered.
+    static let textedPairs = 16_384
+
+    // MARK: Shutting down
+
+    /// The number of connections that the next server is expected to accept in a second: what one core does with TLS.
+    static let reconnectsPerSecond: Int64 = 500
+    /// The shortest time that connections are spread over, however few there are: there may be other servers.
+    static let shortestReturn = Moment.Span.seconds(1)
+    /// The longest such time: until a device without a call is back, only pushes reach it.
+    static let longestReturn = Moment.Span.seconds(10)
+    /// The delay before which no connection is to come back: the next server opens its store first.
+    static let firstReturn = Moment.Span.milliseconds(500)
+
+    // MARK: Calls
+
+    /// How long an ended call stays in memory after its end, or after it was loaded.
+    ///
+    /// In this time apps repeat their signals, and devices that were away connect again.
+    static let restsAfter = Moment.Span.seconds(15)
+    /// How long after a call's end its offer may still come by the other way (request or connection).
+    static let offerRepeatedFor = Moment.Span.seconds(10)
+    /// How long after a call's end a signal without a peer may still belong to it.
+    static let lateFor = Moment.Span.seconds(10)
+    /// The same for a device that may not have been notified of the end: as long as a device may ring.
+    static let lateForUnnotified = Moment.Span.seconds(120)
+    /// The number of ends of a callId, and of its descriptions, that are recognized when they come again: a call has
+    /// one end, and one more from each device that had lost it.
+    static let takenSignals = 16
+    /// The number of spans that the history's time is divided into to forget the epochs of callIds.
+    static let epochSpans: Int64 = 4
+
+    // MARK: Timelines
+
+    /// The largest number of events of one call: a call has some 10, a family's with 32 devices some 200.
+    static let timelineEvents = 512
+    /// The number of events reserved for the end of the call and for the counts.
+    static let reservedEvents = 64
+    /// The number of devices whose repetitions are written individually at the end of a phase.
+    static let countedDevices = 24
+    /// The number of waves of pushes and dead connections that are distinguished.
+    static let timelineWaves = 4
+
+    // MARK: Stored bytes
+
+    /// The cost of a database row in bytes, besides its text.
+    static let rowBytes = 128
+    /// The number of entries that a log gathers before they are counted, a power of two: counting each one would slow
+    /// down relaying.
+    static let countedEvery: UInt64 = 16
+    /// The size from which an entry is counted immediately, in bytes.
+    static let largeEntry = 4_096
+
+    // MARK: Requests
+
+    /// The number of long polls that one user may have under way for one call: two devices, and each again after it
+    /// lost its network.
+    static let pollsPerUser = 4
+    /// The number of a user's newest calls that are searched for the one with a peer once that call is over.
+    static let callsSearchedForPeer = 50
+
+    // MARK: Devices and pushes
+
+    /// How old the stored moment of a device's last sign of life may become before a new sign replaces it.
+    ///
+    /// The moment need not be exact; if every sign were stored, every request would cause a write.
+    static let lifeKeptEvery = Moment.Span.seconds(60)
+    /// How long APNs is asked to keep trying to deliver a notice, of a text or of a missed call.
+    static let noticeFor = Moment.Span.seconds(30)
+    /// The least number of dead push tokens in a window that stops deletion.
+    ///
+    /// Deletion stops only if there are also more than twice as many dead tokens as accepted pushes in the window.
+    static let deadTokens = 20
+    /// The length of a window in which the results of pushes are counted.
+    static let deadTokenWindow = Moment.Span.seconds(60)
+    /// How long deletion stays stopped after a window with too many dead push tokens.
+    static let deletionPause = Moment.Span.seconds(600)
+
+    // MARK: Time
+
+    /// How often expired state is removed.
+    static let sweepEvery = Moment.Span.seconds(60)
+    /// How long no history is deleted after a start: NTP often corrects a machine's clock soon after the machine
+    /// started.
+    static let historyHeldAfterStart = Moment.Span.seconds(600)
+    /// How long no history is deleted after a start with a clock that is far from all stored records.
+    static let historyHeldAfterOddStart = Moment.Span.seconds(3_600)
+    /// How long no history is deleted after the wall clock agrees with the server's clock again.
+    static let historyHeldAfterDoubt = Moment.Span.seconds(600)
+    /// The age of the newest record, or its distance into the future, from which the clock counts as far from the
+    /// records.
+    static let oddDistance = Moment.Span.seconds(86_400)
+}

@@ -1,0 +1,76 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// The fetches that wait for the next entry of their call, and the bodies that fetches of one moment share.
+struct LongPolls {
+    /// A fetch that waits for the next entry.
+    struct Poll {
+        let call: CallNumber
+        let who: Who
+        let phone: Phone
+        let fetch: Switchboard.Fetch
+        let until: Moment
+        /// The ICE servers for the client; empty where the reply has no member for them.
+        let iceServers: [UInt8]
+    }
+
+    private var polls: [RequestID: Poll] = [:]
+    /// The bodies built for fetches at one moment; requests that wait for the same signal share one array.
+    private var bodies: (at: Moment, built: [FetchKey: [UInt8]])
+
+    init(at now: Moment) { bodies = (now, [:]) }
+
+    subscript(id: RequestID) -> Poll? { polls[id] }
+
+    /// The requests that wait, in the order in which they came.
+    var ids: [RequestID] { polls.keys.sorted { $0.rawValue < $1.rawValue } }
+
+    /// Returns how many of a call's polls are a user's.
+    func count(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.who.user == user } }
+
+    mutating func insert(_ poll: Poll, as id: RequestID) { polls[id] = poll }
+
+    mutating func remove(_ id: RequestID) -> Poll? { polls.removeValue(forKey: id) }
+
+    mutating func removeAll() { polls.removeAll() }
+
+    // MARK: Bodies
+
+    /// Returns the body that was built at this moment for the same fetch.
+    mutating func body(_ key: FetchKey, at now: Moment) -> [UInt8]? {
+        if bodies.at != now { bodies = (now, [:]) }
+        return bodies.built[key]
+    }
+
+    /// Keeps a body for further fetches at this moment.
+    mutating func keep(_ body: [UInt8], for key: FetchKey) { bodies.built[key] = body }
+
+    /// Forgets the bodies that one turn's fetches share.
+    mutating func forgetBodies() { if !bodies.built.isEmpty { bodies.built = [:] } }
+}
+
+/// Everything that the body of a fetch depends on.
+struct FetchKey: Hashable {
+    private let call: CallNumber
+    private let lastSeq: UInt64
+    private let state: CallState
+    private let user: UserID
+    private let phone: Phone
+    private let since: UInt64
+    private let isArray: Bool
+    private let isInteger: Bool
+    private let iceServers: [UInt8]
+
+    init(_ poll: LongPolls.Poll, _ call: Call, since: UInt64) {
+        self.call = call.number
+        lastSeq = call.session.lastSeq
+        state = call.session.state
+        user = poll.who.user
+        phone = poll.phone
+        self.since = since
+        isArray = poll.fetch.isArray
+        isInteger = poll.who.userIsInteger
+        iceServers = poll.iceServers
+    }
+}

@@ -1,0 +1,117 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// A purpose for which the store was asked.
+enum StoreQuery {
+    case history(RequestID, Who)
+    case record(RequestID, Who, with: UserID)
+    case call(RequestID, Who)
+    case timeline(RequestID, Who)
+    case peers(UserID)
+    /// Load a call at rest.
+    case takeUp(CallNumber)
+}
+
+/// Work that waits until calls at rest are loaded.
+struct ParkedWork {
+    enum Work {
+        case signal(SignalMessage, id: SignalID?, Session)
+        case sync([CallID: ClientMessage.Cursor], id: SignalID?, SessionID)
+        case request(RequestID, Who, Switchboard.Request)
+        case timeline(RequestID, Who, CallRecord, [TimelineRecord])
+        /// Notify a device that has connected of the calls that ended while it was away.
+        case news(SessionID)
+        /// Remove a call that can no longer be fetched.
+        case expiry(CallNumber)
+    }
+
+    /// The calls that have not been loaded yet.
+    var awaited: Set<CallNumber>
+    let work: Work
+}
+
+/// The questions that the store has not answered yet, and the work that waits for calls at rest.
+struct StoreQueries {
+    private var open: [QuestionID: StoreQuery] = [:]
+    private var lastID: UInt64 = 0
+    /// The work that waits for calls at rest to be read from the store, oldest first.
+    private var parked: [ParkedWork] = []
+    private var beingTakenUp: Set<CallNumber> = []
+    /// The calls at rest that the current signal concerns.
+    ///
+    /// The signal is handled again when they have been read.
+    var awaited: [CallNumber] = []
+
+    /// Whether any work waits for a call at rest.
+    var hasParked: Bool { !parked.isEmpty }
+
+    /// Whether no call at rest is being loaded.
+    var isIdle: Bool { parked.isEmpty && beingTakenUp.isEmpty }
+
+    /// Records a question, and returns its number.
+    mutating func ask(for query: StoreQuery) -> QuestionID {
+        lastID += 1
+        let id = QuestionID(rawValue: lastID)
+        open[id] = query
+        return id
+    }
+
+    /// Removes and returns the purpose of a question that was answered.
+    mutating func answered(_ id: QuestionID) -> StoreQuery? { open.removeValue(forKey: id) }
+
+    // MARK: Calls at rest
+
+    /// Puts work aside until calls are loaded; returns those of them that are not being loaded yet.
+    mutating func park(_ work: ParkedWork.Work, until numbers: [CallNumber]) -> [CallNumber] {
+        parked.append(ParkedWork(awaited: Set(numbers), work: work))
+        return numbers.filter { beingTakenUp.insert($0).inserted }
+    }
+
+    /// Returns the work that waited for this call and now waits for no other, in the order in which it came.
+    mutating func unpark(_ number: CallNumber) -> [ParkedWork.Work] {
+        beingTakenUp.remove(number)
+        for index in parked.indices { parked[index].awaited.remove(number) }
+        let ready = parked.filter(\.awaited.isEmpty)
+        parked.removeAll(where: \.awaited.isEmpty)
+        return ready.map(\.work)
+    }
+
+    /// Removes the work that cannot be done because a call could not be loaded, and returns it in the order in which
+    /// it came.
+    ///
+    /// A device is still notified of the other ended calls: `notices` are the connections whose work goes on without
+    /// this call.
+    mutating func giveUp(_ number: CallNumber) -> (failed: [ParkedWork.Work], notices: [SessionID]) {
+        beingTakenUp.remove(number)
+        var notices: [SessionID] = []
+        for index in parked.indices {
+            if case .news(let id) = parked[index].work, parked[index].awaited.remove(number) != nil {
+                notices.append(id)
+            }
+        }
+        let failed = parked.filter { $0.awaited.contains(number) || $0.awaited.isEmpty }
+        parked.removeAll { $0.awaited.contains(number) || $0.awaited.isEmpty }
+        return (failed.map(\.work), notices)
+    }
+
+    /// Returns the newest parked offer that fits, as the calls that it waits for; `nil` = there is none.
+    func newestOffer(where fits: (SignalMessage, _ from: UserID) -> Bool) -> Set<CallNumber>? {
+        parked.last { work in
+            switch work.work {
+            case .signal(let message, _, let session) where message.signal.kind == .offer:
+                fits(message, session.user)
+            case .request(_, let who, .signal(let message)) where message.signal.kind == .offer:
+                fits(message, message.from ?? who.user)
+            case .signal, .sync, .request, .timeline, .news, .expiry: false
+            }
+        }?.awaited
+    }
+
+    /// Removes a fetch that waits for a call at rest: its client no longer waits for the reply.
+    ///
+    /// It must not become a poll once its call is loaded. Other requests are still carried out.
+    mutating func removeFetch(_ id: RequestID) {
+        parked.removeAll { if case .request(id, _, .fetch) = $0.work { true } else { false } }
+    }
+}

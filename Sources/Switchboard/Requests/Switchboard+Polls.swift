@@ -1,0 +1,106 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// Long polls: fetches that wait for the next entry, and the presence of the devices that made them.
+extension Switchboard {
+    /// Answers the polls for which there is a new entry.
+    mutating func answerPolls(of call: Call, at now: Moment) {
+        for id in call.polls {
+            guard let poll = polls[id], let side = call.session.side(of: poll.who.user) else { continue }
+            if hasNews(for: poll, of: call, side) { finish(poll, as: id, at: now) }
+        }
+    }
+
+    func hasNews(for poll: LongPolls.Poll, of call: Call, _ side: Side) -> Bool {
+        let since = since(poll, call)
+        return call.session.log.reversed().prefix { $0.seq > since }.contains { isShown($0, of: call, to: poll, side) }
+    }
+
+    /// Whether an entry is shown to the device that fetches.
+    private func isShown(_ entry: LogEntry, of call: Call, to poll: LongPolls.Poll, _ side: Side) -> Bool {
+        call.session.sees(entry, side: side, phone: call.session.standIn(for: poll.phone, on: side))
+    }
+
+    private func since(_ poll: LongPolls.Poll, _ call: Call) -> UInt64 {
+        guard let since = poll.fetch.since else { return 0 }
+        return since.epoch == nil || since.epoch == call.session.epoch ? since.seq : 0
+    }
+
+    private mutating func finish(_ poll: LongPolls.Poll, as id: RequestID, at now: Moment) {
+        _ = polls.remove(id)
+        answer(poll, as: id, at: now)
+        leavePoll(poll, id, at: now)
+    }
+
+    private mutating func leavePoll(_ poll: LongPolls.Poll, _ id: RequestID, at now: Moment) {
+        guard let call = calls[poll.call] else { return }
+        call.polls.removeAll { $0 == id }
+        guard let side = call.session.side(of: poll.who.user) else { return }
+        if !isPresent(poll.phone, of: poll.who.user, in: call) { drive(call, .gone(poll.phone, side), at: now) }
+    }
+
+    /// Answers a fetch with the entries that there are.
+    ///
+    /// Relayed signals are shown before they are durable, here as on connections.
+    mutating func answer(_ poll: LongPolls.Poll, as id: RequestID, at now: Moment) {
+        guard let call = calls[poll.call], let side = call.session.side(of: poll.who.user) else {
+            refuse(id, Self.unknownCall)
+            return
+        }
+        let since = since(poll, call)
+        let key = FetchKey(poll, call, since: since)
+        if let body = polls.body(key, at: now) {
+            turn.out.append(.reply(id, Reply(body: body)))
+            return
+        }
+        let shown = call.session.log.indices.filter { isShown(call.session.log[$0], of: call, to: poll, side) }
+        let new = shown.filter { call.session.log[$0].seq > since }
+        let body =
+            poll.fetch.isArray
+            ? FetchView.array(call, new, by: poll.who)
+            : FetchView.object(
+                call,
+                shown: shown,
+                new: new,
+                since: since,
+                side: side,
+                phone: call.session.standIn(for: poll.phone, on: side),
+                by: poll.who,
+                iceServers: poll.iceServers
+            )
+        metrics.fetchesBuilt += 1
+        polls.keep(body, for: key)
+        turn.out.append(.reply(id, Reply(body: body)))
+    }
+
+    mutating func pollTimedOut(_ id: RequestID, at now: Moment) {
+        guard let poll = polls[id] else { return }
+        finish(poll, as: id, at: now)
+    }
+
+    mutating func abandoned(_ id: RequestID, at now: Moment) {
+        guard let poll = polls.remove(id) else {
+            queries.removeFetch(id)
+            return
+        }
+        leavePoll(poll, id, at: now)
+    }
+
+    /// Whether a device has a connection, or a request under way in a call.
+    func isPresent(_ phone: Phone, of user: UserID, in call: Call) -> Bool {
+        let isCaller = user == call.session.caller && call.session.isCaller(phone)
+        func isIt(_ other: Phone) -> Bool { isCaller ? call.session.isCaller(other) : other.isSame(as: phone) }
+        if connections.of(user).contains(where: { isIt($0.phone) }) { return true }
+        return call.polls.contains { polls[$0].map { $0.who.user == user && isIt($0.phone) } ?? false }
+    }
+
+    /// Records that a device is present in a call while it makes a request.
+    ///
+    /// Without a connection it is gone afterwards.
+    mutating func showLife(of phone: Phone, of user: UserID, in call: Call, at now: Moment) {
+        guard let side = call.session.side(of: user) else { return }
+        drive(call, .seen(phone, side), at: now)
+        if !isPresent(phone, of: user, in: call) { drive(call, .gone(phone, side), at: now) }
+    }
+}

@@ -1,0 +1,60 @@
+import CallCore
+import CallPorts
+
+/// The purpose of a push that is under way.
+struct PendingPush {
+    /// The call; `nil` for a text's push.
+    let call: CallNumber?
+    let user: UserID
+    let device: DeviceID
+    let token: String
+    let kind: PushOrder.Kind
+    var environment: APNsEnvironment
+    /// When the push was handed to the push service.
+    var sentAt: Moment
+    /// Whether the push reports a missed call.
+    var tellsMissed = false
+    /// The order of a notice (a text, a missed call): it is sent to the other environment if this one does not know
+    /// the token.
+    ///
+    /// A call's push is built anew for each attempt.
+    var notice: PushOrder?
+
+    /// The purpose of the push, as the timeline names it.
+    var purpose: TimelineEvent.Push { tellsMissed ? .missed : kind == .alert ? .alert : .voip }
+
+    /// Whether it is a notice, and does not ring a device.
+    var isNotice: Bool { call == nil || tellsMissed }
+}
+
+/// The pushes that are under way, and the guard against deleting the tokens of all devices.
+struct PushDispatcher {
+    private var underWay: [PushID: PendingPush] = [:]
+    private var lastID: UInt64 = 0
+    var breaker = DeletionBreaker()
+
+    /// The number of pushes under way.
+    var count: Int { underWay.count }
+
+    mutating func makeID() -> PushID {
+        lastID += 1
+        return PushID(rawValue: lastID)
+    }
+
+    /// Records a push that is handed to the push service.
+    mutating func insert(_ push: PendingPush, as id: PushID) { underWay[id] = push }
+
+    /// Removes and returns a push whose result is known.
+    mutating func remove(_ id: PushID) -> PendingPush? { underWay.removeValue(forKey: id) }
+
+    /// Returns the pushes under way to a device, or to one of its tokens, oldest first.
+    ///
+    /// `onlyNotices`: Leaves out the pushes of ringing calls.
+    func underWay(to device: DeviceID, of user: UserID, token: String?, onlyNotices: Bool) -> [PushID] {
+        underWay.filter { _, push in
+            push.user == user && push.device == device && token ?? push.token == push.token
+                && (!onlyNotices || push.isNotice)
+        }
+        .keys.sorted { $0.rawValue < $1.rawValue }
+    }
+}

@@ -1,0 +1,172 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// Pushes: how one is ordered, and how it is taken back.
+extension Switchboard {
+    func kind(for device: DeviceRecord) -> PushOrder.Kind {
+        if device.voipToken == nil { return .voip }
+        return device.unansweredPushes >= DeviceRecord.pushesUntilAlert && device.alertToken != nil ? .alert : .voip
+    }
+
+    func token(of device: DeviceRecord, for kind: PushOrder.Kind) -> String? {
+        switch kind {
+        case .voip: device.voipToken
+        case .alert: device.alertToken
+        }
+    }
+
+    func environment(of device: DeviceRecord) -> APNsEnvironment {
+        device.workingEnvironment ?? device.environment ?? policy.apnsEnvironment ?? .production
+    }
+
+    mutating func send(
+        _ id: PushID,
+        _ push: DevicePush,
+        to device: DeviceRecord,
+        for call: Call,
+        at now: Moment
+    ) {
+        guard let token = token(of: device, for: push.kind) else { return }
+        let payload =
+            switch push.kind {
+            case .voip: PushPayload.incoming(call, to: device, capabilities: ports.capabilities, at: now)
+            case .alert: PushPayload.incomingAlert(call, at: now)
+            }
+        order(
+            PendingPush(
+                call: call.number,
+                user: device.user,
+                device: device.id,
+                token: token,
+                kind: push.kind,
+                environment: push.environment,
+                sentAt: now
+            ),
+            as: id,
+            payload: payload,
+            name: "",
+            to: device,
+            for: call,
+            giveUpAt: call.session.ringUntil,
+            at: now
+        )
+    }
+
+    /// Orders a push for a call, and records it in the timeline.
+    mutating func order(
+        _ wake: PendingPush,
+        as id: PushID,
+        payload: [UInt8],
+        name: String,
+        to device: DeviceRecord,
+        for call: Call,
+        giveUpAt: Moment,
+        at now: Moment
+    ) {
+        let order = PushOrder(
+            id: id,
+            token: wake.token,
+            topic: wake.kind == .voip ? device.bundleID + ".voip" : device.bundleID,
+            kind: wake.kind,
+            environment: wake.environment,
+            apnsID: UUIDv5.url("ringline:\(call.key.id.text)/\(call.session.epoch)/\(device.id.text)\(name)"),
+            payload: payload,
+            giveUpAt: giveUpAt,
+            call: call.key.id,
+            device: device.id
+        )
+        var wake = wake
+        if wake.tellsMissed { wake.notice = order }
+        send(order, for: wake, in: call, at: now)
+    }
+
+    private mutating func send(_ order: PushOrder, for wake: PendingPush, in call: Call?, at now: Moment) {
+        pushes.insert(wake, as: order.id)
+        metrics.pushesSent += 1
+        if let call {
+            call.openPushes += 1
+            note(call, .pushSent(wake.device, wake.purpose, wake.environment), at: now)
+        }
+        turn.out.append(.push(order))
+    }
+
+    /// Sends the notice of a text.
+    mutating func send(_ order: PushOrder, to device: DeviceRecord, at now: Moment) {
+        let wake = PendingPush(
+            call: nil,
+            user: device.user,
+            device: device.id,
+            token: order.token,
+            kind: order.kind,
+            environment: order.environment,
+            sentAt: now,
+            notice: order
+        )
+        send(order, for: wake, in: nil, at: now)
+    }
+
+    /// Sends a notice again, to the other environment: the first push shows which environment a token belongs to.
+    mutating func sendByOther(_ wake: PendingPush, at now: Moment) {
+        guard var order = wake.notice, now < order.giveUpAt,
+            directory.device(wake.device, of: wake.user)?.alertToken == wake.token
+        else { return }
+        order.id = pushes.makeID()
+        order.environment = wake.environment.other
+        var next = wake
+        next.environment = order.environment
+        next.sentAt = now
+        next.notice = nil
+        send(order, for: next, in: wake.call.flatMap { calls[$0] }, at: now)
+    }
+
+    /// Cancels the pushes under way to a device, or to one of its tokens, because it no longer belongs to its user.
+    ///
+    /// `onlyNotices`: Leaves out the pushes of ringing calls, which are cancelled when the call no longer rings.
+    mutating func takeBackPushes(
+        to device: DeviceID,
+        of user: UserID,
+        token: String? = nil,
+        onlyNotices: Bool = false
+    ) {
+        for id in pushes.underWay(to: device, of: user, token: token, onlyNotices: onlyNotices) {
+            turn.out.append(.cancelPush(id))
+        }
+    }
+
+    /// Cancels a call's pushes that were not sent yet, because it no longer rings, and counts devices that never
+    /// reacted.
+    mutating func stopWaking(_ call: Call, at now: Moment) {
+        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {
+            takeBack(device, of: call, at: now)
+            countUnanswered(call, device)
+        }
+    }
+
+    /// Cancels a call's pushes because the callee has set do-not-disturb: nothing more is sent to wake a device for it.
+    mutating func silence(_ call: Call, at now: Moment) {
+        if !call.isSilenced { note(call, .doNotDisturb, at: now) }
+        call.isSilenced = true
+        commits.markDirty(call)
+        for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) { takeBack(device, of: call, at: now) }
+    }
+
+    private mutating func takeBack(_ device: DeviceID, of call: Call, at now: Moment) {
+        let wasWaiting = call.pushes[device]?.retryAt != nil
+        if let id = call.pushes[device]?.cancel() {
+            turn.out.append(.cancelPush(id))
+        } else if wasWaiting {
+            note(call, .pushCancelled(device), at: now)
+        }
+    }
+
+    /// Counts an accepted VoIP push that no sign of life followed: iOS withholds pushes from an app that does not react
+    /// to them.
+    private mutating func countUnanswered(_ call: Call, _ id: DeviceID) {
+        guard let push = call.pushes[id], push.phase == .accepted, push.kind == .voip, push.sentAt.milliseconds > 0,
+            var device = directory.device(id, of: call.session.callee), device.seenAt < push.sentAt
+        else { return }
+        device.unansweredPushes += 1
+        store(device)
+    }
+}

@@ -1,0 +1,83 @@
+import CallCore
+import CallPorts
+import CallWire
+import JSON
+
+/// Logging a user out everywhere: by the user, by a service, or by an order of the operator.
+extension Switchboard {
+    /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for any user.
+    mutating func logOutEverywhere(_ user: UserID?, by who: Who, as id: RequestID, at now: Moment) {
+        let user = user ?? who.user
+        guard user == who.user || who.isService else {
+            refuse(
+                id,
+                WireError(.forbidden, "userId: only a service token may name another user", field: Field.userId.name)
+            )
+            return
+        }
+        let before = revoke(user, upTo: now, asker: user == who.user ? who : nil, at: now)
+        turn.out.append(.audit(.revoked(user, by: user == who.user ? .user : .service(who.user))))
+        var json = JSONWriter()
+        json.beginObject()
+        json.name("ok")
+        json.value(true)
+        json.name("before")
+        json.value(before.milliseconds)
+        json.endObject()
+        say(.reply(id, Reply(body: json.bytes)), at: now)
+    }
+
+    mutating func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
+        switch order {
+        // An order dated in the future (the clock was set back since) would lock the user out until then.
+        case .revoke(let user, let moment):
+            if moment > now + policy.tokenLeeway {
+                directory.uncutRevocations[user] = max(moment, directory.uncutRevocations[user] ?? moment)
+            }
+            revoke(user, upTo: min(moment, now), asker: nil, at: now)
+            turn.out.append(.audit(.revoked(user, by: .theOperator)))
+        }
+        say(.done(id), at: now)
+    }
+
+    /// Refuses the tokens and capabilities that were issued to a user up to a moment, and ends the connections and long
+    /// polls that use them.
+    ///
+    /// The user's devices are removed: a device that was logged out must not ring for calls that it cannot take. It
+    /// registers again with its next token.
+    ///
+    /// - Returns: the moment up to which they are refused. It is later than `moment` if a token in use here was issued
+    ///   later, by an issuer whose clock is ahead.
+    @discardableResult
+    private mutating func revoke(_ user: UserID, upTo moment: Moment, asker: Who?, at now: Moment) -> Moment {
+        let open = connections.of(user)
+        let ahead = ([asker] + open.map(\.who)).compactMap { $0?.issuedAt }
+            .filter { now < $0 && $0 <= now + policy.tokenLeeway }.max()
+        let before = max(moment, ahead ?? moment, directory.revocation(of: user) ?? moment)
+        directory.revoke(user, before: before)
+        commits.append(.revoked(user, before: max(before, directory.uncutRevocations[user] ?? before)))
+        turn.out.append(.revoked(user, before: before))
+        metrics.revocations += 1
+        for device in directory.devices(of: user) {
+            directory.remove(device.id, of: user)
+            commits.append(.deviceRemoved(user, device.id))
+            takeBackPushes(to: device.id, of: user, onlyNotices: true)
+        }
+        for call in calls.live(of: user) {
+            guard let side = call.session.side(of: user) else { continue }
+            note(call, .loggedOut(side), at: now)
+            if side == .callee { stopWaking(call, at: now) }
+        }
+        for id in polls.ids {
+            guard let who = polls[id]?.who, who.user == user, isRevoked(who) else { continue }
+            abandoned(id, at: now)
+            refuse(id, Self.revokedToken)
+        }
+        for session in open where isRevoked(session.who) {
+            turn.out.append(.send(session.id, ServerFrame.error(Self.revokedToken, id: nil)))
+            close(session.id, code: 4401, "the user logged out everywhere")
+            closed(session.id, at: now)
+        }
+        return before
+    }
+}

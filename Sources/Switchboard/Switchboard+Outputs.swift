@@ -1,0 +1,66 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// The outputs that many decisions have in common: replies, refusals, questions to the store, pings and closes.
+extension Switchboard {
+    mutating func refuse(_ id: RequestID, _ error: WireError) {
+        metrics.refusals[error.code.rawValue, default: 0] += 1
+        turn.out.append(.reply(id, Reply(error)))
+    }
+
+    mutating func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to session: Session) {
+        metrics.refusals[error.code.rawValue, default: 0] += 1
+        turn.out.append(.send(session.id, ServerFrame.error(error, id: id, callID: callID)))
+    }
+
+    /// Sends something when all changes so far are durable; immediately if they already are.
+    mutating func say(_ content: DeferredReply.Content, at now: Moment) {
+        if commits.isDurable {
+            turn.out.append(content.output)
+        } else if metrics.isStalled, case .reply(let id, _) = content {
+            turn.out.append(.reply(id, Self.storeUnavailable))
+        } else {
+            commits.wait(content, since: now)
+        }
+    }
+
+    mutating func ask(_ question: Question, for query: StoreQuery, at now: Moment) {
+        let id = queries.ask(for: query)
+        // The answer must include all changes so far.
+        commits.flush(at: now, into: &turn.out)
+        turn.out.append(.ask(question, id))
+    }
+
+    mutating func ping(_ session: Session, at now: Moment) {
+        session.pingedAt = now
+        session.pings += 1
+        session.signs = 0
+        session.backlog.pinged(session.pings, at: now)
+        turn.out.append(.ping(session.id, session.pings))
+    }
+
+    mutating func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {
+        countClose(code)
+        turn.out.append(.close(id, code: code, reason: reason, isLost: isLost))
+    }
+
+    mutating func countClose(_ code: UInt16) { metrics.closes[code, default: 0] += 1 }
+
+    /// Counts and reports an invalid value that was found in the store.
+    mutating func noteDamage(_ damage: DamagedValue) {
+        metrics.damages[damage.remedy, default: 0] += 1
+        turn.out.append(.note(.damaged(damage)))
+    }
+
+    static let storeUnavailableError = WireError(
+        .storeUnavailable,
+        "the database cannot be read at the moment: try again"
+    )
+
+    static let storeUnavailable = Reply(
+        WireError(.storeUnavailable, "the database cannot be written at the moment; nothing was lost, try again")
+    )
+
+    static let unknownCall = WireError(.notFound, "no such call")
+}

@@ -1,0 +1,25 @@
+import CallCore
+import CallPorts
+import CallWire
+import JSON
+
+/// The outputs of one turn, and the arrays that are reused from turn to turn, so that a relayed signal allocates
+/// nothing for them.
+struct Turn {
+    /// The outputs, in the order in which they are carried out.
+    var out: [Switchboard.Output] = []
+    /// The outputs of the call that is being driven.
+    var steps: [CallSession.Output] = []
+    /// The members of the frame that is being parsed.
+    var scratch: [JSONObject.Member] = []
+}
+
+/// The sources of secrets and of chance that are passed in.
+struct Ports {
+    /// Issues the capabilities that pushes carry.
+    let capabilities: any CapabilityIssuer
+    /// Issues the credentials for the TURN server; `nil` = there is no TURN server.
+    let relay: (any RelayIssuer)?
+    /// The source of random numbers: a simulator uses a seeded one.
+    var random: any RandomNumberGenerator
+}

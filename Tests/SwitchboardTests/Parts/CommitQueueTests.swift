@@ -1,0 +1,68 @@
+import CallCore
+import CallPorts
+import Testing
+
+@testable import Switchboard
+
+@Suite("The queue of commits")
+struct CommitQueueTests {
+    private func batches(_ outputs: [Switchboard.Output]) -> [(Int, Ticket)] {
+        outputs.compactMap { if case .commit(let batch, let ticket) = $0 { (batch.count, ticket) } else { nil } }
+    }
+
+    @Test("All changes since the last commit are one batch, a changed call once, and nothing is no commit")
+    func batch() throws {
+        var queue = CommitQueue()
+        var outputs: [Switchboard.Output] = []
+        queue.flush(at: Values.now, into: &outputs)
+        #expect(outputs.isEmpty)
+        let call = try Values.call()
+        queue.markDirty(call)
+        queue.markDirty(call)
+        queue.append(.crashesForgotten)
+        #expect(queue.hasChanges)
+        queue.flush(at: Values.now, into: &outputs)
+        #expect(batches(outputs).map(\.0) == [2])
+        #expect(!queue.hasChanges && !call.isDirty)
+    }
+
+    @Test("A reply waits for the commit of its changes, in order, and its wait is measured")
+    func replies() {
+        var queue = CommitQueue()
+        var metrics = Metrics()
+        var outputs: [Switchboard.Output] = []
+        #expect(queue.isDurable, "there is nothing to wait for")
+        for number in 1...2 {
+            queue.append(.crashesForgotten)
+            #expect(!queue.isDurable)
+            queue.wait(.done(OrderID(rawValue: UInt64(number))), since: Values.now)
+            queue.flush(at: Values.now, into: &outputs)
+        }
+        let tickets = batches(outputs).map(\.1)
+        outputs = []
+        queue.confirm(upTo: tickets[0], at: Values.now + .milliseconds(3), metrics: &metrics, into: &outputs)
+        #expect(done(outputs) == [1])
+        #expect(!queue.isDurable)
+        queue.confirm(upTo: tickets[1], at: Values.now + .milliseconds(4), metrics: &metrics, into: &outputs)
+        #expect(done(outputs) == [1, 2])
+        #expect(queue.isDurable && queue.replyCount == 0)
+        #expect(metrics.ackMilliseconds.sum == 7)
+        #expect(metrics.commitMilliseconds.sum == 7)
+    }
+
+    @Test("A stall gives up the requests that wait, and keeps the acks")
+    func stall() throws {
+        var queue = CommitQueue()
+        queue.append(.crashesForgotten)
+        queue.wait(.reply(RequestID(rawValue: 5), Reply(body: [])), since: Values.now)
+        queue.wait(.frame(SessionID(rawValue: 6), []), since: Values.now)
+        queue.wait(.reply(RequestID(rawValue: 7), Reply(body: [])), since: Values.now)
+        let requests = queue.giveUpRequests()
+        #expect(requests == [RequestID(rawValue: 5), RequestID(rawValue: 7)])
+        #expect(queue.replyCount == 1)
+    }
+
+    private func done(_ outputs: [Switchboard.Output]) -> [UInt64] {
+        outputs.compactMap { if case .done(let id) = $0 { id.rawValue } else { nil } }
+    }
+}

@@ -1,0 +1,124 @@
+import CallCore
+import CallPorts
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("What waits for the store, for APNs, for an entry or for a device")
+struct PendingWorkTests {
+    private let numbers = (1...3).map { CallNumber(rawValue: $0) }
+
+    @Test("Work waits until all its calls are loaded; each call is asked for once")
+    func parking() throws {
+        var queries = StoreQueries()
+        let first = queries.park(.news(SessionID(rawValue: 1)), until: [numbers[0], numbers[1]])
+        let second = queries.park(.expiry(numbers[1]), until: [numbers[1], numbers[2]])
+        #expect(first == [numbers[0], numbers[1]] && second == [numbers[2]])
+        #expect(queries.unpark(numbers[1]).isEmpty)
+        let ready = queries.unpark(numbers[0])
+        guard case .news(SessionID(rawValue: 1))? = ready.first else { throw Missing("the first work is not ready") }
+        #expect(queries.hasParked)
+        #expect(queries.unpark(numbers[2]).count == 1)
+        #expect(queries.isIdle)
+    }
+
+    @Test("A call that cannot be loaded fails the work that needs it, except notices, which go on without it")
+    func failing() throws {
+        var queries = StoreQueries()
+        _ = queries.park(.news(SessionID(rawValue: 1)), until: [numbers[0], numbers[1]])
+        _ = queries.park(.expiry(numbers[0]), until: [numbers[0]])
+        _ = queries.park(.expiry(numbers[2]), until: [numbers[2]])
+        let (failed, notices) = queries.giveUp(numbers[0])
+        #expect(failed.count == 1 && notices == [SessionID(rawValue: 1)])
+        #expect(queries.unpark(numbers[1]).count == 1, "the notice of the other call")
+    }
+
+    @Test("A fetch whose client has gone is not carried out, other requests are")
+    func abandonedFetch() throws {
+        var queries = StoreQueries()
+        let (fetch, end) = (RequestID(rawValue: 1), RequestID(rawValue: 2))
+        _ = queries.park(.request(fetch, try who("11"), .fetch(try call("c-1"), .init())), until: [numbers[0]])
+        _ = queries.park(.request(end, try who("11"), .end(try call("c-1"), device: nil)), until: [numbers[0]])
+        queries.removeFetch(fetch)
+        queries.removeFetch(end)
+        #expect(queries.unpark(numbers[0]).count == 1)
+    }
+
+    @Test("An answer of the store leads to its question once")
+    func questions() throws {
+        var queries = StoreQueries()
+        let (a, b) = (queries.ask(for: .peers(try user("11"))), queries.ask(for: .takeUp(numbers[0])))
+        #expect(a != b)
+        guard case .takeUp(numbers[0])? = queries.answered(b) else { throw Missing("another question") }
+        let again = queries.answered(b) == nil
+        #expect(again)
+    }
+
+    @Test("The pushes to a device are found in the order in which they were sent, by user, token and purpose")
+    func pushes() throws {
+        var pushes = PushDispatcher()
+        func add(_ user: String, _ token: String, call: CallNumber?, tellsMissed: Bool = false) throws -> PushID {
+            let push = PendingPush(
+                call: call,
+                user: try SwitchboardTests.user(user),
+                device: try device("b1"),
+                token: token,
+                kind: .voip,
+                environment: .production,
+                sentAt: Values.now,
+                tellsMissed: tellsMissed
+            )
+            let id = pushes.makeID()
+            pushes.insert(push, as: id)
+            return id
+        }
+        let ring = try add("10", "aa", call: numbers[0])
+        let missed = try add("10", "bb", call: numbers[0], tellsMissed: true)
+        let text = try add("10", "bb", call: nil)
+        _ = try add("11", "aa", call: numbers[0])
+        let (owner, phone) = (try user("10"), try device("b1"))
+        #expect(pushes.underWay(to: phone, of: owner, token: nil, onlyNotices: false) == [ring, missed, text])
+        #expect(pushes.underWay(to: phone, of: owner, token: "aa", onlyNotices: false) == [ring])
+        #expect(pushes.underWay(to: phone, of: owner, token: nil, onlyNotices: true) == [missed, text])
+        let removed = [pushes.remove(ring) != nil, pushes.remove(ring) != nil]
+        #expect(removed == [true, false] && pushes.count == 3)
+    }
+
+    @Test("Polls are counted for each user of a call, and the bodies of one moment are shared")
+    func polls() throws {
+        var polls = LongPolls(at: Values.now)
+        let call = try Values.call()
+        for (number, user) in [(2, "11"), (1, "11"), (3, "10")] {
+            let poll = LongPolls.Poll(
+                call: call.number,
+                who: try who(user),
+                phone: try Values.phone("a1"),
+                fetch: .init(),
+                until: Values.now,
+                iceServers: []
+            )
+            call.polls.append(RequestID(rawValue: UInt64(number)))
+            polls.insert(poll, as: RequestID(rawValue: UInt64(number)))
+        }
+        #expect(polls.count(of: try user("11"), for: call) == 2)
+        #expect(polls.ids.map(\.rawValue) == [1, 2, 3])
+        let key = FetchKey(try #require(polls[RequestID(rawValue: 1)]), call, since: 0)
+        #expect(polls.body(key, at: Values.now) == nil)
+        polls.keep([1], for: key)
+        #expect(polls.body(key, at: Values.now) == [1])
+        #expect(polls.body(key, at: Values.now + .milliseconds(1)) == nil, "a later fetch may see another state")
+    }
+
+    @Test("A user's notices keep their order, name a call once, and end with the call")
+    func notices() throws {
+        var notices = EndNotices()
+        let user = try user("10")
+        for number in [numbers[1], numbers[0], numbers[1]] { notices.insert(number, for: user) }
+        #expect(notices[user] == [numbers[1], numbers[0]])
+        notices.keep { $0 == numbers[0] }
+        #expect(notices[user] == [numbers[0]])
+        notices.remove(numbers[0], for: user)
+        #expect(notices.isEmpty)
+    }
+}

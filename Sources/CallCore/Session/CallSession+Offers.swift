@@ -32,6 +32,62 @@ extension CallSession {
         return lastDescription(.offer, from: .caller).flatMap { $0.digest == offer.digest ? $0.seq : nil }
     }
 
+    /// The meaning of an offer for the call under whose callId it comes.
+    public enum OfferMeaning: Equatable, Sendable {
+        /// The offer was taken before, with this `seq`.
+        case repeats(seq: UInt64)
+        /// It replaces the caller's unanswered description. The ringing devices go on ringing, until the same moment.
+        case replacesDescription
+        /// It renegotiates the answered call.
+        case renegotiates
+        /// It is refused, and changes nothing.
+        case refused(Refusal)
+    }
+
+    /// Returns the meaning of an offer that does not replace this call (``isReplaced(by:from:_:)``).
+    ///
+    /// `id`: The `id` that the device gave the offer.
+    /// `epoch`: The epoch that the sender means; `nil` means the current one.
+    public func meaning(
+        of offer: Offer,
+        id: SignalID?,
+        epoch: UInt32?,
+        from side: Side,
+        _ phone: Phone
+    ) -> OfferMeaning {
+        if let id, let seq = receipt(of: id, from: side, phone) { return .repeats(seq: seq) }
+        if let epoch, epoch != self.epoch { return .refused(epoch < self.epoch ? .callEnded : .unknownEpoch) }
+        return meaning(of: offer, from: side, phone)
+    }
+
+    /// Returns the meaning of an offer of this epoch under an `id` that was not taken before.
+    private func meaning(of offer: Offer, from side: Side, _ phone: Phone) -> OfferMeaning {
+        switch phase {
+        case .ringing where side == .callee: return .refused(.callExists)
+        case .ringing:
+            if let earlier = lastDescription(.offer, from: .caller), earlier.digest == offer.digest {
+                return .repeats(seq: earlier.seq)
+            }
+            // A second device of the caller may not take over the call: the first would wait for an answer that only
+            // the second gets.
+            guard callerPhone.isUnnamed || phone.isUnnamed || isCaller(phone) else {
+                return .refused(.forbidden("another of your devices is making this call"))
+            }
+            return .replacesDescription
+        case .answered(let winner), .active(let winner):
+            if let earlier = lastDescription(.offer, from: side), earlier.digest == offer.digest {
+                return .repeats(seq: earlier.seq)
+            }
+            switch side {
+            case .callee where !winner.isSame(as: phone): return .refused(.alreadyAnswered)
+            case .caller where !isCaller(phone):
+                return .refused(.forbidden("another of your devices is making this call"))
+            case .caller, .callee: return .renegotiates
+            }
+        case .ended: return .refused(.callEnded)
+        }
+    }
+
     mutating func takeOffer(
         _ offer: Offer,
         _ signal: Signal,
@@ -40,47 +96,21 @@ extension CallSession {
         at now: Moment,
         into outputs: inout [Output]
     ) {
-        switch phase {
-        case .ringing where side == .callee:
-            outputs.append(.refuse(.callExists))
-        case .ringing:
-            if let earlier = lastDescription(.offer, from: .caller), earlier.digest == offer.digest {
-                acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
-                return
-            }
-            // A second device of the caller may not take over the call: the first would wait for an answer that only
-            // the second gets.
-            if !callerPhone.isUnnamed, !phone.isUnnamed, !isCaller(phone) {
-                outputs.append(.refuse(.forbidden("another of your devices is making this call")))
-                return
-            }
-            // The description is replaced. The ringing devices go on ringing, until the same moment.
+        switch meaning(of: offer, from: side, phone) {
+        case .repeats(let seq): acknowledgeAgain(signal, from: side, phone, seq: seq, into: &outputs)
+        case .refused(let refusal): outputs.append(.refuse(refusal))
+        case .replacesDescription:
             guard append(signal, digest: offer.digest, from: side, phone, at: now, into: &outputs) else { return }
             legs[0].phone = phone
             hasVideo = offer.hasVideo
             outputs.append(.changed)
-        case .answered(let winner), .active(let winner):
-            if let earlier = lastDescription(.offer, from: side), earlier.digest == offer.digest {
-                acknowledgeAgain(signal, from: side, phone, seq: earlier.seq, into: &outputs)
-                return
-            }
-            switch side {
-            case .callee where !winner.isSame(as: phone):
-                outputs.append(.refuse(.alreadyAnswered))
-                return
-            case .caller where !isCaller(phone):
-                outputs.append(.refuse(.forbidden("another of your devices is making this call")))
-                return
-            case .caller, .callee: break
-            }
+        case .renegotiates:
             guard append(signal, digest: offer.digest, from: side, phone, at: now, into: &outputs) else { return }
             unansweredOffers.insert(side)
             if side == .caller {
                 hasVideo = offer.hasVideo
                 outputs.append(.changed)
             }
-        case .ended:
-            outputs.append(.refuse(.callEnded))
         }
     }
 

@@ -55,22 +55,27 @@ extension Switchboard {
         turn.out.append(.note(.began(id, epoch: epoch)))
 
         let rivals = looksShown ? rivals(of: call) : []
-        let winner = rivals.first { Glare.winner($0.key.id, id) != id }
-        let isCrowded = looksShown && rivals.isEmpty && isCrowded(callee, at: call)
-        let isRefused = isCrowded || isBusy && policy.whenBusy == .busy
-        let reaches = hidden == nil && winner == nil && !isRefused
-        let receipt = start(call, message, from: source, reachesCallee: reaches, at: now)
+        let beginning = CallRouter.begin(
+            id,
+            hidden: hidden,
+            isBusy: isBusy && policy.whenBusy == .busy,
+            isCrowded: looksShown && rivals.isEmpty && isCrowded(callee, at: call),
+            rivals: rivals.map(\.key.id)
+        )
+        let receipt = start(call, message, from: source, reachesCallee: beginning == .rings, at: now)
         noteHidden(call, at: now)
-        limits.rings.began(call.number, keys, rings: reaches, at: now)
-        if isRefused {
-            if isCrowded { noteCrowd(at: call, at: now) }
+        limits.rings.began(call.number, keys, rings: beginning == .rings, at: now)
+        switch beginning {
+        case .crowded:
+            noteCrowd(at: call, at: now)
             drive(call, .foundBusy, at: now)
-        } else if let winner {
-            drive(call, .lostGlare(to: winner.key.id), at: now)
-        } else if hidden == nil {
+        case .busy: drive(call, .foundBusy, at: now)
+        case .lostGlare(let winner): drive(call, .lostGlare(to: winner), at: now)
+        case .hidden: break
+        case .rings:
             for rival in rivals { drive(rival, .lostGlare(to: id), at: now) }
+            ring(call, at: now)
         }
-        if reaches { ring(call, at: now) }
         reschedule(call)
         var result = receipt
         result.madeCallID = message.callID == nil

@@ -11,6 +11,12 @@ struct Source {
     /// Whether the sender is a service, which may make statements about other users.
     var isService = false
 
+    /// Returns the device that acts in a call: one with an id acts for itself, one without may act for a device that is
+    /// in the call.
+    func device(in session: CallSession, on side: Side) -> Phone {
+        phone.isUnnamed ? session.standIn(for: phone, on: side) : phone
+    }
+
     /// The way by which a signal comes in: a connection, or a request.
     enum Way { case session, request }
 }
@@ -123,8 +129,7 @@ extension Switchboard {
         {
             return .success(Receipt(call: call, seq: 0))
         }
-        // A device with an id acts for itself; a device without one may act for a device that is in the call.
-        let phone = source.phone.isUnnamed ? call.session.standIn(for: source.phone, on: side) : source.phone
+        let phone = source.device(in: call.session, on: side)
         let signal = message.signal
         if isRestrained, let refusal = backlogRefusal(of: signal, for: call, from: side, phone, at: now) {
             return .failure(refusal)
@@ -156,12 +161,6 @@ extension Switchboard {
         _ named: UserID?,
         at now: Moment
     ) -> Result<Receipt, WireError> {
-        var offer = offer
-        // A callId `<me>-<peer>` names the callee as `to` does. Otherwise an app that was killed in a call and calls
-        // again under the same token would renegotiate its lost call instead of beginning a new one.
-        if source.phone.isUnnamed, message.callID.flatMap({ Room.peer(inCallID: $0, for: source.user) }) != nil {
-            offer.namesCallee = true
-        }
         let found =
             message.callID.map { id in
                 named.map { calls[CallKey(id: id, pair: Pair(source.user, $0))] } ?? call(ofOffer: id, from: source)
@@ -170,40 +169,32 @@ extension Switchboard {
             return .failure(Self.unknownCall)
         }
         if let receipt = receipt(ofTaken: message, from: source, named) { return .success(receipt) }
-        if let call = found, let side = call.session.side(of: source.user) {
-            let isRepeat = message.id.map { call.session.hasTaken($0, from: source.phone, on: side) } ?? false
-            if isRepeat || !call.session.isReplaced(by: offer, from: side, source.phone) {
-                return deliverSignal(message, to: call, side, from: source, at: now)
-            }
-        }
-        // An offer that names an epoch means the call of that epoch. It does not ring if it is a renegotiation that
-        // crossed the call's end, or if a later call under its callId is hidden from its sender.
-        if let epoch = message.epoch {
-            // An unknown call was lost in a crash: its caller begins it again.
-            guard let call = found, epoch <= call.session.epoch else { return .failure(Self.unknownCall) }
-            guard epoch == call.session.epoch, call.session.isLive, call.session.side(of: source.user) != nil else {
-                return .failure(WireError(.callEnded, "epoch: has ended", field: Field.epoch.name))
-            }
-        }
-        if let found, let endedAt = found.endedAt, now < endedAt + SwitchboardLimits.offerRepeatedFor,
-            let seq = found.session.endedOffer(offer, from: source.phone), found.offerHasComeOnlyBy(other: source.way)
-        {
+        let incoming = CallRouter.IncomingOffer(
+            offer: offer,
+            id: message.id,
+            callID: message.callID,
+            epoch: message.epoch,
+            named: named,
+            source: source
+        )
+        switch CallRouter.decide(incoming, about: found, at: now) {
+        case .refused(let error): return .failure(error)
+        case .inCall:
+            guard let found, let side = found.session.side(of: source.user) else { return .failure(Self.unknownCall) }
+            return deliverSignal(message, to: found, side, from: source, at: now)
+        case .lateCopy(let seq):
+            guard let found else { return .failure(Self.unknownCall) }
             found.offerWays.insert(source.way)
             return .success(Receipt(call: found, seq: seq))
+        case .first(let callee), .replacement(let callee):
+            let keys = RingLimits.Keys(from: source.user, to: callee)
+            if let refusal = ringRefusal(of: source.user, to: callee, keys, at: now) { return .failure(refusal) }
+            guard limits.calls.take(source.user, at: now) else {
+                return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
+            }
+            if let found, found.session.isLive { drive(found, .replaced, at: now) }
+            return .success(begin(offer, message, from: source, to: callee, keys, at: now))
         }
-        let isNameUsed = found?.session.isLive == false
-        guard
-            let callee = named ?? message.callID.flatMap({ Room.peer(inCallID: $0, for: source.user) })
-                ?? (isNameUsed ? nil : found.map { $0.key.pair.other(than: source.user) })
-        else { return .failure(.invalid(.to, "missing; give to or room")) }
-        guard callee != source.user else { return .failure(.invalid(.to, "must be another user")) }
-        let keys = RingLimits.Keys(from: source.user, to: callee)
-        if let refusal = ringRefusal(of: source.user, to: callee, keys, at: now) { return .failure(refusal) }
-        guard limits.calls.take(source.user, at: now) else {
-            return .failure(WireError(.rateLimited, "at most \(policy.callsPerMinute) new calls a minute"))
-        }
-        if let found, found.session.isLive { drive(found, .replaced, at: now) }
-        return .success(begin(offer, message, from: source, to: callee, keys, at: now))
     }
 
     /// Returns the calls at rest that an offer may concern.

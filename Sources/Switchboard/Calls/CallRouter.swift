@@ -1,0 +1,124 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// Decides what an offer means, and what becomes of a call that begins.
+///
+/// It reads the call that the offer was found to concern, and changes nothing. Rates and quotas are not its subject.
+enum CallRouter {
+    /// An offer, with what its meaning depends on besides the call.
+    struct IncomingOffer {
+        let offer: Offer
+        /// The `id` that the device gave the offer.
+        let id: SignalID?
+        let callID: CallID?
+        /// The epoch that the sender means.
+        let epoch: UInt32?
+        /// The user that the sender names by `to` or `room`.
+        let named: UserID?
+        let source: Source
+
+        /// The peer that a callId `<me>-<peer>` names.
+        var peerInCallID: UserID? { callID.flatMap { Room.peer(inCallID: $0, for: source.user) } }
+
+        /// The offer as it decides whether a call is replaced.
+        ///
+        /// A callId `<me>-<peer>` names the callee as `to` does. Otherwise an app that was killed in a call and calls
+        /// again under the same token would renegotiate its lost call instead of beginning a new one.
+        fileprivate var meant: Offer {
+            guard source.phone.isUnnamed, peerInCallID != nil else { return offer }
+            var offer = offer
+            offer.namesCallee = true
+            return offer
+        }
+    }
+
+    /// The meaning of an offer.
+    enum Decision {
+        /// It concerns the call that was found: a repeat, a new description, a renegotiation, or an offer that the call
+        /// refuses.
+        case inCall(CallSession.OfferMeaning)
+        /// It is the offer of the call that has just ended, once more by the other way (request or connection); `seq` is
+        /// the number of its entry.
+        case lateCopy(seq: UInt64)
+        /// It begins a call, and there is no live call under its callId.
+        case first(to: UserID)
+        /// It begins a call that replaces the live call that was found.
+        case replacement(to: UserID)
+        /// It means nothing that the switchboard can do.
+        case refused(WireError)
+    }
+
+    /// Decides what an offer means.
+    ///
+    /// `found`: The newest call that the offer may concern, live or ended; its sender need not be able to see it.
+    static func decide(_ incoming: IncomingOffer, about found: Call?, at now: Moment) -> Decision {
+        let source = incoming.source
+        let side = found?.session.side(of: source.user)
+        if let session = found?.session, let side {
+            let isRepeat = incoming.id.map { session.hasTaken($0, from: source.phone, on: side) } ?? false
+            if isRepeat || !session.isReplaced(by: incoming.meant, from: side, source.phone) {
+                let meaning = session.meaning(
+                    of: incoming.offer,
+                    id: incoming.id,
+                    epoch: incoming.epoch,
+                    from: side,
+                    source.device(in: session, on: side)
+                )
+                return .inCall(meaning)
+            }
+        }
+        // An offer that names an epoch means the call of that epoch. It does not ring if it is a renegotiation that
+        // crossed the call's end, or if a later call under its callId is hidden from its sender.
+        if let epoch = incoming.epoch {
+            // An unknown call was lost in a crash: its caller begins it again.
+            guard let found, epoch <= found.session.epoch else { return .refused(Switchboard.unknownCall) }
+            guard epoch == found.session.epoch, found.session.isLive, side != nil else {
+                return .refused(WireError(.callEnded, "epoch: has ended", field: Field.epoch.name))
+            }
+        }
+        if let found, let endedAt = found.endedAt, now < endedAt + SwitchboardLimits.offerRepeatedFor,
+            let seq = found.session.endedOffer(incoming.offer, from: source.phone),
+            found.offerHasComeOnlyBy(other: source.way)
+        {
+            return .lateCopy(seq: seq)
+        }
+        let live = found.flatMap { $0.session.isLive ? $0 : nil }
+        // The callId of a call that is over does not name the peer: it may be used again for another one.
+        guard let callee = incoming.named ?? incoming.peerInCallID ?? live?.key.pair.other(than: source.user) else {
+            return .refused(.invalid(.to, "missing; give to or room"))
+        }
+        guard callee != source.user else { return .refused(.invalid(.to, "must be another user")) }
+        return live == nil ? .first(to: callee) : .replacement(to: callee)
+    }
+
+    /// The first moment of a call.
+    enum Beginning: Equatable {
+        /// It rings its callee; the callee's own ringing calls to the caller give way to it.
+        case rings
+        /// It is hidden from its callee, by whom it is not answered.
+        case hidden
+        /// It ends at once: the callee is in another call, and such calls are refused.
+        case busy
+        /// It ends at once: too many other callers ring its callee.
+        case crowded
+        /// It ends at once: it crossed a call of its callee to its caller, which goes on instead.
+        case lostGlare(to: CallID)
+    }
+
+    /// Decides whether a call that begins rings.
+    ///
+    /// `rivals`: The ringing calls of the callee to the caller.
+    static func begin(
+        _ id: CallID,
+        hidden: CallRecord.Hidden?,
+        isBusy: Bool,
+        isCrowded: Bool,
+        rivals: [CallID]
+    ) -> Beginning {
+        if isCrowded { return .crowded }
+        if isBusy { return .busy }
+        if let winner = rivals.first(where: { Glare.winner($0, id) != id }) { return .lostGlare(to: winner) }
+        return hidden == nil ? .rings : .hidden
+    }
+}

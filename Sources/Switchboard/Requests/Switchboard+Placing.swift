@@ -36,13 +36,19 @@ extension Switchboard {
             say(.reply(id, Reply(body: CallView.one(live.record, for: who))), at: now)
             return
         }
-        let newest = history.first { record in
+        let index = history.firstIndex { record in
             Pair(record.caller, record.callee) == Pair(who.user, peer) && Self.concerns(record, who)
         }
-        guard let newest, newest.endedAt.map({ now < $0 + policy.fetchableFor }) ?? true else {
+        guard let index, isFetchable(history[index].endedAt, at: now) else {
             refuse(id, WireError(.notFound, "no call with that user: an offer begins one"))
             return
         }
-        turn.out.append(.reply(id, Reply(body: CallView.one(newest, for: who))))
+        turn.out.append(.reply(id, Reply(body: CallView.one(history[index], for: who))))
+    }
+
+    /// Whether a call that ended at this moment (`nil` = it has not ended) can still be fetched.
+    private func isFetchable(_ endedAt: Moment?, at now: Moment) -> Bool {
+        guard let endedAt else { return true }
+        return now < endedAt + policy.fetchableFor
     }
 }

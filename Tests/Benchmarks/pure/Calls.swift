@@ -1,4 +1,5 @@
 import CallCore
+import CallPorts
 import Switchboard
 
 /// Operations on calls in the switchboard: from the received frame to the outputs that send, commit and acknowledge.

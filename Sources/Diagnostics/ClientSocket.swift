@@ -42,7 +42,7 @@ package final class ClientSocket {
 
     /// Connects to the first address of a host that accepts.
     ///
-    /// Without `end`, a time of ``SystemClock/monotonic()``, each address has the standard time limit.
+    /// Without `end`, a time of `SystemClock.monotonic()`, each address has the standard time limit.
     package static func connected(host: String, port: Int, until end: Int64? = nil) throws(Unreachable) -> ClientSocket
     {
         for address in try addresses(of: host, port: port) {
@@ -78,7 +78,7 @@ package final class ClientSocket {
         close(descriptor)
     }
 
-    /// Limits the next call to the time that is left until `end`, a time of ``SystemClock/monotonic()``; returns
+    /// Limits the next call to the time that is left until `end`, a time of `SystemClock.monotonic()`; returns
     /// `false` if none is left.
     package func limit(until end: Int64) -> Bool {
         let left = Int(end - SystemClock.monotonic())

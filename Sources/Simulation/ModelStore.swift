@@ -23,7 +23,7 @@ struct ModelStore {
     /// How many of these batches are being written.
     private(set) var writing = 0
 
-    /// Opens the durable state, as ``CallStore/open(at:)`` does.
+    /// Opens the durable state, as `CallStore.open(at:)` does.
     mutating func open() -> StoredState {
         if !wasClosed { unclean += 1 }
         wasClosed = false

@@ -123,7 +123,7 @@ extension CallClient {
         if !isSocketOpen { out.append(.connect) }
     }
 
-    /// Resolves two calls that cross; both devices decide by ``Glare/winner(_:_:)``, as the server does.
+    /// Resolves two calls that cross; both devices decide by `Glare.winner(_:_:)`, as the server does.
     mutating func cross(
         _ own: Int,
         _ callID: CallID,

@@ -62,9 +62,9 @@ extension Switchboard {
         case reply(RequestID, Reply)
         /// Check a token that a connection presents; ``Input/verified(_:id:_:)`` follows.
         case verify(SessionID, id: SignalID?, token: String)
-        /// Store these changes; ``StoreReport/committed(upTo:)`` follows.
+        /// Store these changes; `StoreReport.committed(upTo:)` follows.
         case commit([Change], Ticket)
-        /// Ask the store; ``StoreReport/answered(_:_:)`` follows.
+        /// Ask the store; `StoreReport.answered(_:_:)` follows.
         indirect case ask(Question, QuestionID)
         /// Send a push; ``Input/pushed(_:_:)`` follows.
         indirect case push(PushOrder)

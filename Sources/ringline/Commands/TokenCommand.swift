@@ -66,7 +66,7 @@ struct TokenCommand: ParsableCommand {
 
     /// Parses a duration, a number followed by `s`, `m`, `h` or `d` (no unit: seconds), and returns its seconds.
     ///
-    /// Returns `nil` if it is longer than ``longestSeconds``.
+    /// Returns `nil` if it is longer than `longestSeconds`.
     static func seconds(_ text: String) -> Int64? {
         let units: [Character: Int64] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
         guard let last = text.last else { return nil }

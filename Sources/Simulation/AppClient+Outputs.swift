@@ -24,7 +24,7 @@ extension AppClient {
         case .setRemoteDescription(let uuid, _, let sdp): sets(sdp, uuid, into: &outputs)
         case .addRemoteCandidate(let uuid, let text): adds(text, uuid, into: &outputs)
         case .receivedInfo(let uuid, let text):
-            if let one = contents[text] { handsOn(one, uuid, into: &outputs) }
+            if let one = arrival(of: text, in: uuid) { handsOn(one, uuid, into: &outputs) }
         case .send(let signal):
             goesOut(signal)
             outputs.append(.send(signal.frame))
@@ -98,6 +98,7 @@ extension AppClient {
         outputs.append(.report(.arrived(name, one)))
         guard let content = Self.content(of: kind, object) else { return }
         contents[content] = one
+        contentsByCall[name, default: [:]][content] = one
         if early.remove(content) != nil { outputs.append(.report(.delivered(name, one))) }
         let round = object.number(of: .round)
         if kind == .offer || kind == .answer { descriptionRounds[content] = round }
@@ -119,6 +120,11 @@ extension AppClient {
         }
     }
 
+    /// Returns the signal that brought a content to a call, or else to any call.
+    private func arrival(of content: String, in uuid: CallUUID) -> Delivery? {
+        name(of: uuid).flatMap { contentsByCall[$0]?[content] } ?? contents[content]
+    }
+
     private func handsOn(_ one: Delivery, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
         guard let name = name(of: uuid) else { return }
         outputs.append(.report(.delivered(name, one)))
@@ -126,7 +132,7 @@ extension AppClient {
 
     private func sets(_ sdp: String, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
         hasNews = true
-        guard let one = contents[sdp] else {
+        guard let one = arrival(of: sdp, in: uuid) else {
             // The description came with the push, and the log has not arrived yet.
             early.insert(sdp)
             set[uuid] = nil
@@ -138,7 +144,7 @@ extension AppClient {
     }
 
     private func adds(_ text: String?, _ uuid: CallUUID, into outputs: inout [CoreOutput]) {
-        guard let text, let one = contents[text], let name = name(of: uuid) else { return }
+        guard let text, let one = arrival(of: text, in: uuid), let name = name(of: uuid) else { return }
         if let place = candidates[name]?.firstIndex(where: { $0.text == text }) {
             candidates[name]?[place].isAdded = true
         }

@@ -162,9 +162,23 @@ extension Watch {
         at now: Int64
     ) {
         guard seq > 0, name.epoch > 0 else { return }
+        let name = nameOfTerse(id, from: handset, as: seq, in: name)
         acknowledgements[name, default: []].append(
             Acknowledged(seq: seq, id: id, kind: kind, device: handset.device, user: handset.user, at: now)
         )
+    }
+
+    /// Returns the call whose log holds an acknowledged signal that named no peer.
+    ///
+    /// It may be another one than the device meant, if the device has offered a call to another user under that callId
+    /// while the signal was on its way.
+    private func nameOfTerse(_ id: String, from handset: Handset, as seq: UInt64, in name: CallName) -> CallName {
+        let signal = "\(handset.device.text) \(id)"
+        guard meantTersely[signal] != nil else { return name }
+        let holder = calls.values.first {
+            $0.record.id == name.id && $0.record.epoch == name.epoch && $0.held[seq] == signal
+        }
+        return holder?.name ?? name
     }
 
     mutating func rang(_ name: CallName, on handset: Handset, at now: Int64) {

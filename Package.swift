@@ -160,12 +160,12 @@ let package = Package(
 
         // Pushes.
         system("CCurl", apt: "libcurl4-openssl-dev"),
-        library("OutboundHTTP", ["CCurl", "Threads"]),
+        library("OutboundHTTP", ["CCurl", "Threads", deques]),
         library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", logging]),
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
-        library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire", "JSON"]),
+        library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire", "JSON", deques]),
         library(
             "Gateway",
             [
@@ -176,7 +176,7 @@ let package = Package(
         ),
 
         // The probes of `ringline doctor`.
-        library("Diagnostics", ["Identity", "Crypto", "Threads", "CallPorts", "CallWire", "CallCore"]),
+        library("Diagnostics", ["Identity", "Crypto", "CallPorts", "CallWire", "CallCore"]),
 
         .executableTarget(
             name: "ringline",
@@ -194,7 +194,7 @@ let package = Package(
         library("CallClient", ["CallWire", "CallCore", "JSON"], pure),
 
         // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
-        library("CallTesting", ["CallPorts", "CallCore"]),
+        library("CallTesting", ["CallPorts", "CallCore", "Threads"]),
         library("Simulation", ["Switchboard", "CallPorts", "CallClient", "CallCore", "CallWire", "JSON"], pure),
         .executableTarget(
             name: "ringline-simulate",

@@ -1,6 +1,5 @@
 public import CallPorts
 import Crypto
-import Dispatch
 import OutboundHTTP
 import Threads
 
@@ -60,14 +59,11 @@ public enum APNsProbe {
             request.requiresHTTP2 = true
             request.bodyLimit = 16 << 10
             request.wantedHeaders = ["date"]
-            let (answer, done) = (Locked<Answer?>(nil), DispatchSemaphore(value: 0))
-            client.send(request) { outcome in
-                answer.withLock { $0 = Self.answer(outcome) }
-                done.signal()
-            }
-            done.wait()
+            let answer = Monitor<Answer?>(nil)
+            client.send(request) { outcome in answer.withLock { $0 = Self.answer(outcome) } }
+            let result = answer.wait { $0 }
             client.shutdown(limitMilliseconds: 500)
-            return answer.withLock { $0 } ?? Answer(result: .cancelled, dateSeconds: nil)
+            return result
         } catch {
             return Answer(result: .unreachable("\(error)"), dateSeconds: nil)
         }

@@ -24,7 +24,7 @@ public final class APNsSender: PushSender {
     private let report: @Sendable (PushID, PushResult) -> Void
     private let log: Logger
     /// The orders under way, for ``cancel(_:)``.
-    private let orders = Locked<[PushID: UnderWay]>([:])
+    private let orders = Monitor<[PushID: UnderWay]>([:])
 
     /// An order under way.
     private struct UnderWay {

@@ -35,11 +35,11 @@ final class ProviderToken: Sendable {
     }
 
     private let configuration: APNsConfiguration
-    private let state: Locked<State>
+    private let state: Monitor<State>
 
     init(_ configuration: APNsConfiguration) {
         self.configuration = configuration
-        state = Locked(State(signer: configuration.signer))
+        state = Monitor(State(signer: configuration.signer))
     }
 
     /// Signs with another key from now on.

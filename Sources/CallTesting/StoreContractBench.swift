@@ -1,6 +1,6 @@
 import CallCore
 import CallPorts
-import Foundation
+import Threads
 
 /// The workbench of a case: opens stores one after another at one place, and collects their reports.
 final class Bench {
@@ -105,7 +105,7 @@ final class Bench {
 }
 
 /// The reports of a store so far.
-final class Reports: @unchecked Sendable {
+final class Reports: Sendable {
     struct Found: Sendable {
         var committed: [Ticket] = []
         var answers: [QuestionID: Answer] = [:]
@@ -115,12 +115,11 @@ final class Reports: @unchecked Sendable {
         var course: [String] = []
     }
 
-    // Accessed only while `condition` is locked.
-    private let condition = NSCondition()
-    private var found = Found()
+    private let found = Monitor(Found())
 
-    func add(_ report: StoreReport) {
-        condition.lock()
+    func add(_ report: StoreReport) { found.withLock { Self.add(report, to: &$0) } }
+
+    private static func add(_ report: StoreReport, to found: inout Found) {
         switch report {
         case .committed(let ticket):
             found.committed.append(ticket)
@@ -133,30 +132,17 @@ final class Reports: @unchecked Sendable {
         case .damaged: found.course.append("damaged")
         case .recovered: found.course.append("recovered")
         }
-        condition.broadcast()
-        condition.unlock()
     }
 
     /// All reports so far.
-    var now: Found {
-        condition.lock()
-        defer { condition.unlock() }
-        return found
-    }
+    var now: Found { found.withLock { $0 } }
 
     /// Waits until a condition holds, for at most 20 seconds.
     @discardableResult
     func wait(_ what: String, until isSo: (Found) -> Bool) throws -> Found {
-        let deadline = Date(timeIntervalSinceNow: 20)
-        condition.lock()
-        defer { condition.unlock() }
-        while !isSo(found) {
-            guard condition.wait(until: deadline) else {
-                let last = found.course.suffix(5).joined(separator: ", ")
-                throw StoreContract.Violation(description: "waited in vain for: \(what); last reports: \(last)")
-            }
-        }
-        return found
+        if let found = found.wait(until: .now + .seconds(20), for: { isSo($0) ? $0 : nil }) { return found }
+        let last = now.course.suffix(5).joined(separator: ", ")
+        throw StoreContract.Violation(description: "waited in vain for: \(what); last reports: \(last)")
     }
 }
 

@@ -1,6 +1,5 @@
 import Crypto
 import Glibc
-import Threads
 
 /// A connected TCP or UDP socket with a time limit on every call, for commands that query a server.
 package final class ClientSocket {
@@ -42,11 +41,14 @@ package final class ClientSocket {
 
     /// Connects to the first address of a host that accepts.
     ///
-    /// Without `end`, a time of `SystemClock.monotonic()`, each address has the standard time limit.
-    package static func connected(host: String, port: Int, until end: Int64? = nil) throws(Unreachable) -> ClientSocket
-    {
+    /// Without `end`, each address has the standard time limit.
+    package static func connected(
+        host: String,
+        port: Int,
+        until end: ContinuousClock.Instant? = nil
+    ) throws(Unreachable) -> ClientSocket {
         for address in try addresses(of: host, port: port) {
-            let left = end.map { Int($0 - SystemClock.monotonic()) } ?? standardMilliseconds
+            let left = end.map(milliseconds(until:)) ?? standardMilliseconds
             guard left > 0 else { break }
             if let socket = ClientSocket(to: address, timeoutMilliseconds: left) { return socket }
         }
@@ -78,14 +80,17 @@ package final class ClientSocket {
         close(descriptor)
     }
 
-    /// Limits the next call to the time that is left until `end`, a time of `SystemClock.monotonic()`; returns
-    /// `false` if none is left.
-    package func limit(until end: Int64) -> Bool {
-        let left = Int(end - SystemClock.monotonic())
+    /// Limits the next call to the time that is left until `end`; returns `false` if none is left.
+    package func limit(until end: ContinuousClock.Instant) -> Bool {
+        let left = Self.milliseconds(until: end)
         // The system takes a limit of 0 for no limit.
         guard left > 0 else { return false }
         Self.limit(descriptor, milliseconds: left)
         return true
+    }
+
+    private static func milliseconds(until end: ContinuousClock.Instant) -> Int {
+        Int((end - ContinuousClock.now) / .milliseconds(1))
     }
 
     private static func limit(_ socket: Int32, milliseconds: Int) {

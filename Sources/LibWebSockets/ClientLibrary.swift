@@ -68,17 +68,12 @@ final class ClientLibrary {
         if let authoritiesPath { info.client_ssl_ca_filepath = UnsafePointer(string(authoritiesPath)) }
         LibraryLog.begin()
         _ = LibraryLog.takeLastError()
-        context = LibraryContext.creation.withLock { _ in Creation(context: lws_create_context(&info)) }.context
+        context = LibraryContext.creation.withLock { _ in lws_create_context(&info) }
     }
 
     deinit {
         protocols.deallocate()
         for string in strings { free(string) }
-    }
-
-    /// A pointer that is returned from a lock.
-    private struct Creation: @unchecked Sendable {
-        let context: OpaquePointer?
     }
 
     private func string(_ text: String) -> UnsafeMutablePointer<CChar>? {

@@ -27,7 +27,7 @@ final class LibraryContext {
     /// Serializes the creation and destruction of contexts.
     ///
     /// Creation initializes OpenSSL and changes RLIMIT_NOFILE for a moment (`DescriptorLimit`).
-    static let creation = Locked(())
+    static let creation = Monitor(())
 
     init(
         _ configuration: ServerConfiguration,

@@ -1,5 +1,4 @@
 internal import CLibwebsockets
-internal import Glibc
 internal import Threads
 
 /// The destination of libwebsockets' log lines.
@@ -13,7 +12,7 @@ enum LibraryLog {
 
     private struct State {
         var sink: Sink?
-        var second = 0
+        var second: Int64 = 0
         var lines = 0
         var dropped = 0
         var lastError = ""
@@ -21,7 +20,7 @@ enum LibraryLog {
         var held: [(LibraryLogLevel, String)]?
     }
 
-    private static let state = Locked(State())
+    private static let state = Monitor(State())
 
     static func send(to sink: Sink?) {
         state.withLock { $0.sink = sink }
@@ -61,7 +60,7 @@ enum LibraryLog {
     static func take(_ level: Int32, _ line: UnsafePointer<CChar>) {
         let text = escaped(line)
         let grave = level == Int32(LLL_ERR)
-        let now = time(nil)
+        let now = SystemClock.boot() / 1_000
         let (sink, dropped) = state.withLock { state in
             if grave { state.lastError = text }
             if let count = state.held?.count {

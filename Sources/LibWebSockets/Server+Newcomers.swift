@@ -134,7 +134,7 @@ public final class DroppedNewcomers: Sendable {
         case slow
     }
 
-    private let counts = Locked<[Reason: UInt64]>([:])
+    private let counts = Monitor<[Reason: UInt64]>([:])
 
     /// The number of connections dropped for this reason.
     public subscript(reason: Reason) -> UInt64 { counts.withLock { $0[reason] ?? 0 } }

@@ -1,9 +1,10 @@
 internal import CLibwebsockets
+internal import Threads
 
 /// The event loop's turns: posted work, timers, deadlines.
 extension Server {
     func runPostedWork() {
-        let (work, stops) = mailbox.take()
+        let (work, stops) = inbox.take()
         for work in work { work() }
         if !work.isEmpty { isTouched = true }
         if stops { uv_stop(handles.loop) }

@@ -1,5 +1,6 @@
 internal import CLibwebsockets
 internal import Glibc
+internal import Threads
 
 /// An HTTP/1.1 and WebSocket server on libwebsockets, with or without TLS, on one thread.
 ///
@@ -7,7 +8,7 @@ internal import Glibc
 /// ``post(_:)`` and ``stop()`` must be used on that thread only; before ``run()``, on the thread that created the
 /// server. All methods of ``ServerDelegate`` are called on the event loop's thread.
 public final class Server: @unchecked Sendable {
-    // @unchecked: the two methods that any thread may call touch only the mailbox; the others check the calling thread.
+    // @unchecked: the two methods that any thread may call touch only the inbox; the others check the calling thread.
 
     /// The port of the configured listener, as the system assigned it.
     public let port: Int
@@ -23,7 +24,8 @@ public final class Server: @unchecked Sendable {
     let configuration: ServerConfiguration
     /// The receiver of the callbacks; set it before ``run()``, which holds it until it returns.
     public var delegate: (any ServerDelegate)?
-    let mailbox = Mailbox()
+    /// The work that was posted; closed by ``stop()``.
+    let inbox = Inbox<@Sendable () -> Void>()
     let handles: LoopHandles
     var library: LibraryContext?
     let peerWatch = PeerWatch()
@@ -163,7 +165,10 @@ public final class Server: @unchecked Sendable {
     /// When it returns, every connection is closed and the server cannot be used again.
     public func run() {
         thread = pthread_self()
-        mailbox.open(handles.async)
+        // Any thread may call `uv_async_send` while the handle is open. `tearDown()` takes the function away before it
+        // closes the handle.
+        nonisolated(unsafe) let handle = handles.async
+        inbox.wake { uv_async_send(handle) }
         uv_run(handles.loop, UV_RUN_DEFAULT)
         tearDown()
         delegate = nil
@@ -171,14 +176,14 @@ public final class Server: @unchecked Sendable {
 
     /// Runs `work` on the event loop's thread soon, in the order posted; may be called from any thread.
     ///
-    /// Work that is still waiting when the server stops is dropped.
+    /// Work that is still waiting when the server stops is dropped, and so is work that is posted afterwards.
     public func post(_ work: @escaping @Sendable () -> Void) {
-        mailbox.post(work)
+        inbox.put(work)
     }
 
     /// Makes ``run()`` return soon, after the work posted before; may be called from any thread.
     public func stop() {
-        mailbox.stop()
+        inbox.close()
     }
 
     /// Schedules one call of ``ServerDelegate/timerFired()`` after this time.
@@ -205,7 +210,9 @@ public final class Server: @unchecked Sendable {
     /// Closes everything; a second call does nothing.
     private func tearDown() {
         guard let library else { return }
-        mailbox.close()
+        inbox.wake(with: nil)
+        // Released outside of the inbox's lock: a closure's captured values may post work when they are released.
+        _ = inbox.take()
         stopListening()
         handles.close()
         library.destroyAlone()

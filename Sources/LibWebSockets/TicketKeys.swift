@@ -24,7 +24,7 @@ final class TicketKeys: @unchecked Sendable {
     }
 
     private let ring: UnsafeMutablePointer<clws_ticket_ring>
-    private let standing = Locked(Standing())
+    private let standing = Monitor(Standing())
 
     /// Creates a ring with one key.
     init() throws(ServerError) {

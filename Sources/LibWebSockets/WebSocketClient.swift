@@ -1,5 +1,6 @@
 internal import CLibwebsockets
 internal import CallWire
+internal import DequeModule
 internal import Glibc
 internal import Threads
 
@@ -7,7 +8,7 @@ internal import Threads
 ///
 /// It is meant for command lines and tests, not for thousands of connections.
 public final class WebSocketClient: @unchecked Sendable {
-    // @unchecked: the shared state is behind the lock; everything else belongs to the client's thread.
+    // @unchecked: other threads touch only the inbox; everything else belongs to the client's thread.
 
     /// The address to connect to, and the credentials.
     public struct Configuration: Sendable {
@@ -48,21 +49,11 @@ public final class WebSocketClient: @unchecked Sendable {
         case close(UInt16, [UInt8])
     }
 
-    private struct State {
-        var outgoing: [Outgoing] = []
-        var isOver = false
-        /// Non-nil while `lws_cancel_service`, which any thread may call, is allowed.
-        var waking: Waking?
-    }
-
-    private struct Waking: @unchecked Sendable {
-        let context: OpaquePointer
-    }
-
     private let configuration: Configuration
     private let onEvent: @Sendable (Event) -> Void
-    private let state = Locked(State())
+    private let inbox = Inbox<Outgoing>()
     // Used on the client's thread only.
+    private var outgoing = Deque<Outgoing>()
     private var wsi: OpaquePointer?
     private var partial: [UInt8] = []
     private var wasOpened = false
@@ -98,30 +89,24 @@ public final class WebSocketClient: @unchecked Sendable {
             onEvent(.failed(LibraryLog.takeLastError()))
             return
         }
-        state.withLock { $0.waking = Waking(context: context) }
+        // Any thread may call `lws_cancel_service` while the context exists.
+        nonisolated(unsafe) let wakened = context
+        inbox.wake { lws_cancel_service(wakened) }
         if !library.connect(to: target, configuration), !isOver { finish(.failed("cannot connect")) }
         while !isOver, lws_service(context, 0) >= 0 {}
-        state.withLock { $0.waking = nil }
+        inbox.wake(with: nil)
         library.destroy()
     }
 
     /// Sends a text message; may be called from any thread, also before the connection is open.
-    public func send(_ text: String) { enqueue(.text(Array(text.utf8))) }
+    public func send(_ text: String) { inbox.put(.text(Array(text.utf8))) }
 
     /// Sends a ping with these 1–125 bytes; may be called from any thread.
-    public func ping(_ payload: [UInt8] = [112]) { enqueue(.ping(Array(payload.prefix(125)))) }
+    public func ping(_ payload: [UInt8] = [112]) { inbox.put(.ping(Array(payload.prefix(125)))) }
 
     /// Closes the connection after everything sent before; may be called from any thread.
     public func close(code: UInt16 = 1000, reason: String = "") {
-        enqueue(.close(code, Array(reason.utf8.prefix(123))))
-    }
-
-    private func enqueue(_ outgoing: Outgoing) {
-        state.withLock { state in
-            guard !state.isOver else { return }
-            state.outgoing.append(outgoing)
-            if let waking = state.waking { lws_cancel_service(waking.context) }
-        }
+        inbox.put(.close(code, Array(reason.utf8.prefix(123))))
     }
 
     // MARK: On its thread
@@ -140,6 +125,7 @@ public final class WebSocketClient: @unchecked Sendable {
             onEvent(.opened)
             lws_callback_on_writable(wsi)
         case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
+            outgoing += inbox.take().elements
             if let wsi = self.wsi {
                 lws_callback_on_writable(wsi)
             } else if isGivenUp {
@@ -175,11 +161,7 @@ public final class WebSocketClient: @unchecked Sendable {
 
     /// Whether the owner closed the client.
     private var isGivenUp: Bool {
-        state.withLock { state in
-            state.outgoing.contains { outgoing in
-                if case .close = outgoing { true } else { false }
-            }
-        }
+        outgoing.contains { if case .close = $0 { true } else { false } }
     }
 
     private func appendHeader(_ at: UnsafeMutableRawPointer?, room: Int) -> Int32 {
@@ -195,8 +177,8 @@ public final class WebSocketClient: @unchecked Sendable {
     }
 
     private func writable(_ wsi: OpaquePointer) -> Int32 {
-        let next = state.withLock { state in state.outgoing.isEmpty ? nil : state.outgoing.removeFirst() }
-        guard let next else { return 0 }
+        outgoing += inbox.take().elements
+        guard let next = outgoing.popFirst() else { return 0 }
         let isWritten: Bool
         switch next {
         case .text(let bytes): isWritten = write(bytes, LWS_WRITE_TEXT, wsi)
@@ -224,11 +206,8 @@ public final class WebSocketClient: @unchecked Sendable {
         guard !isOver else { return }
         isOver = true
         wsi = nil
-        state.withLock { state in
-            state.isOver = true
-            // The library might otherwise wait for further events, and none will come.
-            if let waking = state.waking { lws_cancel_service(waking.context) }
-        }
+        // This also wakes the library, which might otherwise wait for further events, and none will come.
+        inbox.close()
         onEvent(event)
     }
 }

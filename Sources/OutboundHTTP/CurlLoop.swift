@@ -1,13 +1,14 @@
 import CCurl
+import DequeModule
 
-/// The loop of the client's thread: takes commands from the mailbox, runs libcurl, reports outcomes, and checks
+/// The loop of the client's thread: takes commands from the queue, runs libcurl, reports outcomes, and checks
 /// deadlines.
 ///
 /// libcurl gets only a limited number of a host's transfers at a time, since each of its rounds looks at all of them.
 /// Deadlines are kept here, because libcurl's own timeout does not run for a transfer that waits for another one's
 /// connection.
 final class CurlLoop {
-    private let mailbox: Mailbox
+    private let queue: RequestQueue
     private let multi: UnsafeMutableRawPointer
     private let configuration: HTTPClientConfiguration
     private var waiting: [HTTPRequestID: Order] = [:]
@@ -16,57 +17,44 @@ final class CurlLoop {
     private var byHandle: [UnsafeMutableRawPointer: HTTPRequestID] = [:]
     private var idleHandles: [EasyHandle] = []
     /// A moment not later than the earliest deadline of all requests; nil if there are no deadlines.
-    private var nextDeadline: Steady?
+    private var nextDeadline: ContinuousClock.Instant?
+    /// The moment by which the loop must end; nil before it was asked to.
+    private var stopBy: ContinuousClock.Instant?
 
     /// The largest number of handles kept for later requests; each takes a few KiB.
     private static let idleHandleLimit = 512
-    /// The longest wait of the loop, in milliseconds.
-    private static let longestWait: Int64 = 1_000
+    /// The longest wait of the loop.
+    private static let longestWait = Duration.seconds(1)
 
     /// The requests to one host.
     private struct Host {
         /// The waiting requests, oldest first; an id that is no longer in the loop's `waiting` was answered meanwhile.
-        var queue: [HTTPRequestID] = []
-        /// The number of ids at the front of `queue` that are finished with.
-        var taken = 0
+        var queue: Deque<HTTPRequestID> = []
         /// The number of requests under way.
         var open = 0
         /// Whether the last outcome was a response, if `firstAloneMilliseconds` is set; a fault of one stream does not
         /// change it.
         var isProven = false
         /// The moment until which its first request goes alone.
-        var aloneUntil: Steady?
+        var aloneUntil: ContinuousClock.Instant?
 
         /// Returns whether one more request may be started.
-        func hasRoom(_ configuration: HTTPClientConfiguration, at now: Steady) -> Bool {
+        func hasRoom(_ configuration: HTTPClientConfiguration, at now: ContinuousClock.Instant) -> Bool {
             guard !isProven, let aloneUntil, now < aloneUntil else { return open < configuration.openPerHost }
             return open == 0
         }
 
         /// Records that a request was started.
-        mutating func started(_ configuration: HTTPClientConfiguration, at now: Steady) {
-            if open == 0, !isProven { aloneUntil = now.advanced(milliseconds: configuration.firstAloneMilliseconds) }
+        mutating func started(_ configuration: HTTPClientConfiguration, at now: ContinuousClock.Instant) {
+            if open == 0, !isProven { aloneUntil = now + .milliseconds(configuration.firstAloneMilliseconds) }
             open += 1
-        }
-
-        mutating func next() -> HTTPRequestID? {
-            guard taken < queue.count else { return nil }
-            defer { taken += 1 }
-            return queue[taken]
-        }
-
-        /// Drops the finished ids once they are most of the queue.
-        mutating func compact(keeping isWaiting: (HTTPRequestID) -> Bool) {
-            guard taken > 64, taken * 2 > queue.count else { return }
-            queue = queue[taken...].filter(isWaiting)
-            taken = 0
         }
     }
 
-    init(mailbox: Mailbox, configuration: HTTPClientConfiguration) {
-        self.mailbox = mailbox
+    init(queue: RequestQueue, configuration: HTTPClientConfiguration) {
+        self.queue = queue
         self.configuration = configuration
-        multi = mailbox.multi.pointer
+        multi = queue.multi
         ringline_curl_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
         ringline_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerHost)
         ringline_curl_multi_set_long(multi, CURLMOPT_MAX_CONCURRENT_STREAMS, configuration.openPerHost)
@@ -74,11 +62,10 @@ final class CurlLoop {
         ringline_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 64)
     }
 
-    /// Runs until the mailbox reports a stop, then closes everything.
+    /// Runs until it is asked to stop, then closes everything.
     func run() {
         while true {
-            let (commands, stopAt) = mailbox.take()
-            for command in commands { take(command) }
+            for command in queue.take() { take(command) }
             // Expire first, so that no request goes out after its deadline.
             expire()
             startWaiting()
@@ -86,26 +73,27 @@ final class CurlLoop {
             // Its result concerns the multi handle, and can only report that we misused it.
             _ = curl_multi_perform(multi, &running)
             finishDone()
-            if let stopAt, (open.isEmpty && waiting.isEmpty) || stopAt <= .now() { break }
-            var wait = Self.longestWait
-            for moment in [nextDeadline, stopAt, nextAloneEnd].compactMap({ $0 }) {
-                wait = min(wait, max(0, moment.milliseconds - Steady.now().milliseconds))
+            if let stopBy, (open.isEmpty && waiting.isEmpty) || stopBy <= .now { break }
+            var wait = hasRoom ? Duration.zero : Self.longestWait
+            for moment in [nextDeadline, stopBy, nextAloneEnd].compactMap({ $0 }) {
+                wait = min(wait, max(.zero, moment - .now))
             }
-            // The call also returns at libcurl's own timers, socket events and wake-ups.
-            _ = curl_multi_poll(multi, nil, 0, CInt(clamping: hasRoom ? 0 : wait), nil)
+            // The call also returns at libcurl's own timers, socket events and wake-ups. A part of a millisecond is
+            // waited for in full: the loop would otherwise turn without a pause until the moment has come.
+            _ = curl_multi_poll(multi, nil, 0, CInt((wait / .milliseconds(1)).rounded(.up)), nil)
         }
         close()
     }
 
     /// Whether a waiting request could be started immediately, because another one has just finished.
     private var hasRoom: Bool {
-        let now = Steady.now()
-        return hosts.values.contains { $0.taken < $0.queue.count && $0.hasRoom(configuration, at: now) }
+        let now = ContinuousClock.now
+        return hosts.values.contains { !$0.queue.isEmpty && $0.hasRoom(configuration, at: now) }
     }
 
     /// The earliest moment at which a host's waiting requests no longer need to wait for the answer to its first one.
-    private var nextAloneEnd: Steady? {
-        hosts.values.filter { !$0.isProven && $0.taken < $0.queue.count && $0.open < configuration.openPerHost }
+    private var nextAloneEnd: ContinuousClock.Instant? {
+        hosts.values.filter { !$0.isProven && !$0.queue.isEmpty && $0.open < configuration.openPerHost }
             .compactMap(\.aloneUntil).min()
     }
 
@@ -121,23 +109,23 @@ final class CurlLoop {
             } else if let transfer = open[id], !(onlyIfUnsent && transfer.isSent) {
                 fail(id, .cancelled(sent: transfer.isSent))
             }
+        case .stop(let moment): stopBy = moment
         }
     }
 
     // MARK: Starting
 
     private func startWaiting() {
-        let now = Steady.now()
+        let now = ContinuousClock.now
         for name in hosts.keys {
             guard var host = hosts.removeValue(forKey: name) else { continue }
             var refused: [Order] = []
-            while host.hasRoom(configuration, at: now), let id = host.next() {
+            while host.hasRoom(configuration, at: now), let id = host.queue.popFirst() {
                 guard let order = waiting.removeValue(forKey: id) else { continue }
-                mailbox.left(name)
+                queue.left(name)
                 if start(order) { host.started(configuration, at: now) } else { refused.append(order) }
             }
-            host.compact { waiting[$0] != nil }
-            if host.open > 0 || host.taken < host.queue.count || host.isProven { hosts[name] = host }
+            if host.open > 0 || !host.queue.isEmpty || host.isProven { hosts[name] = host }
             for order in refused {
                 order.completion(.failure(.invalidRequest("libcurl refused its URL or one of its options")))
             }
@@ -183,7 +171,7 @@ final class CurlLoop {
     /// Ends a request early, with this failure.
     private func fail(_ id: HTTPRequestID, _ failure: HTTPFailure) {
         if let order = waiting.removeValue(forKey: id) {
-            mailbox.left(order.host)
+            queue.left(order.host)
             order.completion(.failure(failure))
         } else if let transfer = open[id] {
             remove(transfer)
@@ -204,7 +192,7 @@ final class CurlLoop {
     }
 
     private func expire() {
-        let now = Steady.now()
+        let now = ContinuousClock.now
         guard let nextDeadline, nextDeadline <= now else { return }
         let late = waiting.values.filter { $0.deadline <= now }.map(\.id)
         let lateOpen = open.values.filter { $0.order.deadline <= now }
@@ -215,7 +203,7 @@ final class CurlLoop {
     }
 
     private func close() {
-        for case .start(let order) in mailbox.close() { waiting[order.id] = order }
+        for case .start(let order) in queue.close() { waiting[order.id] = order }
         let left = waiting.values.map { $0 }
         waiting = [:]
         for id in Array(open.keys) { fail(id, .shutDown) }

@@ -16,23 +16,23 @@ public final class HTTPClient: Sendable {
     /// The outcome that a request's sender receives.
     public typealias Outcome = Result<HTTPResponse, HTTPFailure>
 
-    private let mailbox: Mailbox
+    private let queue: RequestQueue
     private let thread: WorkThread
 
     /// Creates a client and starts its thread; throws if libcurl is unusable or the system refuses the thread.
     public init(_ configuration: HTTPClientConfiguration = .init()) throws(HTTPClientError) {
         try CurlLibrary.ready()
-        let mailbox = try Mailbox(
+        let queue = try RequestQueue(
             waitingPerHost: configuration.waitingPerHost,
             waitingInAll: configuration.waitingInAll
         )
-        self.mailbox = mailbox
+        self.queue = queue
         do throws(WorkThread.Refused) {
             thread = try WorkThread(named: configuration.threadName) {
-                CurlLoop(mailbox: mailbox, configuration: configuration).run()
+                CurlLoop(queue: queue, configuration: configuration).run()
             }
         } catch {
-            curl_multi_cleanup(mailbox.multi.pointer)
+            curl_multi_cleanup(queue.multi)
             throw .noThread
         }
     }
@@ -42,11 +42,11 @@ public final class HTTPClient: Sendable {
     /// Sends a request and returns immediately; may be called from any thread.
     @discardableResult
     public func send(_ request: HTTPRequest, completion: @escaping @Sendable (Outcome) -> Void) -> HTTPRequestID {
-        let id = mailbox.nextID()
-        let deadline = Steady.now().advanced(milliseconds: max(0, request.timeoutMilliseconds))
+        let id = queue.nextID()
+        let deadline = ContinuousClock.now + .milliseconds(max(0, request.timeoutMilliseconds))
         if let fault = request.fault {
             completion(.failure(.invalidRequest(fault)))
-        } else if let refusal = mailbox.post(
+        } else if let refusal = queue.post(
             Order(id: id, host: request.host, request: request, deadline: deadline, completion: completion)
         ) {
             completion(.failure(refusal))
@@ -59,14 +59,14 @@ public final class HTTPClient: Sendable {
     /// With `onlyIfUnsent` a request that was sent continues, and its answer is reported as if it had not been
     /// cancelled. "Sent" means handed to an established connection; a request that still waits or connects is not sent.
     public func cancel(_ id: HTTPRequestID, onlyIfUnsent: Bool = false) {
-        mailbox.post(cancel: id, onlyIfUnsent: onlyIfUnsent)
+        queue.post(cancel: id, onlyIfUnsent: onlyIfUnsent)
     }
 
     /// The number of requests of all hosts that wait to be started.
-    public var waitingCount: Int { mailbox.waitingCount }
+    public var waitingCount: Int { queue.waitingCount }
 
     /// The number of iterations of the thread's loop; with nothing to do it rises by about one a second.
-    var rounds: UInt64 { mailbox.rounds }
+    var rounds: UInt64 { queue.rounds }
 
     /// Shuts the client down and waits for its thread to end.
     ///
@@ -75,7 +75,7 @@ public final class HTTPClient: Sendable {
     ///
     /// Called within a completion it cannot wait for its own thread, and returns immediately.
     public func shutdown(limitMilliseconds: Int64 = 5_000) {
-        mailbox.stop(at: Steady.now().advanced(milliseconds: max(0, limitMilliseconds)))
+        queue.stop(by: .now + .milliseconds(max(0, limitMilliseconds)))
         thread.join()
     }
 }

@@ -17,7 +17,7 @@ final class DamageLog: Sendable {
         var untold: [DamagedValue] = []
     }
 
-    private let found = Locked(Found())
+    private let found = Monitor(Found())
 
     func note(_ damage: DamagedValue) {
         found.withLock { found in

@@ -2,7 +2,7 @@ import Threads
 
 /// Makes the database refuse to grow, for tests of a full disk (`PRAGMA max_page_count`).
 package final class Faults: Sendable {
-    private let limit = Locked<Int?>(nil)
+    private let limit = Monitor<Int?>(nil)
 
     /// Creates faults that are switched off.
     package init() {}

@@ -1,7 +1,6 @@
 import CallPorts
 import FoundationEssentials
 import Glibc
-import Threads
 
 /// The data folder.
 ///
@@ -155,8 +154,8 @@ struct Folder: Sendable {
         guard flock(file, LOCK_EX | LOCK_NB) != 0 else { return 0 }
         guard errno == EWOULDBLOCK, patience.milliseconds > 0 else { return errno }
         patience.waits(holder(of: file))
-        let deadline = Deadline(secondsFromNow: Double(patience.milliseconds) / 1_000)
-        while !deadline.isPast, !patience.isOver() {
+        let deadline = ContinuousClock.now + .milliseconds(patience.milliseconds)
+        while ContinuousClock.now < deadline, !patience.isOver() {
             // The lock is polled: only a signal could end an `flock` that waits, and this thread receives no signals.
             usleep(20_000)
             if flock(file, LOCK_EX | LOCK_NB) == 0 { return 0 }

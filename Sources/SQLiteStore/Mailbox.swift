@@ -7,7 +7,7 @@ import Threads
 ///
 /// It has no limit of its own. The switchboard stops accepting signals when the store stalls, and its own limits bound
 /// the rest.
-final class Mailbox: @unchecked Sendable {
+final class Mailbox: Sendable {
     /// One commit.
     struct Commit: Sendable {
         let changes: [Change]
@@ -32,21 +32,15 @@ final class Mailbox: @unchecked Sendable {
         fileprivate var isEmpty: Bool { commits.isEmpty && questions.isEmpty && !isClosing && !isAbandoned }
     }
 
-    // Everything below is accessed only while `condition` is locked.
-    private let condition = Condition()
-    private var contents = Contents()
+    private let contents = Monitor(Contents())
 
-    func put(_ commit: Commit) { change { $0.commits.append(commit) } }
-    func put(_ asked: Asked) { change { $0.questions.append(asked) } }
-    func close() { change { $0.isClosing = true } }
-    func abandon() { change { $0.isAbandoned = true } }
+    func put(_ commit: Commit) { contents.withLock { $0.commits.append(commit) } }
+    func put(_ asked: Asked) { contents.withLock { $0.questions.append(asked) } }
+    func close() { contents.withLock { $0.isClosing = true } }
+    func abandon() { contents.withLock { $0.isAbandoned = true } }
 
     /// Whether the store was closed, so that nothing more will come.
-    var isClosing: Bool {
-        condition.lock()
-        defer { condition.unlock() }
-        return contents.isClosing
-    }
+    var isClosing: Bool { contents.withLock { $0.isClosing } }
 
     /// Takes everything that is queued.
     ///
@@ -54,32 +48,23 @@ final class Mailbox: @unchecked Sendable {
     ///
     /// The flags for closing and abandoning stay set.
     func takeAll(waiting: Bool) -> Contents {
-        condition.lock()
-        defer { condition.unlock() }
-        while waiting, contents.isEmpty { condition.wait() }
-        var taken = Contents()
-        swap(&taken, &contents)
-        contents.isClosing = taken.isClosing
-        contents.isAbandoned = taken.isAbandoned
-        return taken
+        contents.wait { contents in
+            if waiting, contents.isEmpty { return nil }
+            var taken = Contents(isClosing: contents.isClosing, isAbandoned: contents.isAbandoned)
+            swap(&taken, &contents)
+            return taken
+        }
     }
 
     /// Takes the queued questions.
     ///
     /// Waits for one until a deadline or the end, and leaves the commits in the mailbox.
-    func takeQuestions(until deadline: Deadline) -> Contents {
-        condition.lock()
-        defer { condition.unlock() }
-        while contents.questions.isEmpty, !contents.isClosing, !contents.isAbandoned, condition.wait(until: deadline) {}
-        var taken = Contents(isClosing: contents.isClosing, isAbandoned: contents.isAbandoned)
-        swap(&taken.questions, &contents.questions)
-        return taken
-    }
-
-    private func change(_ body: (inout Contents) -> Void) {
-        condition.lock()
-        body(&contents)
-        condition.unlock()
-        condition.signal()
+    func takeQuestions(until deadline: ContinuousClock.Instant) -> Contents {
+        contents.wait(until: deadline) { contents in
+            guard !contents.questions.isEmpty || contents.isClosing || contents.isAbandoned else { return nil }
+            var taken = Contents(isClosing: contents.isClosing, isAbandoned: contents.isAbandoned)
+            swap(&taken.questions, &contents.questions)
+            return taken
+        } ?? Contents()
     }
 }

@@ -1,7 +1,6 @@
 import CallCore
 import CallPorts
 import SQLite
-import Threads
 
 /// The database while it is open for writing, on the writer's thread.
 final class Session {
@@ -138,8 +137,8 @@ final class Session {
     /// Waits before the next attempt, and refuses the questions that arrive meanwhile.
     /// - Returns: `false` if the store was dropped.
     private func wait(_ seconds: Double, _ mailbox: Mailbox, _ failure: StoreFailure) -> Bool {
-        let end = Deadline(secondsFromNow: seconds)
-        while !end.isPast {
+        let end = ContinuousClock.now + .seconds(seconds)
+        while ContinuousClock.now < end {
             let arrived = mailbox.takeQuestions(until: end)
             refuse(arrived.questions, failure)
             if arrived.isAbandoned { return false }

@@ -3,10 +3,12 @@ import Threads
 
 /// Runs one of the store's own threads.
 ///
-/// It is detached; the body itself must signal its completion.
-func run(onThread name: String, _ body: @escaping @Sendable () -> Void) throws(StoreFailure) {
+/// Join the thread to wait for its end. If the result is dropped it is detached, and the body itself must signal its
+/// completion.
+@discardableResult
+func run(onThread name: String, _ body: @escaping @Sendable () -> Void) throws(StoreFailure) -> WorkThread {
     do throws(WorkThread.Refused) {
-        _ = try WorkThread(named: name, body)
+        return try WorkThread(named: name, body)
     } catch {
         throw StoreFailure("The store's threads cannot be started: \(error.reason).")
     }

@@ -7,7 +7,7 @@ import Threads
 ///
 /// Everything that is queued when a transaction begins goes into that transaction (group commit). Under load, one
 /// `fsync` serves many commits.
-final class Writer: @unchecked Sendable {
+final class Writer: Sendable {
     let mailbox = Mailbox()
 
     private let folder: Folder
@@ -15,12 +15,13 @@ final class Writer: @unchecked Sendable {
     private let patience: Patience
     private let report: @Sendable (StoreReport) -> Void
 
-    // Accessed only while `condition` is locked: the result of the opening, and whether the thread has started and
-    // ended.
-    private let condition = Condition()
-    private var opened: Result<StoredState, StoreFailure>?
-    private var hasStarted = false
-    private var hasEnded = false
+    private struct State {
+        /// The result of the opening, until it is taken.
+        var opened: Result<StoredState, StoreFailure>?
+        var isRunning = false
+    }
+
+    private let state = Monitor(State())
 
     init(
         folder: Folder,
@@ -36,22 +37,15 @@ final class Writer: @unchecked Sendable {
 
     /// Starts the thread and waits until it has opened the database.
     func start(at now: Moment) throws(StoreFailure) -> StoredState {
-        condition.lock()
-        defer { condition.unlock() }
-        try SQLiteStore.run(onThread: "store writer") { self.run(at: now) }
-        hasStarted = true
-        while true {
-            if let opened { return try opened.get() }
-            condition.wait()
+        try state.withLock { state throws(StoreFailure) in
+            try SQLiteStore.run(onThread: "store writer") { self.run(at: now) }
+            state.isRunning = true
         }
+        return try state.wait { $0.opened.take() }.get()
     }
 
     /// Waits until the thread, if it was started, has released everything.
-    func joinIfStarted() {
-        condition.lock()
-        while hasStarted, !hasEnded { condition.wait() }
-        condition.unlock()
-    }
+    func joinIfStarted() { state.wait { $0.isRunning ? nil : () } }
 
     private func run(at now: Moment) {
         do throws(StoreFailure) {
@@ -60,23 +54,16 @@ final class Writer: @unchecked Sendable {
             // The lock is released only here, after the connections were closed.
             withExtendedLifetime(lock) {}
         } catch {
-            tell { $0.opened = .failure(error) }
+            state.withLock { $0.opened = .failure(error) }
         }
-        tell { $0.hasEnded = true }
+        state.withLock { $0.isRunning = false }
     }
 
     /// Opens the database and serves the mailbox; the database is closed when this returns.
     private func work(at now: Moment) throws(StoreFailure) {
         let session = try Session(folder: folder, faults: faults, report: report)
-        let state = try session.begin(at: now)
-        tell { $0.opened = .success(state) }
+        let stored = try session.begin(at: now)
+        state.withLock { $0.opened = .success(stored) }
         session.serve(mailbox)
-    }
-
-    private func tell(_ body: (Writer) -> Void) {
-        condition.lock()
-        body(self)
-        condition.broadcast()
-        condition.unlock()
     }
 }

@@ -1,73 +1,90 @@
-/// A bounded queue to one thread: any thread adds without waiting, and one thread takes all elements together.
+/// A queue to one thread: any thread adds elements without waiting, and one thread takes all of them together.
 ///
-/// The batch that the consumer took counts towards the limit until it comes back for more, so the limit covers both
-/// together.
-package final class Inbox<Element: Sendable>: @unchecked Sendable {
-    // @unchecked: everything below is touched only while `condition` is locked.
-    private let condition = Condition()
+/// The consumer waits in ``takeAll()``. If it waits for something else as well, such as sockets, it is woken by a
+/// function of its own (``wake(with:)``) and calls ``take()``.
+///
+/// Elements can have weights, and their sum a limit. The batch that the consumer took counts towards the limit until
+/// it comes back for more, so the limit covers both together.
+package final class Inbox<Element: Sendable>: Sendable {
+    private struct State {
+        var elements: [Element] = []
+        var weight = 0
+        var weightInHand = 0
+        var refused: UInt64 = 0
+        var refusedTold: UInt64 = 0
+        var isClosed = false
+        var wake: (@Sendable () -> Void)?
+
+        mutating func takeElements() -> [Element] {
+            var taken: [Element] = []
+            swap(&taken, &elements)
+            (weightInHand, weight) = (weight, 0)
+            return taken
+        }
+    }
+
     private let limit: Int
-    private var elements: [Element] = []
-    private var weight = 0
-    private var weightInHand = 0
-    private var refused: UInt64 = 0
-    private var refusedTold: UInt64 = 0
-    private var isTakerWaiting = false
-    private var isClosed = false
+    private let state = Monitor(State())
 
     /// Creates an empty inbox with a limit on the total weight, in the unit that the callers of ``put(_:weight:)`` use.
-    package init(limit: Int) { self.limit = limit }
+    package init(limit: Int = .max) { self.limit = limit }
 
     /// Adds an element, or counts it as refused if there is no room for it or the inbox is closed.
     @discardableResult
-    package func put(_ element: Element, weight more: Int) -> Bool {
-        condition.lock()
-        defer { condition.unlock() }
-        let hasRoom = !isClosed && weight + weightInHand + more <= limit
-        if hasRoom {
-            elements.append(element)
-            weight += more
-        } else {
-            refused += 1
+    package func put(_ element: Element, weight: Int = 1) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed, state.weight + state.weightInHand + weight <= limit else {
+                state.refused += 1
+                return false
+            }
+            state.elements.append(element)
+            state.weight += weight
+            // One call is enough for all elements that are added before the consumer takes them.
+            if state.elements.count == 1 { state.wake?() }
+            return true
         }
-        if isTakerWaiting {
-            isTakerWaiting = false
-            condition.signal()
-        }
-        return hasRoom
     }
 
     /// The number of elements that were refused.
-    package var refusedCount: UInt64 {
-        condition.lock()
-        defer { condition.unlock() }
-        return refused
-    }
+    package var refusedCount: UInt64 { state.withLock { $0.refused } }
 
     /// Waits for elements or refusals, and takes all elements.
     /// - Returns: The elements, and the number of elements refused since the last call; `nil` once the inbox is closed
     ///   and empty.
     package func takeAll() -> (elements: [Element], refused: UInt64)? {
-        condition.lock()
-        defer { condition.unlock() }
-        weightInHand = 0
-        while elements.isEmpty, refused == refusedTold, !isClosed {
-            isTakerWaiting = true
-            condition.wait()
+        state.wait { state -> (elements: [Element], refused: UInt64)?? in
+            state.weightInHand = 0
+            guard !state.elements.isEmpty || state.refused != state.refusedTold else {
+                return state.isClosed ? .some(nil) : nil
+            }
+            defer { state.refusedTold = state.refused }
+            return (state.takeElements(), state.refused - state.refusedTold)
         }
-        isTakerWaiting = false
-        guard !elements.isEmpty || refused != refusedTold else { return nil }
-        var taken: [Element] = []
-        swap(&taken, &elements)
-        (weightInHand, weight) = (weight, 0)
-        defer { refusedTold = refused }
-        return (taken, refused - refusedTold)
     }
 
-    /// Refuses all further elements; the consumer gets the remaining ones, and then `nil`.
+    /// Takes all elements without waiting.
+    /// - Returns: The elements, and whether the inbox is closed.
+    package func take() -> (elements: [Element], isClosed: Bool) {
+        state.withLock { ($0.takeElements(), $0.isClosed) }
+    }
+
+    /// Sets the function that wakes the consumer.
+    ///
+    /// It is called when an element is added to an empty inbox, when the inbox is closed, and immediately if either has
+    /// already happened. It must not access the inbox, which is locked meanwhile: once this method has replaced a
+    /// function, no thread calls that any more.
+    package func wake(with function: (@Sendable () -> Void)?) {
+        state.withLock { state in
+            state.wake = function
+            if !state.elements.isEmpty || state.isClosed { function?() }
+        }
+    }
+
+    /// Refuses all further elements; the consumer gets the remaining ones, and then learns of the end.
     package func close() {
-        condition.lock()
-        isClosed = true
-        condition.broadcast()
-        condition.unlock()
+        state.withLock { state in
+            state.isClosed = true
+            state.wake?()
+        }
     }
 }

@@ -1,13 +1,13 @@
 /// The clock that all threads of a server share: ``ServerTime`` with the system's readings.
 package final class ServerClock: Sendable {
     private let read: @Sendable () -> ClockReading
-    private let time: Locked<ServerTime>
+    private let time: Monitor<ServerTime>
 
     /// Creates a clock that begins at the wall clock's time.
     /// - Parameter read: reads both clocks; by default the system's.
     package init(_ read: @escaping @Sendable () -> ClockReading = ClockReading.now) {
         self.read = read
-        time = Locked(ServerTime(read()))
+        time = Monitor(ServerTime(read()))
     }
 
     /// Returns the time for deadlines and records: milliseconds since 1970 that never leap and never go back.

@@ -8,14 +8,13 @@ package enum SystemClock {
     package static func wall() -> Int64 { milliseconds(of: CLOCK_REALTIME) }
 
     /// Returns the time since the machine booted, its sleep included (`CLOCK_BOOTTIME`); it cannot be set.
+    ///
+    /// `ContinuousClock` is the same clock: deadlines of threads use that, and code that gets numbers uses this.
     package static func boot() -> Int64 { milliseconds(of: CLOCK_BOOTTIME) }
-
-    /// Returns the time since an unspecified moment, without the machine's sleep (`CLOCK_MONOTONIC`); it cannot be set.
-    package static func monotonic() -> Int64 { milliseconds(of: CLOCK_MONOTONIC) }
 
     private static func milliseconds(of clock: clockid_t) -> Int64 {
         var time = timespec()
-        // It fails only for a clock that does not exist; Linux has had all three since 2.6.39.
+        // It fails only for a clock that does not exist; Linux has had both since 2.6.39.
         _ = clock_gettime(clock, &time)
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }

@@ -31,7 +31,7 @@ package final class WorkThread: Sendable {
     }
 
     /// The thread; nil once it was joined or detached.
-    private let thread: Locked<pthread_t?>
+    private let thread: Monitor<pthread_t?>
 
     /// Runs `body` on a new thread.
     ///
@@ -44,7 +44,7 @@ package final class WorkThread: Sendable {
             start.release()
             throw Refused(reason: String(cString: strerror(failure)))
         }
-        self.thread = Locked(thread)
+        self.thread = Monitor(thread)
     }
 
     deinit { if let thread = take() { pthread_detach(thread) } }

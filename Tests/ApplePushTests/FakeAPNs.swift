@@ -46,7 +46,7 @@ final class FakeAPNs: Sendable {
     }
 
     let ready: Ready
-    private let process: Locked<Process>
+    private let process: Monitor<Process>
     private let input: Pipe
     private let client: HTTPClient
 
@@ -75,7 +75,7 @@ final class FakeAPNs: Sendable {
             throw FakeAPNsMissing(description: "These tests need Python 3.11 with h2 and cryptography: \(why)")
         }
         self.ready = ready
-        self.process = Locked(process)
+        self.process = Monitor(process)
         self.input = input
         var configuration = HTTPClientConfiguration()
         configuration.usesProxyFromEnvironment = false

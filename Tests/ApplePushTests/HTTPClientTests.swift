@@ -8,7 +8,7 @@ import Threads
 struct HTTPClientTests {
     /// A record of outcomes, by number.
     final class Outcomes: Sendable {
-        private let all = Locked<[Int: [HTTPClient.Outcome]]>([:])
+        private let all = Monitor<[Int: [HTTPClient.Outcome]]>([:])
 
         func keep(_ number: Int) -> @Sendable (HTTPClient.Outcome) -> Void {
             { [self] outcome in all.withLock { $0[number, default: []].append(outcome) } }
@@ -176,7 +176,7 @@ struct HTTPClientTests {
             }
         }
         for number in 1...3 { #expect(outcomes[number] == [.failure(.shutDown)]) }
-        let box = Locked<HTTPClient?>(try client())
+        let box = Monitor<HTTPClient?>(try client())
         let keep = outcomes.keep(4)
         let client = box.withLock { $0 }
         client?.send(request("https://localhost:1/")) { outcome in

@@ -11,7 +11,7 @@ import Threads
 
 /// A record of all reports, in order.
 final class Reports: Sendable {
-    private let all = Locked<[(id: PushID, result: PushResult)]>([])
+    private let all = Monitor<[(id: PushID, result: PushResult)]>([])
 
     var take: @Sendable (PushID, PushResult) -> Void {
         { [self] id, result in all.withLock { $0.append((id, result)) } }
@@ -98,9 +98,9 @@ extension PushResult {
 
 /// A clock that only the test advances.
 final class TestClock: Sendable {
-    private let now: Locked<Int64>
+    private let now: Monitor<Int64>
 
-    init(_ now: Int64) { self.now = Locked(now) }
+    init(_ now: Int64) { self.now = Monitor(now) }
 
     var read: @Sendable () -> Int64 { { [self] in now.withLock { $0 } } }
 
@@ -134,8 +134,8 @@ final class DeadServer: Sendable {
 
 /// A record of all log lines, as text.
 final class LogBook: Sendable {
-    private let lines = Locked<[String]>([])
-    private let reaction = Locked<(words: String, run: @Sendable () -> Void)?>(nil)
+    private let lines = Monitor<[String]>([])
+    private let reaction = Monitor<(words: String, run: @Sendable () -> Void)?>(nil)
 
     /// Runs `body` within each call that logs a message with these words.
     func whenLogged(_ words: String, _ body: @escaping @Sendable () -> Void) {

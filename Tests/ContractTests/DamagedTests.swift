@@ -109,7 +109,7 @@ struct DamagedTests {
         let call = try #require(try reader.liveCalls(limit: 1).first)
         #expect(call.number == CallNumber(rawValue: 1))
         #expect(try reader.calls(CallChoice(call.id), limit: 1) == [call])
-        let (course, answers) = (Course(), Locked<[QuestionID: Answer]>([:]))
+        let (course, answers) = (Course(), Monitor<[QuestionID: Answer]>([:]))
         let store = SQLiteCallStore(folder: place.path) { report in
             if case .answered(let id, let answer) = report { answers.withLock { $0[id] = answer } }
             course.add(report)

@@ -56,7 +56,7 @@ struct SQLiteStoreFailureTests {
     func patience() async throws {
         let first = SQLiteCallStore(folder: place.path) { _ in }
         _ = try first.open(at: Moment(milliseconds: 0))
-        let holders = Locked<[Int?]>([])
+        let holders = Monitor<[Int?]>([])
         let patience = Patience(milliseconds: 20_000, waits: { holder in holders.withLock { $0.append(holder) } })
         let second = SQLiteCallStore(folder: place.path, patience: patience) { _ in }
         let opening = Task.detached { try second.open(at: Moment(milliseconds: 1)) }
@@ -210,7 +210,7 @@ func sampleCall(_ number: Int64) throws -> CallRecord {
 
 /// The reports of a store, in order.
 final class Course: Sendable {
-    private let told = Locked<(words: [String], failures: [String])>(([], []))
+    private let told = Monitor<(words: [String], failures: [String])>(([], []))
 
     var now: [String] { told.withLock { $0.words } }
     var failures: [String] { told.withLock { $0.failures } }

@@ -9,7 +9,7 @@ final class TestClient: Sendable {
     private let record: Record
 
     private final class Record: Sendable {
-        let events = Locked<[WebSocketClient.Event]>([])
+        let events = Monitor<[WebSocketClient.Event]>([])
     }
 
     init(_ url: String, _ configure: (inout WebSocketClient.Configuration) -> Void = { _ in }) {

@@ -12,36 +12,26 @@ import Threads
 extension EveryTest {
     @Suite("Bytes in transit between two event loops")
     struct WorkerLoopTests {
-        @Test("A producer above the limit waits until the other side has taken some bytes")
-        func valve() {
-            let valve = Valve(limit: 100)
-            let passed = Locked(0)
-            valve.enter(60)
+        @Test("A producer above the limit has to wait until the other side has taken some bytes")
+        func backpressure() {
+            var limit = BackpressureLimit(100)
+            #expect(limit.enter(60) != nil)
             // The limit is checked before the bytes are added, so bytes larger than the whole limit pass too.
-            valve.enter(60)
-            let thread = Thread {
-                valve.enter(1)
-                passed.withLock { $0 = 1 }
-            }
-            thread.start()
-            #expect(!wait(seconds: 0.1) { passed.withLock { $0 == 1 } })
-            valve.leave(60)
-            #expect(wait(seconds: 10) { passed.withLock { $0 == 1 } })
+            #expect(limit.enter(600) != nil)
+            #expect(limit.enter(1) == nil)
+            limit.leave(600)
+            #expect(limit.enter(1) != nil)
         }
 
         @Test("No producer waits any more after the other side has stopped")
-        func openForGood() {
-            let valve = Valve(limit: 1)
-            let passed = Locked(0)
-            valve.enter(1)
-            for _ in 0..<4 {
-                Thread {
-                    valve.enter(1)
-                    passed.withLock { $0 += 1 }
-                }.start()
+        func lifted() throws {
+            let limit = Monitor(BackpressureLimit(1))
+            limit.wait { $0.enter(1) }
+            let producers = try (0..<4).map { _ in
+                try WorkThread(named: "producer") { limit.wait { $0.enter(1) } }
             }
-            valve.openForGood()
-            #expect(wait(seconds: 10) { passed.withLock { $0 == 4 } })
+            limit.withLock { $0.lift() }
+            for producer in producers { producer.join() }
         }
 
         @Test("Frames overflow when too many bytes wait for their loop, until the loop has taken them")
@@ -68,7 +58,7 @@ extension EveryTest {
             try #require(world.handle.start())
             let sender = try Sender(port: world.port)
             let messages = 600
-            let sent = Locked(0)
+            let sent = Monitor(0)
             Thread {
                 for number in 0..<messages {
                     sender.send(number)
@@ -148,7 +138,7 @@ private final class LoopWorld {
     let handle: WorkerLoopHandle
     let port: Int
     private let first: Server
-    private let told: Locked<Told>
+    private let told: Monitor<Told>
 
     init(_ configure: (inout ServerConfiguration) -> Void = { _ in }) throws {
         var configuration = GatewayConfiguration()
@@ -157,7 +147,7 @@ private final class LoopWorld {
         configure(&configuration.server)
         first = try Server(configuration: configuration.server)
         port = first.port
-        let told = Locked(Told())
+        let told = Monitor(Told())
         self.told = told
         let batches = LoopEventBatches { events, taken in
             let takes = told.withLock { told in

@@ -1,7 +1,7 @@
 import Testing
 import Threads
 
-@Suite("A bounded queue between threads")
+@Suite("A queue to one thread")
 struct InboxTests {
     @Test("The queue returns its elements in order, and refuses those over its limit or after its close")
     func order() throws {
@@ -32,7 +32,7 @@ struct InboxTests {
     @Test("The queue wakes the thread that takes, and loses no element")
     func threads() throws {
         let inbox = Inbox<Int>(limit: .max)
-        let sum = Locked((count: 0, isOrdered: true, last: [Int](repeating: -1, count: 4)))
+        let sum = Monitor((count: 0, isOrdered: true, last: [Int](repeating: -1, count: 4)))
         let taker = try WorkThread(named: "taker") {
             while let taken = inbox.takeAll() {
                 sum.withLock { sum in
@@ -52,5 +52,34 @@ struct InboxTests {
         inbox.close()
         taker.join()
         #expect(sum.withLock { $0.count } == 20_000 && sum.withLock { $0.isOrdered })
+    }
+
+    @Test("The consumer's own function is called for the first of several elements, for the close, and at once if late")
+    func wakeFunction() {
+        let inbox = Inbox<Int>()
+        let calls = Monitor(0)
+        inbox.put(0)
+        inbox.wake { calls.withLock { $0 += 1 } }
+        #expect(calls.withLock { $0 } == 1, "an element was already there")
+        inbox.put(1)
+        #expect(calls.withLock { $0 } == 1, "one call is enough")
+        #expect(inbox.take().elements == [0, 1])
+        inbox.put(2)
+        inbox.close()
+        #expect(calls.withLock { $0 } == 3)
+        let last = inbox.take()
+        #expect(last.elements == [2] && last.isClosed)
+    }
+
+    @Test("A function that was taken away is not called any more")
+    func noWakeFunction() {
+        let inbox = Inbox<Int>()
+        let calls = Monitor(0)
+        inbox.wake { calls.withLock { $0 += 1 } }
+        inbox.wake(with: nil)
+        inbox.put(0)
+        inbox.close()
+        #expect(calls.withLock { $0 } == 0)
+        #expect(inbox.take().elements == [0])
     }
 }

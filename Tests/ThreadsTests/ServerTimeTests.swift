@@ -137,7 +137,7 @@ struct ServerTimeTests {
 
     @Test("If the thread sleeps between reading the two clocks, that is not taken for a leap")
     func pausedBetween() {
-        let readings = Locked<[ClockReading]>([
+        let readings = Monitor<[ClockReading]>([
             ClockReading(boot: 0, wall: Clocks.start),
             // The wall clock was read 30 s after the boot clock.
             ClockReading(boot: 1_000, wall: Clocks.start + 31_000),

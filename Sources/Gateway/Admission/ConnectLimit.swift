@@ -20,7 +20,7 @@ final class ConnectLimit: Sendable {
     private static let pruneEvery = Moment.Span.seconds(60)
 
     private let perMinute: Int
-    private let state = Locked(State())
+    private let state = Monitor(State())
 
     init(perMinute: Int) { self.perMinute = perMinute }
 

@@ -8,7 +8,7 @@ import Threads
 /// The switchboard decides about revocations. With this copy every loop can answer a revoked token with 401 before a
 /// connection is made.
 final class Revocations: Sendable {
-    private let moments = Locked<[UserID: Moment]>([:])
+    private let moments = Monitor<[UserID: Moment]>([:])
 
     func note(_ user: UserID, before moment: Moment) { moments.withLock { $0[user] = moment } }
 

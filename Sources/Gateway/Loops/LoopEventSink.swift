@@ -13,13 +13,14 @@ enum LoopEventSink {
 ///
 /// So their order is kept, and a busy loop wakes the owner once for many events.
 ///
-/// It is confined to the loop's thread, except ``openForGood()``.
+/// It is confined to the loop's thread, except ``lift()``.
 final class LoopEventBatches {
     /// Passes a batch to the owner's thread, which calls `taken` when it has handled the batch.
     typealias Delivery = @Sendable (_ events: [LoopEvent], _ taken: @escaping @Sendable () -> Void) -> Void
 
     private let deliver: Delivery
-    private let valve = Valve(limit: LoopLimits.events)
+    /// The bytes of events that were passed to the owner and not taken yet.
+    private let backpressure = Monitor(BackpressureLimit(LoopLimits.events))
     private var events: [LoopEvent] = []
     private var bytes = 0
 
@@ -39,10 +40,10 @@ final class LoopEventBatches {
         swap(&batch, &events)
         let bytes = bytes
         self.bytes = 0
-        valve.enter(bytes)
-        deliver(batch) { [valve] in valve.leave(bytes) }
+        backpressure.wait { $0.enter(bytes) }
+        deliver(batch) { [backpressure] in backpressure.withLock { $0.leave(bytes) } }
     }
 
     /// Lets the loop wait no more, because the owner has stopped; from any thread.
-    func openForGood() { valve.openForGood() }
+    func lift() { backpressure.withLock { $0.lift() } }
 }

@@ -43,7 +43,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     /// Stops the loop, also if it waits for the owner; from any thread.
     func stop() {
-        if case .batches(let batches) = sink { batches.openForGood() }
+        if case .batches(let batches) = sink { batches.lift() }
         server.stop()
     }
 

@@ -18,7 +18,7 @@ final class SessionIndex: Sendable {
         var isDraining = false
     }
 
-    private let state = Locked(State())
+    private let state = Monitor(State())
 
     /// Returns the refusal of an upgrade or of a new session, or `nil` if it may proceed.
     func refusal(of handshake: EngineHandshake, by router: RequestRouter, for origin: String?) -> HTTPResponse? {

@@ -40,7 +40,7 @@ struct CallCommand: ParsableCommand {
 /// The caller's side: sends the offer and its candidates, stays in the call for a while, and hangs up.
 private final class CallingPart: Terminal.Part, Sendable {
     private let command: CallCommand
-    private let known = Locked(Known())
+    private let known = Monitor(Known())
 
     /// State from the server's messages; Ctrl-C and the timer read it on other threads.
     private struct Known {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Diagnostics
 import FoundationEssentials
-import Threads
 
 /// Asks a server on this machine whether it is healthy; for containers, which have no curl.
 struct HealthCommand: ParsableCommand {
@@ -35,17 +34,17 @@ struct HealthCommand: ParsableCommand {
 
 /// One plain HTTP request to the admin listener.
 struct HealthQuestion {
-    /// The time for all of it, in milliseconds: connecting to each address of the host, sending, and the whole answer.
+    /// The time for all of it: connecting to each address of the host, sending, and the whole answer.
     ///
     /// The image's HEALTHCHECK ends the command after 3 s, and its log would then lack the command's error.
-    private static let limitMilliseconds: Int64 = 2_000
+    private static let limit = Duration.seconds(2)
 
     let address: ListenAddress
 
     init(_ address: ListenAddress) { self.address = address }
 
     func ask(_ path: String) throws(Complaint) -> (status: Int, body: String) {
-        let end = SystemClock.monotonic() + Self.limitMilliseconds
+        let end = ContinuousClock.now + Self.limit
         let socket: ClientSocket
         do { socket = try .connected(host: address.host, port: address.port, until: end) } catch { throw deserted }
         let request = "GET \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n\r\n"

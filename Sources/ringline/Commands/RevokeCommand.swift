@@ -24,8 +24,8 @@ struct RevokeCommand: ParsableCommand {
     @Option(help: "The user to log out.") var user: String
     @Option(help: "The server's data folder.") var data = DataFolder.standard
 
-    /// The longest wait for the server, in milliseconds: it looks for orders every second, and writes to a disk.
-    private static let patienceMilliseconds: Int64 = 10_000
+    /// The longest wait for the server: it looks for orders every second, and writes to a disk.
+    private static let patience = Duration.seconds(10)
 
     func run() throws {
         do throws(Complaint) { try revoke() } catch { throw error.shown() }
@@ -38,7 +38,7 @@ struct RevokeCommand: ParsableCommand {
         }
         let file = OrderFile(.revoke(user, before: Moment(milliseconds: SystemClock.wall())))
         try file.write(to: data)
-        let end = SystemClock.monotonic() + Self.patienceMilliseconds
+        let end = ContinuousClock.now + Self.patience
         while file.isThere(in: data) {
             guard SQLiteCallStore.isHeld(folder: data) else {
                 print(
@@ -46,7 +46,7 @@ struct RevokeCommand: ParsableCommand {
                 )
                 return
             }
-            guard SystemClock.monotonic() < end else {
+            guard ContinuousClock.now < end else {
                 throw Complaint(
                     "the server on \(data) has not carried out the order yet; the order stays valid until it does"
                 )

@@ -12,7 +12,7 @@ final class ActKeys: Sendable {
     private let folder: String?
     /// The longest time for which a capability may be valid, in milliseconds.
     private let life: Int64
-    private let state: Locked<State>
+    private let state: Monitor<State>
 
     private struct State {
         var keys: ServerKeys
@@ -32,7 +32,7 @@ final class ActKeys: Sendable {
         let longestRing = max(settings.policy.ringFor.milliseconds, WireLimits.ringSeconds.upperBound * 1_000)
         life = longestRing + 120_000
         let keys = try Self.read(folder, at: now)
-        state = Locked(State(keys: keys, ring: CapabilityRing(keys, life: life)))
+        state = Monitor(State(keys: keys, ring: CapabilityRing(keys, life: life)))
     }
 
     /// The keys that sign and verify capabilities now.

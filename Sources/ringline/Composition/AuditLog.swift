@@ -21,7 +21,7 @@ final class AuditLog: Sendable {
 
     private let path: String?
     private let writer: LogWriter?
-    private let refusals = Locked(Refusals())
+    private let refusals = Monitor(Refusals())
 
     private struct Refusals {
         var counts = Dictionary(uniqueKeysWithValues: AuditLog.causes.map { ($0, UInt64(0)) })
@@ -100,7 +100,7 @@ final class AuditLog: Sendable {
     }
 
     private func refuse(_ cause: String, _ user: UserID?) {
-        let second = SystemClock.monotonic() / 1_000
+        let second = SystemClock.boot() / 1_000
         let (isSaid, suppressed) = refusals.withLock { refusals in
             refusals.counts[cause, default: 0] += 1
             guard writer != nil else { return (false, [(cause: String, count: UInt64)]()) }
@@ -117,7 +117,7 @@ final class AuditLog: Sendable {
     ///
     /// Called once a second.
     func tick() {
-        say(refusals.withLock { $0.flood.takeSuppressed(before: SystemClock.monotonic() / 1_000) })
+        say(refusals.withLock { $0.flood.takeSuppressed(before: SystemClock.boot() / 1_000) })
     }
 
     private func say(_ suppressed: [(cause: String, count: UInt64)]) {

@@ -9,7 +9,7 @@ import Threads
 final class CertificateRenewal: Sendable {
     private let files: ServerConfiguration.TLS
     private let log: Logger
-    private let seen: Locked<Seen>
+    private let seen: Monitor<Seen>
 
     /// A fingerprint of one version of the two files, from their metadata.
     private struct Mark: Equatable {
@@ -33,7 +33,7 @@ final class CertificateRenewal: Sendable {
     init(_ files: ServerConfiguration.TLS, _ log: Logger) {
         self.files = files
         self.log = log
-        seen = Locked(Seen(loaded: Self.mark(of: files)))
+        seen = Monitor(Seen(loaded: Self.mark(of: files)))
         // A pipe, such as a shell's `<(…)`, can be read only once, and the gateway has to read it.
         guard [files.certificatePath, files.keyPath].allSatisfy(Self.isFile) else { return }
         // The gateway reports a certificate that cannot be used.

@@ -5,7 +5,7 @@ import Threads
 
 /// Signs coturn's time-limited credentials (`use-auth-secret`, `static-auth-secret`).
 final class CoturnCredentials: RelayIssuer {
-    private let current: Locked<Secret>
+    private let current: Monitor<Secret>
     private let clock: ServerClock
 
     private struct Secret {
@@ -15,7 +15,7 @@ final class CoturnCredentials: RelayIssuer {
 
     /// Reads the secret; `warn` is called if it looks odd.
     init(_ turn: ServeSettings.TURN, _ clock: ServerClock, warn: (String) -> Void) throws(Complaint) {
-        current = Locked(try Self.read(turn, warn: warn))
+        current = Monitor(try Self.read(turn, warn: warn))
         self.clock = clock
     }
 

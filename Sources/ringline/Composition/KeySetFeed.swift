@@ -1,4 +1,3 @@
-import Dispatch
 import Identity
 import Logging
 import OutboundHTTP
@@ -21,7 +20,7 @@ final class KeySetFeed: Sendable {
     private let log: Logger
     /// Puts a set into use and returns its number of keys.
     private let take: @Sendable ([UInt8]) throws(Complaint) -> Int
-    private let state: Locked<State>
+    private let state: Monitor<State>
 
     private struct State {
         var schedule: KeySetSchedule
@@ -54,7 +53,7 @@ final class KeySetFeed: Sendable {
         self.take = take
         client = try Self.client(keys)
         let now = SystemClock.boot()
-        state = Locked(State(schedule: KeySetSchedule(at: now), freshAt: now))
+        state = Monitor(State(schedule: KeySetSchedule(at: now), freshAt: now))
     }
 
     var figures: Figures {
@@ -140,14 +139,10 @@ final class KeySetFeed: Sendable {
     /// Fetches once and waits for the result; for the doctor.
     static func fetch(_ keys: PublishedKeys) throws(Complaint) -> Fetched {
         let client = try client(keys)
-        let (answer, done) = (Locked<Result<Fetched, Complaint>?>(nil), DispatchSemaphore(value: 0))
-        fetch(keys, client) { result in
-            answer.withLock { $0 = result }
-            done.signal()
-        }
-        done.wait()
+        let answer = Monitor<Result<Fetched, Complaint>?>(nil)
+        fetch(keys, client) { result in answer.withLock { $0 = result } }
+        let result = answer.wait { $0 }
         client.shutdown(limitMilliseconds: 500)
-        guard let result = answer.withLock({ $0 }) else { throw Complaint("no answer") }
         return try result.get()
     }
 

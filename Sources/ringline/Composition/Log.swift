@@ -27,10 +27,10 @@ enum Log {
 ///
 /// All copies of a logger share it, so it can be changed while the server runs.
 final class LogThreshold: Sendable {
-    private let current: Locked<Logger.Level>
+    private let current: Monitor<Logger.Level>
 
     /// Starts at the level of that name; at `info` if there is no such level.
-    init(_ name: String) { current = Locked(Logger.Level(rawValue: name) ?? .info) }
+    init(_ name: String) { current = Monitor(Logger.Level(rawValue: name) ?? .info) }
 
     var level: Logger.Level {
         get { current.withLock { $0 } }

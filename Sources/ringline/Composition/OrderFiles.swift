@@ -54,7 +54,7 @@ struct OrderFile: Equatable {
 /// Passes the orders in a data folder to the server, each once, and removes their files; also collects command traces.
 final class OrderDesk: Sendable {
     private let folder: String
-    private let underWay = Locked<Set<String>>([])
+    private let underWay = Monitor<Set<String>>([])
 
     init(folder: String) { self.folder = folder }
 

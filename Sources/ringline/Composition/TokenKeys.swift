@@ -5,7 +5,7 @@ import Threads
 
 /// The keys that verify tokens; they can be read and fetched again while the server runs.
 final class TokenKeys: Sendable {
-    private let state: Locked<State>
+    private let state: Monitor<State>
     /// The feed of the issuer's published keys; `nil` if none is configured.
     let feed: KeySetFeed?
 
@@ -30,7 +30,7 @@ final class TokenKeys: Sendable {
 
     /// Reads the keys that the settings name; `warn` receives warnings for the operator.
     init(_ settings: ServeSettings, _ log: Logger, warn: (String) -> Void) throws(Complaint) {
-        let state = Locked(try Self.read(settings, warn: warn))
+        let state = Monitor(try Self.read(settings, warn: warn))
         self.state = state
         feed = try settings.jwks.map { keys throws(Complaint) in
             try KeySetFeed(keys, log: log) { json throws(Complaint) in try Self.take(json, into: state, log) }
@@ -108,7 +108,7 @@ final class TokenKeys: Sendable {
     }
 
     /// Puts a fetched set into use and returns its number of keys.
-    private static func take(_ json: [UInt8], into state: Locked<State>, _ log: Logger) throws(Complaint) -> Int {
+    private static func take(_ json: [UInt8], into state: Monitor<State>, _ log: Logger) throws(Complaint) -> Int {
         do throws(TokenKeyError) {
             // The set is checked alone first, so that an error in it is not attributed to the other keys.
             let alone = try TokenVerifier(keys: [.publishedKeySet(json: json)])

@@ -6,7 +6,6 @@ import FoundationEssentials
 import Glibc
 import JSON
 import LibWebSockets
-import Threads
 
 /// The options with which a try-out client connects to its server.
 struct TerminalOptions: ParsableArguments {
@@ -33,7 +32,7 @@ final class Terminal: @unchecked Sendable {
     }
 
     private let part: any Part
-    private let began = SystemClock.monotonic()
+    private let began = ContinuousClock.now
     private var client: WebSocketClient?
     private var exitCode: Int32 = 0
     private let token: String
@@ -107,7 +106,7 @@ final class Terminal: @unchecked Sendable {
 
     /// Prints a line.
     func say(_ text: String) {
-        let offset = SystemClock.monotonic() - began
+        let offset = Int64((ContinuousClock.now - began) / .milliseconds(1))
         let rest = String(offset % 1_000)
         // Names and reasons come from other clients, so control characters are replaced.
         print("\(offset / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)  \(TextTable.visible(text))")

@@ -30,7 +30,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
         var heads: [RequestHead] = []
         var isDone = false
     }
-    private let record = Locked(Record())
+    private let record = Monitor(Record())
 
     init(_ configure: (inout ServerConfiguration) -> Void = { _ in }, _ set: (TestServer) -> Void = { _ in }) throws {
         var configuration = ServerConfiguration()
@@ -83,7 +83,7 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
 
     /// Runs `body` on the event loop and returns its result; nil if there is no result in time.
     func onLoop<Result: Sendable>(_ body: @escaping @Sendable (Server) -> Result) -> Result? {
-        let result = Locked<Result?>(nil)
+        let result = Monitor<Result?>(nil)
         server.post { [unowned self] in
             let value = body(server)
             result.withLock { $0 = value }
@@ -151,8 +151,8 @@ final class TestServer: ServerDelegate, @unchecked Sendable {
 
 /// Waits for a condition, by default five seconds at most; returns whether it holds.
 func wait(seconds: Double = 5, for condition: () -> Bool) -> Bool {
-    let end = SystemClock.monotonic() + Int64(seconds * 1_000)
-    while SystemClock.monotonic() < end {
+    let end = ContinuousClock.now + .seconds(seconds)
+    while ContinuousClock.now < end {
         if condition() { return true }
         usleep(1_000)
     }

@@ -6,7 +6,7 @@ struct Order: Sendable {
     let id: HTTPRequestID
     let host: String
     let request: HTTPRequest
-    let deadline: Steady
+    let deadline: ContinuousClock.Instant
     let completion: @Sendable (HTTPClient.Outcome) -> Void
 }
 
@@ -14,39 +14,40 @@ struct Order: Sendable {
 enum Command: Sendable {
     case start(Order)
     case cancel(HTTPRequestID, onlyIfUnsent: Bool)
+    case stop(by: ContinuousClock.Instant)
 }
 
 /// The only state that the client's thread shares with others: the commands, and the number of waiting requests.
 ///
 /// It owns the multi handle only as far as other threads need it, to wake the loop: `curl_multi_wakeup` is the one call
-/// of the multi interface that any thread may make. It does not touch the handle after the loop has closed the mailbox.
-final class Mailbox: Sendable {
+/// of the multi interface that any thread may make. It does not touch the handle after the loop has closed the queue.
+final class RequestQueue: Sendable {
     private struct State {
-        var commands: [Command] = []
         var waiting: [String: Int] = [:]
         var waitingInAll = 0
         var lastID: UInt64 = 0
-        var stopAt: Steady?
-        /// Whether a wake-up is already on its way to the loop; one is enough for any number of commands.
-        var isWaking = false
-        var isClosed = false
+        var isStopping = false
         /// The number of times that the loop called ``take()``.
         var rounds: UInt64 = 0
     }
 
     /// libcurl's multi handle; outside the loop it is used for `curl_multi_wakeup` only, which is thread-safe.
-    struct Multi: @unchecked Sendable { let pointer: UnsafeMutableRawPointer }
-
-    let multi: Multi
+    nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     private let waitingPerHost: Int
     private let waitingInAll: Int
-    private let state = Locked(State())
+    private let commands = Inbox<Command>()
+    private let state = Monitor(State())
 
     init(waitingPerHost: Int, waitingInAll: Int) throws(HTTPClientError) {
         guard let pointer = curl_multi_init() else { throw .libraryUnusable("it made no multi handle") }
-        multi = Multi(pointer: pointer)
+        multi = pointer
         self.waitingPerHost = waitingPerHost
         self.waitingInAll = waitingInAll
+        nonisolated(unsafe) let handle = pointer
+        commands.wake {
+            // It fails only for a broken handle or a full wake-up pipe, and a full pipe wakes the loop anyway.
+            _ = curl_multi_wakeup(handle)
+        }
     }
 
     func nextID() -> HTTPRequestID {
@@ -59,39 +60,28 @@ final class Mailbox: Sendable {
     /// Accepts an order, or returns the reason why not.
     func post(_ order: Order) -> HTTPFailure? {
         state.withLock { state in
-            guard !state.isClosed, state.stopAt == nil else { return .shutDown }
+            guard !state.isStopping else { return .shutDown }
             let waiting = state.waiting[order.host, default: 0]
             guard waiting < waitingPerHost, state.waitingInAll < waitingInAll else { return .queueFull }
             state.waiting[order.host] = waiting + 1
             state.waitingInAll += 1
-            state.commands.append(.start(order))
-            wake(&state)
+            // The inbox is open, because it is closed under this lock, and only when stopping.
+            commands.put(.start(order))
             return nil
         }
     }
 
     func post(cancel id: HTTPRequestID, onlyIfUnsent: Bool) {
-        state.withLock { state in
-            guard !state.isClosed else { return }
-            state.commands.append(.cancel(id, onlyIfUnsent: onlyIfUnsent))
-            wake(&state)
-        }
+        commands.put(.cancel(id, onlyIfUnsent: onlyIfUnsent))
     }
 
     /// Asks the loop to end by this moment; the first call decides the moment.
-    func stop(at moment: Steady) {
+    func stop(by moment: ContinuousClock.Instant) {
         state.withLock { state in
-            guard !state.isClosed, state.stopAt == nil else { return }
-            state.stopAt = moment
-            wake(&state)
+            guard !state.isStopping else { return }
+            state.isStopping = true
+            commands.put(.stop(by: moment))
         }
-    }
-
-    private func wake(_ state: inout State) {
-        guard !state.isWaking else { return }
-        state.isWaking = true
-        // It fails only for a broken handle or a full wake-up pipe, and a full pipe wakes the loop anyway.
-        _ = curl_multi_wakeup(multi.pointer)
     }
 
     /// The number of orders that wait to be started.
@@ -102,15 +92,10 @@ final class Mailbox: Sendable {
 
     // MARK: The loop's side
 
-    /// Returns the commands posted since the last call, and the moment by which the loop must end, if it must.
-    func take() -> (commands: [Command], stopAt: Steady?) {
-        state.withLock { state in
-            state.isWaking = false
-            state.rounds += 1
-            let commands = state.commands
-            state.commands.removeAll(keepingCapacity: true)
-            return (commands, state.stopAt)
-        }
+    /// Returns the commands posted since the last call.
+    func take() -> [Command] {
+        state.withLock { $0.rounds += 1 }
+        return commands.take().elements
     }
 
     /// Records that an order of this host no longer waits: it was started or has failed.
@@ -122,12 +107,13 @@ final class Mailbox: Sendable {
         }
     }
 
-    /// Closes the mailbox for good and returns the commands posted since the last ``take()``.
+    /// Closes the queue for good and returns the commands posted since the last ``take()``.
     func close() -> [Command] {
         state.withLock { state in
-            state.isClosed = true
-            defer { state.commands = [] }
-            return state.commands
+            state.isStopping = true
+            commands.wake(with: nil)
+            commands.close()
         }
+        return commands.take().elements
     }
 }

@@ -4,7 +4,7 @@
 /// advances with the boot clock, and is slewed towards the wall clock. If the wall clock differs from it by more than
 /// ``leapMilliseconds``, the wall clock has leapt. ``now`` ignores such a leap until the wall clock has gone on without
 /// another leap for ``acceptedAfterMilliseconds``. From then on ``date`` is the wall clock's time, and ``now`` is
-/// slewed towards it.
+/// slewed towards it, until both are the same.
 ///
 /// The type is pure: its callers pass the readings in. See Decision 0010.
 package struct ServerTime: Sendable {
@@ -42,6 +42,10 @@ package struct ServerTime: Sendable {
     /// ``now`` minus the boot clock.
     private var offset: Int64
     private var leap: Leap?
+    /// ``date`` minus the boot clock; nil while ``date`` is ``now``.
+    ///
+    /// It stays set after the clocks agree, until the slewing is done: ``date`` would otherwise jump by what is left.
+    private var dateOffset: Int64?
     /// The boot clock's time up to which slewing has been done.
     private var slewedAt: Int64
     /// The number of times that the wall clock has leapt.
@@ -62,11 +66,9 @@ package struct ServerTime: Sendable {
 
     /// The time at the last reading for what others sign or check, in milliseconds since 1970.
     ///
-    /// Others use the wall clock's time.
-    package var date: Int64 {
-        guard let leap, leap.isAccepted else { return now }
-        return boot + leap.offset
-    }
+    /// Others use the wall clock's time. It is ``now`` until a leap of the wall clock was accepted, and again as soon as
+    /// slewing has made both equal.
+    package var date: Int64 { boot + (dateOffset ?? offset) }
 
     /// Whether the clocks differ by a leap, which is more than slewing is meant for.
     package var hasLeapt: Bool { leap != nil }
@@ -86,6 +88,7 @@ package struct ServerTime: Sendable {
         difference = wallOffset - offset
         judge(wallOffset)
         slew()
+        followDate(wallOffset)
     }
 
     /// Returns the events since the last call.
@@ -112,6 +115,7 @@ package struct ServerTime: Sendable {
         } else if boot - known.since >= Self.acceptedAfterMilliseconds {
             known.offset = wallOffset
             known.isAccepted = true
+            dateOffset = wallOffset
             note(.accepted(milliseconds: difference))
         }
         leap = known
@@ -121,6 +125,12 @@ package struct ServerTime: Sendable {
         leap = Leap(offset: wallOffset, since: boot)
         leaps += 1
         note(.leapt(milliseconds: difference))
+    }
+
+    /// Keeps dates at the wall clock after an accepted leap, but not through a further leap.
+    private mutating func followDate(_ wallOffset: Int64) {
+        guard dateOffset != nil, leap?.isAccepted != false else { return }
+        dateOffset = difference.magnitude <= 1 ? nil : wallOffset
     }
 
     private mutating func note(_ event: Event) {

@@ -91,6 +91,38 @@ struct ServerTimeTests {
         #expect((clocks.time.now - clocks.reading.wall).magnitude <= 1 && clocks.time.difference.magnitude <= 1)
     }
 
+    @Test("`date` does not jump while `now` is slewed to the wall clock", arguments: [40_000, -40_000] as [Int64])
+    func dateIsEven(_ leap: Int64) {
+        var clocks = Clocks()
+        clocks.set(by: leap)
+        clocks.pass(60_020)
+        var worst: UInt64 = 0
+        for _ in 0..<(40_000 * 20 / 100 + 100) {
+            let before = clocks.time.date
+            clocks.pass(100)
+            worst = max(worst, (clocks.time.date - before - 100).magnitude)
+        }
+        #expect(worst <= 1)
+        #expect(!clocks.time.hasLeapt && clocks.time.difference.magnitude <= 1)
+        // From here on `date` is `now` again, which follows a small correction slowly.
+        clocks.set(by: 5_000)
+        #expect(clocks.time.date == clocks.time.now)
+    }
+
+    @Test("`date` ignores a second leap too, until that is accepted")
+    func dateIgnoresSecondLeap() {
+        var clocks = Clocks()
+        clocks.set(by: Self.day)
+        clocks.pass(60_020)
+        let wall = clocks.reading.wall
+        clocks.set(by: Self.day)
+        #expect(clocks.time.date == wall)
+        clocks.pass(59_000)
+        #expect(clocks.time.date == wall + 59_000)
+        clocks.pass(1_020)
+        #expect(clocks.time.date == clocks.reading.wall)
+    }
+
     @Test("The time never goes back, and never runs more than a twentieth faster or slower")
     func monotonic() {
         var chance = SystemRandomNumberGenerator()

@@ -48,19 +48,19 @@ let heaps = Target.Dependency.product(name: "HeapModule", package: "swift-collec
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let testing: [Target] = [
-    tests("CallCoreTests", ["CallCore", "CallTesting"]),
+    tests("CallCoreTests", ["CallCore", "SeededRandom"]),
     tests("JSONTests", ["JSON"]),
-    tests("CallWireTests", ["CallWire", "CallCore", "JSON"]),
+    tests("CallWireTests", ["CallWire", "CallCore", "JSON", "SeededRandom"]),
     tests("SocketIOTests", ["SocketIO", "CallCore", "CallWire", "JSON"]),
     tests(
         "SwitchboardTests",
         [
-            "Switchboard", "CallTrace", "CallPorts", "SQLiteStore", "CallCore", "CallWire", "CallTesting", "CallClient",
-            "JSON",
+            "Switchboard", "CallTrace", "CallPorts", "SQLiteStore", "CallCore", "CallWire", "CallClient", "JSON",
+            "SeededRandom",
         ]
     ),
     tests("ThreadsTests", ["Threads"]),
-    tests("IdentityTests", ["Identity", "Crypto", "CallCore"]),
+    tests("IdentityTests", ["Identity", "Crypto", "CallCore", "SeededRandom"]),
     tests("SQLiteTests", ["SQLite"]),
     tests(
         "ContractTests",
@@ -76,14 +76,14 @@ let testing: [Target] = [
         "LibWebSocketsTests",
         ["LibWebSockets", "Threads", "Gateway", "SocketIO", "Switchboard", "CallPorts", "CallCore", "CallWire"]
     ),
-    tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON"]),
-    tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore"]),
+    tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON", "SeededRandom"]),
+    tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore", "SeededRandom"]),
     tests("ConfigurationTests", ["ringline", "Diagnostics"]),
     .target(
         name: "FuzzTargets",
         dependencies: [
-            "Switchboard", "CallPorts", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallTesting",
-            "CallCore", "CallWire", "JSON",
+            "Switchboard", "CallPorts", "SocketIO", "Identity", "LibWebSockets", "SQLiteStore", "SQLite", "CallCore",
+            "CallWire", "JSON", "SeededRandom",
         ],
         path: "Tests/Fuzz/Targets",
         swiftSettings: house
@@ -193,9 +193,16 @@ let package = Package(
         // The kit for apps: the call session from one device's point of view.
         library("CallClient", ["CallWire", "CallCore", "JSON"], pure),
 
+        // Random numbers from a seed, for the simulator and tests only.
+        library("SeededRandom", [], pure),
+
         // The test world: simulated networks, devices and pushes, and the contract suites of the ports.
         library("CallTesting", ["CallPorts", "CallCore", "Threads"]),
-        library("Simulation", ["Switchboard", "CallPorts", "CallClient", "CallCore", "CallWire", "JSON"], pure),
+        library(
+            "Simulation",
+            ["Switchboard", "CallPorts", "CallClient", "CallCore", "CallWire", "JSON", "SeededRandom", heaps],
+            pure
+        ),
         .executableTarget(
             name: "ringline-simulate",
             dependencies: ["Simulation", arguments],

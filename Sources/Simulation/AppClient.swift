@@ -1,6 +1,7 @@
 import CallClient
 import CallCore
 import CallWire
+import SeededRandom
 
 /// The app of a simulated device: the real client core, a media engine with delays, and an app that carries out
 /// intents.
@@ -11,7 +12,7 @@ final class AppClient: PhoneCore {
     var client: CallClient
     let user: UserID
     let device: DeviceID
-    var chance: Chance
+    var chance: SeededGenerator
     /// Returns the next number for descriptions and candidates, unique in the world.
     let nextNumber: () -> Int
     /// The pending results of the engine, soonest first.
@@ -61,7 +62,7 @@ final class AppClient: PhoneCore {
         var isAdded = false
     }
 
-    init(user: UserID, device: DeviceID, instance: Int, chance: Chance, nextNumber: @escaping () -> Int) {
+    init(user: UserID, device: DeviceID, instance: Int, chance: SeededGenerator, nextNumber: @escaping () -> Int) {
         self.user = user
         self.device = device
         self.chance = chance

@@ -1,3 +1,5 @@
+import SeededRandom
+
 /// Whole worlds in simulated time: the real server logic with simulated clients, networks, devices, pushes and crashes.
 ///
 /// One seed determines one course of events, on every machine.
@@ -16,7 +18,7 @@ public enum Simulation {
         progress: (Statistics) -> Void = { _ in }
     ) -> Outcome {
         var total = Statistics()
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         var reported = 0
         while total.calls < calls {
             let one = chance.next() >> 16
@@ -50,7 +52,7 @@ public enum Simulation {
 
     /// Returns the faults of a world: some worlds have all faults, most have a random selection, some have none.
     static func faults(for seed: UInt64) -> Faults {
-        var chance = Chance(seed: seed, stream: 20)
+        var chance = SeededGenerator(seed: seed, stream: 20)
         switch chance.below(10) {
         case 0: return []
         case 1, 2, 3: return .all

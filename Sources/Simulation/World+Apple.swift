@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import SeededRandom
 import Switchboard
 
 /// Simulates Apple's push service: its response to a push is independent of the push's delivery to a device.

@@ -1,9 +1,10 @@
 import CallCore
+import SeededRandom
 
 /// Calls that interfere with each other: several under one callId, and more data than a connection takes.
 extension World {
     /// Plans a call between two users under a callId that is in use.
-    func planNamesake(of id: CallID, at moment: Int64, among phones: [Handset], _ chance: inout Chance) {
+    func planNamesake(of id: CallID, at moment: Int64, among phones: [Handset], _ chance: inout SeededGenerator) {
         guard chance.percent(40), let caller = chance.pick(phones),
             let callee = chance.pick(phones.filter { $0.user != caller.user })
         else { return }

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import SeededRandom
 import Switchboard
 
 /// Simulates devices: their power, the start and kill of their apps, and the outputs of their apps' call logic.
@@ -93,7 +94,7 @@ extension World {
             user: handset.user,
             device: handset.device,
             instance: handset.instance,
-            chance: Chance(seed: seed, stream: stream),
+            chance: SeededGenerator(seed: seed, stream: stream),
             nextNumber: { [unowned self] in
                 sdpCount += 1
                 return sdpCount

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import CallWire
+import SeededRandom
 import Switchboard
 
 /// The capabilities that pushes carry: all their fields, in plain text.
@@ -43,7 +44,7 @@ extension World {
                 policy: policy,
                 stored: stored,
                 capabilities: Capabilities(),
-                random: Chance(seed: serverSeed, stream: UInt64(run)),
+                random: SeededGenerator(seed: serverSeed, stream: UInt64(run)),
                 at: moment
             )
         )

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import SeededRandom
 import Switchboard
 
 /// Injects offers under the callId of a call of other users, and acknowledged ends that arrive again, mostly while a
@@ -8,7 +9,7 @@ extension World {
     /// Plans offers under the callIds of others' calls and repeated ends, in addition to the planned calls.
     ///
     /// They are drawn from a separate stream, so that worlds without this fault stay unchanged.
-    func planStrangers(at: Int64, _ chance: inout Chance) {
+    func planStrangers(at: Int64, _ chance: inout SeededGenerator) {
         if chance.percent(40) { after(at + chance.within(50...15_000), .script(plan(.stranger))) }
         if chance.percent(40) { after(at + chance.within(500...25_000), .script(plan(.oldEnd))) }
     }

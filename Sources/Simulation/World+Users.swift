@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import SeededRandom
 import Switchboard
 
 /// A planned action of a user.
@@ -18,7 +19,7 @@ enum Step {
 /// Simulates users: who they are, which users they call, and how they react to a ring.
 extension World {
     func furnish() {
-        var chance = Chance(seed: seed, stream: 10)
+        var chance = SeededGenerator(seed: seed, stream: 10)
         let names = ["10", "11", "12", "a-b"].compactMap { UserID($0) }
         let count = 2 + chance.below(3)
         for (number, user) in names.prefix(count).enumerated() {
@@ -38,7 +39,7 @@ extension World {
         }
     }
 
-    private func add(_ user: UserID, _ name: String, _ chance: inout Chance) {
+    private func add(_ user: UserID, _ name: String, _ chance: inout SeededGenerator) {
         guard let device = DeviceID(name) else { return }
         let isPoller = chance.percent(8) && user.text != "99"
         let skewed = faults.contains(.skew) && chance.percent(25)
@@ -63,10 +64,10 @@ extension World {
 
     /// Plans the calls and the faults, and after them the end of the faults and the final checks.
     func plan() {
-        var chance = Chance(seed: seed, stream: 11)
+        var chance = SeededGenerator(seed: seed, stream: 11)
         let span = Int64(callCount) * 5_000 + 10_000
         var ids: [CallID] = []
-        var apart = Chance(seed: seed, stream: 12)
+        var apart = SeededGenerator(seed: seed, stream: 12)
         for number in 0..<callCount {
             let phones = handsets.filter { $0.user.text != "99" }
             guard let caller = chance.pick(phones) else { continue }
@@ -131,7 +132,7 @@ extension World {
     private func planChaos(_ span: Int64) {
         for (fault, _) in Faults.named where faults.contains(fault) {
             // Each fault draws from a separate stream, so that leaving one out does not change the others.
-            var chance = Chance(seed: seed, stream: 100 + UInt64(fault.rawValue))
+            var chance = SeededGenerator(seed: seed, stream: 100 + UInt64(fault.rawValue))
             let every: Int64
             switch fault {
             case .disconnects: every = 8_000

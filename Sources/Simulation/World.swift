@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import SeededRandom
 import Switchboard
 
 /// A server, its store, Apple's push service, simulated devices and their users, in simulated time.
@@ -15,11 +16,11 @@ final class World {
     var now: Int64
     var agenda = Agenda<Event>()
     /// One random stream per subject, so that leaving a fault out changes little else.
-    var network: Chance
-    var users: Chance
-    var chaos: Chance
-    var apple: Chance
-    var strangers: Chance
+    var network: SeededGenerator
+    var users: SeededGenerator
+    var chaos: SeededGenerator
+    var apple: SeededGenerator
+    var strangers: SeededGenerator
     let serverSeed: UInt64
 
     // The server's state.
@@ -68,12 +69,12 @@ final class World {
         self.faults = faults
         self.isRecording = isRecording
         now = Self.beginning
-        network = Chance(seed: seed, stream: 1)
-        users = Chance(seed: seed, stream: 2)
-        chaos = Chance(seed: seed, stream: 3)
-        apple = Chance(seed: seed, stream: 4)
-        strangers = Chance(seed: seed, stream: 6)
-        serverSeed = Chance(seed: seed, stream: 5).seedOfItsOwn
+        network = SeededGenerator(seed: seed, stream: 1)
+        users = SeededGenerator(seed: seed, stream: 2)
+        chaos = SeededGenerator(seed: seed, stream: 3)
+        apple = SeededGenerator(seed: seed, stream: 4)
+        strangers = SeededGenerator(seed: seed, stream: 6)
+        serverSeed = SeededGenerator(seed: seed, stream: 5).seedOfItsOwn
         watch = Watch()
     }
 
@@ -193,12 +194,5 @@ final class World {
         case .hangUpAll: hangUpAll()
         case .finish: break
         }
-    }
-}
-
-extension Chance {
-    var seedOfItsOwn: UInt64 {
-        var copy = self
-        return copy.next()
     }
 }

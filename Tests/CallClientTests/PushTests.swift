@@ -1,5 +1,6 @@
 import CallClient
 import CallCore
+import SeededRandom
 import Testing
 
 @Suite("A VoIP push")
@@ -16,7 +17,7 @@ struct PushTests {
 
     @Test("Every push leads to one report in the same turn, whatever it contains", arguments: 0..<400)
     func total(_ seed: UInt64) {
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(mixing: seed)
         var bench = seed % 3 == 0 ? Bench.talking { $0.maximumCallGroups = 1 } : Bench(isOpen: seed % 2 == 0)
         if seed % 5 == 0 { bench.start(["a", "z"].randomElement(using: &chance) ?? "a") }
         for _ in 0..<20 {

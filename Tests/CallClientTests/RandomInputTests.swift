@@ -1,5 +1,6 @@
 import CallClient
 import CallCore
+import SeededRandom
 import Testing
 
 @Suite("The client core with random inputs")
@@ -20,7 +21,7 @@ struct RandomInputTests {
 
 /// A server, a media engine and a user that act at random, and the invariants that must hold all the same.
 private struct RandomWorld {
-    var chance: Chance
+    var chance: SeededGenerator
     var client: CallClient
     var now = Moment(milliseconds: 5_000_000)
 
@@ -39,7 +40,7 @@ private struct RandomWorld {
     private let peers = ["11", "12"]
 
     init(seed: UInt64) {
-        chance = Chance(seed: seed)
+        chance = SeededGenerator(mixing: seed)
         var configuration = CallClient.Configuration(
             user: Bench.user("10"),
             device: Bench.device("phone"),

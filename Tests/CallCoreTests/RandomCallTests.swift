@@ -1,5 +1,5 @@
 import CallCore
-import CallTesting
+import SeededRandom
 import Testing
 
 /// Thousands of calls with random inputs in random order.
@@ -20,7 +20,7 @@ struct RandomCallTests {
 
     /// One call, with the state that the checks of its invariants need.
     private struct Run {
-        var chance: SplitMix64
+        var chance: SeededGenerator
         var bench: Bench
         let callees: [Phone]
         let callers: [Phone]
@@ -34,7 +34,7 @@ struct RandomCallTests {
         var ids: [String] = []
 
         init(seed: UInt64) throws {
-            chance = SplitMix64(seed: seed)
+            chance = SeededGenerator(seed: seed)
             let nameless = Phone(unnamed: TokenMark(rawValue: 5))
             callees = [
                 try phone("b1", mark: 5), try phone("b2"), try phone("b3"), seed % 3 == 0 ? nameless : try phone("b4"),

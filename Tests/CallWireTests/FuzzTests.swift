@@ -1,5 +1,6 @@
 import CallCore
 import JSON
+import SeededRandom
 import Testing
 
 @testable import CallWire
@@ -17,7 +18,7 @@ struct FuzzTests {
     ]
     private static let spice = Array(#"{}[]",:\u0tfn-+.eE19 "#.utf8) + [0x00, 0x7F, 0x80, 0xFF, 0x0A]
 
-    private static func mutated(_ chance: inout Chance) -> [UInt8] {
+    private static func mutated(_ chance: inout SeededGenerator) -> [UInt8] {
         var text = bytes(seeds[Int.random(in: 0..<seeds.count, using: &chance)])
         for _ in 0..<Int.random(in: 1...4, using: &chance) where !text.isEmpty {
             let index = Int.random(in: 0..<text.count, using: &chance)
@@ -38,7 +39,7 @@ struct FuzzTests {
         let call = try #require(CallID("c-1") as CallID?)
         let user = try #require(UserID("11") as UserID?)
         let device = try #require(DeviceID("d") as DeviceID?)
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         var taken = 0
         for round in 0..<10_000 {
             let text = Self.mutated(&chance)
@@ -75,7 +76,7 @@ struct FuzzTests {
 
     @Test("An object made of another one's members has the same members", arguments: [5, 6])
     func rescan(_ seed: UInt64) throws {
-        var chance = Chance(seed: seed)
+        var chance = SeededGenerator(seed: seed)
         for round in 0..<10_000 {
             let text = Self.mutated(&chance)
             guard let object = try? JSONObject(text) else { continue }

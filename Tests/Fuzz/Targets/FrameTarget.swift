@@ -1,8 +1,8 @@
 import CallCore
 import CallPorts
-import CallTesting
 import CallWire
 import JSON
+import SeededRandom
 import Switchboard
 
 /// Frames and request bodies of signals, as a switchboard with three users handles them.
@@ -46,7 +46,7 @@ final class Desk {
             policy: Policy(),
             stored: stored,
             capabilities: Capabilities(),
-            random: SplitMix64(seed: 7),
+            random: SeededGenerator(seed: 7),
             at: now
         )
         users = ["10", "11", "12"].compactMap { UserID($0) }.enumerated().map {

@@ -1,9 +1,9 @@
 import CallCore
 import CallPorts
-import CallTesting
 import CallWire
 import JSON
 import SQLiteStore
+import SeededRandom
 import Testing
 
 @testable import Switchboard
@@ -77,7 +77,7 @@ final class World {
             policy: policy,
             stored: stored,
             capabilities: Capabilities(),
-            random: SplitMix64(seed: seed),
+            random: SeededGenerator(seed: seed),
             at: now
         )
     }

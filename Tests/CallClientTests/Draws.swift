@@ -1,24 +1,15 @@
 import CallClient
 import CallCore
+import SeededRandom
 
-/// Random numbers from a seed (SplitMix64), so that a failure can be reproduced.
-struct Chance: RandomNumberGenerator {
-    private var state: UInt64
-
-    /// Creates a generator.
+/// The draws of these tests.
+extension SeededGenerator {
+    /// Creates a generator for one of several test cases.
     ///
     /// The seed is mixed before use. Otherwise two neighbouring seeds could give the same numbers, only shifted.
-    init(seed: UInt64) {
-        state = seed &* 0xD6E8_FEB8_6659_FD93 &+ 1
-        state = next() ^ seed &<< 32
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
+    init(mixing seed: UInt64) {
+        var mixer = SeededGenerator(seed: seed &* 0xD6E8_FEB8_6659_FD93 &+ 1)
+        self.init(seed: mixer.next() ^ seed &<< 32)
     }
 
     mutating func one(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }

@@ -60,6 +60,7 @@ let testing: [Target] = [
         ]
     ),
     tests("ThreadsTests", ["Threads"]),
+    tests("PlainTextTests", ["PlainText"]),
     tests("IdentityTests", ["Identity", "Crypto", "CallCore", "SeededRandom"]),
     tests("SQLiteTests", ["SQLite"]),
     tests(
@@ -141,13 +142,16 @@ let package = Package(
         library("CallWire", ["CallCore", "JSON"], pure),
         library("SocketIO", ["CallCore", "CallWire", "JSON"], pure),
         library("CallPorts", ["CallCore"], pure),
-        library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON"], pure),
+        library("CallTrace", ["CallPorts", "CallCore", "CallWire", "JSON", "PlainText"], pure),
         library("Switchboard", ["CallTrace", "CallPorts", "CallCore", "CallWire", "JSON", deques, heaps], pure),
 
         // Authentication.
         system("COpenSSL", apt: "libssl-dev"),
         library("Crypto", ["COpenSSL"]),
         library("Identity", ["Crypto", "CallCore", "JSON"]),
+
+        // Text from outside, made safe for logs and terminals.
+        library("PlainText", [], pure),
 
         // Locks, threads and clocks, from the operating system.
         library("Threads"),
@@ -165,12 +169,12 @@ let package = Package(
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
-        library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire", "JSON", deques]),
+        library("LibWebSockets", ["CLibwebsockets", "Threads", "CallWire", "JSON", "PlainText", deques]),
         library(
             "Gateway",
             [
                 "LibWebSockets", "Threads", "Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire", "Crypto",
-                "JSON", logging,
+                "JSON", "PlainText", logging,
                 deques,
             ]
         ),
@@ -185,7 +189,7 @@ let package = Package(
                 "CallPorts",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",
-                "Crypto", "JSON", arguments, logging,
+                "Crypto", "JSON", "PlainText", arguments, logging,
             ],
             swiftSettings: house
         ),

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import PlainText
 
 /// The ladder: which party sent what to which other one, and when.
 ///
@@ -89,11 +90,11 @@ extension Explanation {
         case .omitted(let count): return .word(at: 1, "\(count) events left out")
         case .ended(let reason): return .word(at: 1, "ended: \(reason.rawValue)")
         case .ringRefused(_, let from, let count):
-            return .word(at: 1, "ring of \(Self.printable(from.text)) refused\(count > 1 ? " ×\(count)" : "")")
+            return .word(at: 1, "ring of \(from.text.printable) refused\(count > 1 ? " ×\(count)" : "")")
         case .noDevice: return .word(at: 1, "no device")
         case .doNotDisturb: return .word(at: 1, "do not disturb")
         case .blocked, .nameTaken, .crowded, .loggedOut, .restarted, .other:
-            return .word(at: 1, Self.printable(event.event.name))
+            return .word(at: 1, event.event.name.printable)
         }
     }
 

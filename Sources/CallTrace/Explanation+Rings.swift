@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import PlainText
 
 /// Rings after a call that were refused: they explain why a device did not ring again.
 extension Explanation {
@@ -8,7 +9,7 @@ extension Explanation {
         var last: [TimelineEvent.RingLimit: String] = [:]
         for event in events {
             guard case .ringRefused(let limit, let from, let count) = event.event else { continue }
-            last[limit] = line(limit, from: Self.printable(from.text), count, at: offset(event.at))
+            last[limit] = line(limit, from: from.text.printable, count, at: offset(event.at))
         }
         // The limit of a callee comes before that of a pair.
         return [TimelineEvent.RingLimit.perCallee, .perPair].compactMap { last[$0] }

@@ -1,5 +1,6 @@
 import CallCore
 import CallPorts
+import PlainText
 
 /// The verdict: the outcome of the call and the reason for it, in a sentence or two.
 extension Explanation {
@@ -234,7 +235,7 @@ extension Explanation {
         let service = " (\(environment.rawValue))"
         guard status == 200 else {
             let hint = Self.hint(status, reason).map { ": \($0)" } ?? ""
-            let said = reason.map(Self.printable) ?? "no reason given"
+            let said = reason.map(\.printable) ?? "no reason given"
             let came = cameAllTheSame(own)
             if let status {
                 return " \(verb(sent)) at \(offset(sent.at))\(why), and APNs\(service) refused: "
@@ -320,7 +321,7 @@ extension Explanation {
         switch record.platform.lowercased() {
         case "ios": return "iPhone \(device)"
         case "android": return "Android phone \(device)"
-        default: return "\(Self.printable(record.platform)) device \(device)"
+        default: return "\(record.platform.printable) device \(device)"
         }
     }
 }

@@ -2,6 +2,7 @@ public import CallCore
 public import CallPorts
 import CallWire
 import JSON
+import PlainText
 
 /// An explanation why a call rang, or did not: its ladder as text, and a verdict in plain words.
 ///
@@ -111,26 +112,11 @@ public struct Explanation: Sendable {
     public var text: String { "\(title)\n\n\(ladder)\n\(verdict)\n" }
 
     private var title: String {
-        let name = record.displayName.map { " (\(Self.printable($0)))" } ?? ""
+        let name = record.displayName.map { " (\($0.printable))" } ?? ""
         var text =
             "Call \(record.id.text), epoch \(record.epoch): \(record.caller.text)\(name) calls \(record.callee.text), "
         text += "\(record.hasVideo ? "video" : "audio"), \(Timestamp.text(record.startedAt))"
         return text
-    }
-
-    /// Returns text from a user in printable form: one line, without control characters and without characters that
-    /// reverse the direction of writing.
-    static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { scalar in
-                    switch scalar.value {
-                    case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: " "
-                    default: scalar
-                    }
-                }
-            )
-        )
     }
 
     /// Returns a moment as an offset from the offer: `+0.21 s`.

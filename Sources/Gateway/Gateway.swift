@@ -4,6 +4,7 @@ import CallWire
 import DequeModule
 import LibWebSockets
 public import Logging
+import PlainText
 import SocketIO
 public import Switchboard
 package import Threads
@@ -321,10 +322,10 @@ public final class Gateway: @unchecked Sendable {
                 "push failed",
                 metadata: [
                     "call.id": "\(id.text)", "device.id": "\(device.text)", "apns.status": "\(status)",
-                    "apns.reason": "\(Escaped(reason))",
+                    "apns.reason": "\(reason.printable)",
                 ]
             )
-        case .storeStalled(let why): log.error("the store cannot write", metadata: ["error": "\(Escaped(why))"])
+        case .storeStalled(let why): log.error("the store cannot write", metadata: ["error": "\(why.printable)"])
         case .storeRecovered: log.notice("the store can write again")
         case .oddClock(let age):
             log.warning(
@@ -338,7 +339,7 @@ public final class Gateway: @unchecked Sendable {
                     : "a value in the database is invalid and was replaced by the nearest valid one",
                 metadata: [
                     "database.table": "\(damage.table)", "database.column": "\(damage.column)",
-                    "database.row": "\(Escaped(damage.row))",
+                    "database.row": "\(damage.row.printable)",
                 ]
             )
         case .unreadable(let number):
@@ -354,20 +355,5 @@ extension Int {
     fileprivate func asAdminPort(of gateway: Gateway) -> Int {
         gateway.adminPort = self
         return self
-    }
-}
-
-/// Text from outside, safe for a log: control characters are escaped, so that no log line can be forged.
-struct Escaped: CustomStringConvertible {
-    let description: String
-
-    init(_ text: String) {
-        description = text.unicodeScalars.reduce(into: "") { result, scalar in
-            if scalar.value < 0x20 || scalar.value == 0x7F || (0x80..<0xA0).contains(scalar.value) {
-                result += "\\u{\(String(scalar.value, radix: 16))}"
-            } else {
-                result.unicodeScalars.append(scalar)
-            }
-        }
     }
 }

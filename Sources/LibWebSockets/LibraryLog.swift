@@ -1,4 +1,5 @@
 internal import CLibwebsockets
+internal import PlainText
 internal import Threads
 
 /// The destination of libwebsockets' log lines.
@@ -83,18 +84,10 @@ enum LibraryLog {
         sink?(grave ? .error : .warning, text)
     }
 
-    /// Returns a line without its line break and with every control character as `\xNN`: it may contain what a peer
-    /// sent.
+    /// Returns a line without its line break and with control characters escaped: it may contain what a peer sent.
     private static func escaped(_ line: UnsafePointer<CChar>) -> String {
-        var text = ""
-        for scalar in String(cString: line).unicodeScalars.prefix(500) where scalar != "\n" {
-            if scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) {
-                text += "\\x" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
-            } else {
-                text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
+        let scalars = String(cString: line).unicodeScalars.prefix(500).filter { $0 != "\n" }
+        return String(String.UnicodeScalarView(scalars)).printable
     }
 }
 

@@ -90,7 +90,7 @@ struct DoctorTests {
     @Test("Each finding is one line without control characters")
     func lines() {
         #expect(Finding.ok("a", "b").line == "ok       a: b")
-        #expect(Finding.error("a", "b\u{1B}c", fix: "d").line == "error    a: b\u{FFFD}c. Fix: d")
+        #expect(Finding.error("a", "b\u{1B}c", fix: "d").line == #"error    a: b\u{1b}c. Fix: d"#)
         #expect(Finding.warning("a", "b.", fix: "d").line == "warning  a: b. Fix: d")
     }
 }

@@ -63,6 +63,6 @@ struct TextTableTests {
 
     @Test("Control characters are replaced")
     func controls() {
-        #expect(TextTable(["A"], [["a\u{1B}[2Jb\nc\u{202E}"]]).text == "A\na\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}\n")
+        #expect(TextTable(["A"], [["a\u{1B}[2Jb\nc\u{202E}"]]).text == "A\na\\u{1b}[2Jb\\u{a}c\\u{202e}\n")
     }
 }

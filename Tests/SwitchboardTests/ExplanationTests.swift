@@ -189,9 +189,4 @@ struct ExplanationTests {
         )
         #expect(text.contains("── alert ───────▶"))
     }
-
-    @Test("Printable text contains no character that ends a line or reverses the writing direction")
-    func printable() {
-        #expect(Explanation.printable("a\u{1B}b\nc\u{202E}d\u{2066}é山") == "a b c d é山")
-    }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CallCore
 import CallPorts
+import PlainText
 import SQLiteStore
 import Threads
 
@@ -58,7 +59,7 @@ struct DevicesCommand: ParsableCommand {
         }
         var text = TextTable(["DEVICE", "PLATFORM", "APP", "TOKENS", "APNS", "SEEN", "LAST PUSH"], rows).text
         for device in devices {
-            if let hint = device.lastPush?.hint { text += TextTable.visible("\(device.id.text): \(hint)") + "\n" }
+            if let hint = device.lastPush?.hint { text += "\(device.id.text): \(hint)".printable + "\n" }
             if device.unansweredPushes > 0 {
                 text +=
                     "\(device.id.text): \(device.unansweredPushes) pushes in a row without a sign of life from the device\n"

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Diagnostics
 import FoundationEssentials
+import PlainText
 
 /// Asks a server on this machine whether it is healthy; for containers, which have no curl.
 struct HealthCommand: ParsableCommand {
@@ -24,7 +25,7 @@ struct HealthCommand: ParsableCommand {
             guard text.hasPrefix("http://"), let address = ListenAddress(String(text.dropFirst(7).prefix { $0 != "/" }))
             else { throw Complaint("--admin must be http://HOST:PORT, not '\(text)'") }
             let answer = try HealthQuestion(address).ask(ready ? "/readyz" : "/healthz")
-            print(TextTable.visible(answer.body))
+            print(answer.body.printable)
             guard answer.status == 200 else { throw ExitCode(1) }
         } catch let complaint as Complaint {
             throw complaint.shown()

@@ -2,6 +2,7 @@ import CallCore
 import CallWire
 import JSON
 import Logging
+import PlainText
 import Threads
 
 /// The log on stderr: text lines for people, or JSON lines for machines.
@@ -104,7 +105,7 @@ private struct LineFormat {
             json.endObject()
             line = json.bytes
         } else {
-            var text = "\(now) \(level.rawValue) \(Self.escaped(message))"
+            var text = "\(now) \(level.rawValue) \(message.printable)"
             for (key, value) in all { text += " \(key)=\(Self.quoted(value.description))" }
             line = Array(text.utf8)
         }
@@ -115,18 +116,8 @@ private struct LineFormat {
     private static func quoted(_ text: String) -> String {
         let needsQuotes =
             text.isEmpty || text.utf8.contains { $0 <= 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "=") }
-        guard needsQuotes else { return escaped(text) }
-        return "\"" + escaped(text).split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\"")
+        guard needsQuotes else { return text.printable }
+        return "\"" + text.printable.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\\\"")
             + "\""
-    }
-
-    private static func escaped(_ text: String) -> String {
-        text.unicodeScalars.reduce(into: "") { result, scalar in
-            if scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value) || scalar.value == 0x2028 {
-                result += "\\u{\(String(scalar.value, radix: 16))}"
-            } else {
-                result.unicodeScalars.append(scalar)
-            }
-        }
     }
 }

@@ -1,6 +1,9 @@
+import PlainText
+
 /// A table for a terminal.
 ///
-/// Each column is as wide as its widest cell; the last one is not padded.
+/// Each column is as wide as its widest cell; the last one is not padded. Cells are shown in printable form: text from a
+/// client must not control the terminal of the user who reads it.
 struct TextTable {
     private let rows: [[String]]
 
@@ -13,14 +16,14 @@ struct TextTable {
         for row in rows {
             for (column, cell) in row.enumerated() {
                 if column == widths.count { widths.append(0) }
-                widths[column] = max(widths[column], Self.visible(cell).count)
+                widths[column] = max(widths[column], cell.printable.count)
             }
         }
         var text = ""
         for row in rows {
             var line = ""
             for (column, cell) in row.enumerated() {
-                let cell = Self.visible(cell)
+                let cell = cell.printable
                 line += cell
                 if column < row.count - 1 { line += String(repeating: " ", count: widths[column] - cell.count + 2) }
             }
@@ -28,19 +31,5 @@ struct TextTable {
             text += line + "\n"
         }
         return text
-    }
-
-    /// Replaces control characters: text from a client must not control the terminal of the user who reads it.
-    static func visible(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { scalar -> Unicode.Scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator: "\u{FFFD}"
-                    default: scalar
-                    }
-                }
-            )
-        )
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Glibc
+import PlainText
 
 /// An error in the configuration or the environment, as one line for stderr.
 struct Complaint: Error, CustomStringConvertible {
@@ -17,7 +18,7 @@ struct Complaint: Error, CustomStringConvertible {
     /// Prints it to stderr.
     func show() {
         // One write, so that lines of several threads do not mix. Control characters in quoted text are replaced.
-        _ = Array("ringline: \(TextTable.visible(description))\n".utf8).withUnsafeBytes {
+        _ = Array("ringline: \(description.printable)\n".utf8).withUnsafeBytes {
             write(2, $0.baseAddress, $0.count)
         }
     }

@@ -6,6 +6,7 @@ import FoundationEssentials
 import Glibc
 import JSON
 import LibWebSockets
+import PlainText
 
 /// The options with which a try-out client connects to its server.
 struct TerminalOptions: ParsableArguments {
@@ -108,8 +109,8 @@ final class Terminal: @unchecked Sendable {
     func say(_ text: String) {
         let offset = Int64((ContinuousClock.now - began) / .milliseconds(1))
         let rest = String(offset % 1_000)
-        // Names and reasons come from other clients, so control characters are replaced.
-        print("\(offset / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)  \(TextTable.visible(text))")
+        // Names and reasons come from other clients, so control characters are escaped.
+        print("\(offset / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)  \(text.printable)")
         fflush(nil)
     }
 

@@ -30,7 +30,7 @@ public final class Gateway: @unchecked Sendable {
     var pingsDue: [SessionID: UInt64] = [:]
     /// The Socket.IO sessions.
     var socketIO = SocketIOSessions()
-    /// The loop that runs on this thread, the owner's; set while ``server`` may be used on it.
+    /// The loop that runs on this thread, the owner's; set together with ``server``.
     private(set) var ownLoop: WorkerLoop?
     /// The loops on threads of their own, in order.
     var workers: [WorkerLoopHandle] = []
@@ -90,7 +90,7 @@ public final class Gateway: @unchecked Sendable {
         for (user, moment) in stored.revocations { router.revocations.note(user, before: moment) }
         basis.ownDescriptors = ProcessFigures.countDescriptors()
         self.server = server
-        ownLoop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .owner(self))
+        ownLoop = WorkerLoop(server, router: router, sessions: socketIO.index, sink: .owner(.passUnretained(self)))
         self.store = store
         self.push = push
         switchboard = SwitchboardBox(
@@ -118,8 +118,6 @@ public final class Gateway: @unchecked Sendable {
         server.post { [self] in turn() }
         ownLoop.run()
         endWorkers()
-        // The loop holds the gateway.
-        self.ownLoop = nil
         store?.close()
     }
 

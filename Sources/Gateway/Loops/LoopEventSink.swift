@@ -4,7 +4,10 @@ import Threads
 /// The way of a loop's events to the owner.
 enum LoopEventSink {
     /// The owner runs on the loop's own thread and takes each event while it happens. Nothing is queued.
-    case owner(Gateway)
+    ///
+    /// Unmanaged, because counting a reference for each message would be the only cost of the sink. The owner outlives
+    /// every event: the loop runs within ``Gateway/run()``, and forgets its server's delegate when it ends.
+    case owner(Unmanaged<Gateway>)
     /// The owner runs on another thread and gets one batch per turn of the loop.
     case batches(LoopEventBatches)
 }

@@ -75,7 +75,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     private func tell(_ event: LoopEvent, bytes: Int = 0) {
         switch sink {
         // Both this function and `take` are inlined, so that no event is ever built on this way.
-        case .owner(let owner): owner.take(event)
+        case .owner(let owner): owner._withUnsafeGuaranteedRef { $0.take(event) }
         case .batches(let batches): batches.append(event, bytes: bytes)
         }
     }
@@ -111,7 +111,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
             var bytes: [UInt8] = []
             swap(&bytes, &buffer)
             message.withUnsafeBytes { bytes.append(contentsOf: $0) }
-            owner.take(.received(connection, bytes))
+            owner._withUnsafeGuaranteedRef { $0.take(.received(connection, bytes)) }
             bytes.removeAll(keepingCapacity: bytes.capacity <= LoopLimits.keptBuffer)
             swap(&bytes, &buffer)
         case .batches(let batches):
@@ -146,12 +146,12 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     func timerFired() {
         // Only the owner sets a timer, on the loop of its own thread.
-        if case .owner(let owner) = sink { owner.timerDue() }
+        if case .owner(let owner) = sink { owner._withUnsafeGuaranteedRef { $0.timerDue() } }
     }
 
     func loopTurned() {
         switch sink {
-        case .owner(let owner): owner.turn()
+        case .owner(let owner): owner._withUnsafeGuaranteedRef { $0.turn() }
         case .batches(let batches): batches.send()
         }
     }

@@ -3,9 +3,10 @@ import CallCore
 /// The unclean starts whose lost sequence numbers clients may still remember.
 ///
 /// Entries that were relayed but not committed when the server died have used some `seq` values. A `seq` that a client
-/// has seen is never given to another entry, so each unclean start makes `seq` skip the values that it may have lost.
+/// has seen is never given to another entry, so each unclean start makes `seq` skip the values that the crash may have
+/// used.
 struct CrashShadow {
-    /// The number of such starts in a row, this one included.
+    /// The number of consecutive unclean starts, including this one.
     private(set) var crashes: Int
     /// The moment from which no device can still ring for a call that a crash lost completely.
     private let until: Moment
@@ -22,7 +23,7 @@ struct CrashShadow {
         return 1 + UInt64(crashes) * CallCore.Limits.restartGap
     }
 
-    /// Sets the count back to 0 once the next start does not need it; returns whether it did.
+    /// Resets the count to 0 once the next start no longer needs it; returns whether it did so.
     ///
     /// It is needed until every live call has an entry with a `seq` after the skipped ones, and until no device can
     /// ring any more for a call that a crash lost completely.

@@ -6,7 +6,7 @@ import CallCore
 enum SwitchboardLimits {
     // MARK: Connections
 
-    /// The number of calls whose end, and of texts, that await their confirmation by one connection.
+    /// The largest number of call ends, and of texts, that may await their confirmation by one connection.
     static let unconfirmed = 64
     /// The number of unconfirmed bytes after which a connection is pinged, so that a pong shows what has arrived.
     static let confirmedEvery = 32 * 1_024
@@ -23,23 +23,23 @@ enum SwitchboardLimits {
     static let roomsPerSession = 64
     /// The number of users that one connection may watch.
     static let watchedPerSession = 256
-    /// The number of those that are watched for an app that does not ask.
+    /// The number of acquaintances that one connection watches for an app that does not ask for each one.
     static let contactsPerSession = 128
-    /// The number of a user's newest calls that are searched for peers: so many outgoing ones, and as many incoming
-    /// ones.
+    /// The number of a user's newest calls that are searched for peers: this many outgoing and this many incoming ones.
     static let callsSearchedForPeers = 1_000
     /// The number of pairs that exchanged a text and are remembered.
     static let textedPairs = 16_384
 
     // MARK: Shutting down
 
-    /// The number of connections that the next server is expected to accept in a second: what one core does with TLS.
+    /// The number of connections that the next server is expected to accept in a second: as many as one core manages
+    /// with TLS.
     static let reconnectsPerSecond: Int64 = 500
     /// The shortest time that connections are spread over, however few there are: there may be other servers.
     static let shortestReturn = Moment.Span.seconds(1)
     /// The longest such time: until a device without a call is back, only pushes reach it.
     static let longestReturn = Moment.Span.seconds(10)
-    /// The delay before which no connection is to come back: the next server opens its store first.
+    /// The delay before the first connection is to return: the next server opens its store first.
     static let firstReturn = Moment.Span.milliseconds(500)
 
     // MARK: Calls
@@ -54,7 +54,7 @@ enum SwitchboardLimits {
     static let lateFor = Moment.Span.seconds(10)
     /// The same for a device that may not have been notified of the end: as long as a device may ring.
     static let lateForUnnotified = Moment.Span.seconds(120)
-    /// The number of ends of a callId, and of its descriptions, that are recognized when they come again: a call has
+    /// The number of ends of a callId, and of its descriptions, that are recognized when they are resent: a call has
     /// one end, and one more from each device that had lost it.
     static let takenSignals = 16
     /// The number of spans that the history's time is divided into to forget the epochs of callIds.
@@ -62,7 +62,7 @@ enum SwitchboardLimits {
 
     // MARK: Timelines
 
-    /// The largest number of events of one call: a call has some 10, a family's with 32 devices some 200.
+    /// The largest number of events of one call: a call has some 10; a call to a family's 32 devices has some 200.
     static let timelineEvents = 512
     /// The number of events reserved for the end of the call and for the counts.
     static let reservedEvents = 64
@@ -83,8 +83,8 @@ enum SwitchboardLimits {
 
     // MARK: Requests
 
-    /// The number of long polls that one user may have under way for one call: two devices, and each again after it
-    /// lost its network.
+    /// The number of long polls that one user may have under way for one call: one from each of two devices, and a
+    /// second from each after it lost its network.
     static let pollsPerUser = 4
     /// The number of a user's newest calls that are searched for the one with a peer once that call is over.
     static let callsSearchedForPeer = 50

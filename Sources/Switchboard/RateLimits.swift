@@ -25,7 +25,7 @@ struct RateLimits {
         rings = RingLimits(policy)
     }
 
-    /// Forgets the users whose limits are as if they had done nothing.
+    /// Forgets the users whose limits have fully refilled.
     mutating func forgetFull(at now: Moment) {
         calls.forgetFull(at: now)
         requests.forgetFull(at: now)
@@ -62,7 +62,7 @@ struct UserRate {
 
 /// The quota of stored bytes that each user has for a day.
 ///
-/// What is stored is counted after the fact, so that a quota may be overdrawn: the user is then refused until it has
+/// Bytes are counted after they were stored, so a quota may be overdrawn. The user is then refused until the quota has
 /// refilled.
 struct StorageQuotas {
     private let bytesPerDay: Int
@@ -96,8 +96,8 @@ struct StorageQuotas {
         return bucket.secondsUntilNext
     }
 
-    /// Forgets the users whose quota is full, and which of the others have used theirs up: it may have refilled since,
-    /// whether or not they have asked.
+    /// Forgets the users whose quota is full, and corrects which quotas are used up: some have refilled although their
+    /// users requested nothing.
     mutating func forgetFull(at now: Moment) {
         buckets.forgetFull(at: now)
         guard !exhausted.isEmpty else { return }

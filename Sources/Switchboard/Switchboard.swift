@@ -4,13 +4,13 @@ import CallWire
 import HeapModule
 import JSON
 
-/// The server's state machine: decides who is connected, which calls there are, and whom to ring and to push.
+/// The server's state machine: it holds connections and calls, and decides which devices are sent a signal or a push.
 ///
 /// One owner calls it from one thread. It reads no clock and does no I/O: inputs come with the moment, outputs say what
 /// to do. ``flush(at:into:)`` is called once after every batch of inputs, so that many changes share one commit.
 ///
 /// It is a value that cannot be copied, so that the compiler proves that nothing reads its state while something else
-/// changes it. As properties of a class, they would be checked at each access, which took 9 % of a call's instructions.
+/// changes it. The properties of a class would be checked at each access, which took 9 % of a call's instructions.
 public struct Switchboard: ~Copyable {
     let policy: Policy
     var ports: Ports

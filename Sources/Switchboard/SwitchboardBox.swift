@@ -1,8 +1,9 @@
 public import CallCore
 public import CallPorts
 
-/// A switchboard held by reference, for an owner that makes it late or replaces it: Swift cannot yet read a value that
-/// cannot be copied out of an optional property.
+/// A switchboard held by reference, for an owner that creates it late or replaces it.
+///
+/// Swift cannot yet read a noncopyable value from an optional property.
 public final class SwitchboardBox {
     private var switchboard: Switchboard
 

@@ -14,7 +14,7 @@ struct Turn {
     var scratch: [JSONObject.Member] = []
 }
 
-/// The sources of secrets and of chance that are passed in.
+/// The injected issuers of credentials, and the source of random numbers.
 struct Ports {
     /// Issues the capabilities that pushes carry.
     let capabilities: any CapabilityIssuer

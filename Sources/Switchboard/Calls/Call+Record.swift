@@ -17,9 +17,9 @@ extension Call {
 
     /// Restores a stored call at `now`; `nil` when the record is inconsistent.
     ///
-    /// The moments from which deadlines are computed are capped relative to `now`. Otherwise a call answered or ended
-    /// in the future would never be released, and one that rings for a year would keep its two users busy for that
-    /// long.
+    /// The stored moments from which deadlines are computed are capped relative to `now`. Without the cap, a call whose
+    /// stored answer or end lies in the future would never be released, and a stored ring of a year would keep its two
+    /// users busy for that year.
     convenience init?(
         _ stored: StoredCall,
         grace: Moment.Span,
@@ -66,7 +66,7 @@ extension DevicePush {
         }
     }
 
-    /// A push that had its result before a restart.
+    /// Creates a push whose result was known before a restart.
     fileprivate init(settled outcome: CallRecord.PushOutcome) {
         self.init(settled: outcome == .accepted ? Phase.accepted : .refused)
     }

@@ -36,7 +36,7 @@ final class Call {
     /// The digest of the newest answer to the previous call under this callId: that answer may come again by a slower
     /// way.
     var earlierAnswer: UInt64?
-    /// The signals taken under the callId that begin, answer and end nothing when they come again.
+    /// The accepted signals of the callId that must have no effect when they are resent.
     var taken = TakenSignals()
     /// The number of the call's pushes that are under way.
     var openPushes = 0
@@ -66,7 +66,9 @@ final class Call {
     var number: CallNumber { session.number }
     var key: CallKey { session.key }
 
-    /// Whether the newest offer has come, but not yet by `way`; it still may, as some apps send it by both ways.
+    /// Whether the newest offer has come by the other way only.
+    ///
+    /// A copy may still come by `way`: some apps send an offer by both ways.
     func offerHasComeOnlyBy(other way: Source.Way) -> Bool { !offerWays.isEmpty && !offerWays.contains(way) }
 
     /// The name of the call's log.

@@ -2,11 +2,11 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Decides what an offer means, and what becomes of a call that begins.
+/// Decides what an offer means, and whether a new call rings.
 ///
-/// It reads the call that the offer was found to concern, and changes nothing. Rates and quotas are not its subject.
+/// It reads the call that was found for the offer, and changes nothing. Rates and quotas are checked elsewhere.
 enum CallRouter {
-    /// An offer, with what its meaning depends on besides the call.
+    /// An offer, and the other values besides the call on which its meaning depends.
     struct IncomingOffer {
         let offer: Offer
         /// The `id` that the device gave the offer.
@@ -21,7 +21,7 @@ enum CallRouter {
         /// The peer that a callId `<me>-<peer>` names.
         var peerInCallID: UserID? { callID.flatMap { Room.peer(inCallID: $0, for: source.user) } }
 
-        /// The offer as it decides whether a call is replaced.
+        /// The offer in the form that decides whether it replaces a call.
         ///
         /// A callId `<me>-<peer>` names the callee as `to` does. Otherwise an app that was killed in a call and calls
         /// again under the same token would renegotiate its lost call instead of beginning a new one.
@@ -38,20 +38,20 @@ enum CallRouter {
         /// It concerns the call that was found: a repeat, a new description, a renegotiation, or an offer that the call
         /// refuses.
         case inCall(CallSession.OfferMeaning)
-        /// It is the offer of the call that has just ended, once more by the other way (request or connection); `seq` is
-        /// the number of its entry.
+        /// It is a second copy, by the other way (request or connection), of the offer of a call that has just ended;
+        /// `seq` is the number of the offer's entry.
         case lateCopy(seq: UInt64)
         /// It begins a call, and there is no live call under its callId.
         case first(to: UserID)
         /// It begins a call that replaces the live call that was found.
         case replacement(to: UserID)
-        /// It means nothing that the switchboard can do.
+        /// It is refused with this error.
         case refused(WireError)
     }
 
     /// Decides what an offer means.
     ///
-    /// `found`: The newest call that the offer may concern, live or ended; its sender need not be able to see it.
+    /// `found`: The newest call that the offer may concern, live or ended; it may be hidden from the sender.
     static func decide(_ incoming: IncomingOffer, about found: Call?, at now: Moment) -> Decision {
         let source = incoming.source
         let side = found?.session.side(of: source.user)
@@ -68,10 +68,10 @@ enum CallRouter {
                 return .inCall(meaning)
             }
         }
-        // An offer that names an epoch means the call of that epoch. It does not ring if it is a renegotiation that
-        // crossed the call's end, or if a later call under its callId is hidden from its sender.
+        // An offer that names an epoch means the call of that epoch. It must not ring anew if that call ended while the
+        // offer was on its way (a renegotiation), or if the newest call under the callId is hidden from the sender.
         if let epoch = incoming.epoch {
-            // An unknown call was lost in a crash: its caller begins it again.
+            // A call that the server does not know was lost in a crash: its caller begins it again.
             guard let found, epoch <= found.session.epoch else { return .refused(Switchboard.unknownCall) }
             guard epoch == found.session.epoch, found.session.isLive, side != nil else {
                 return .refused(WireError(.callEnded, "epoch: has ended", field: Field.epoch.name))
@@ -84,7 +84,7 @@ enum CallRouter {
             return .lateCopy(seq: seq)
         }
         let live = found.flatMap { $0.session.isLive ? $0 : nil }
-        // The callId of a call that is over does not name the peer: it may be used again for another one.
+        // The callId of an ended call does not determine the peer: the callId may be used again with another user.
         guard let callee = incoming.named ?? incoming.peerInCallID ?? live?.key.pair.other(than: source.user) else {
             return .refused(.invalid(.to, "missing; give to or room"))
         }
@@ -92,17 +92,17 @@ enum CallRouter {
         return live == nil ? .first(to: callee) : .replacement(to: callee)
     }
 
-    /// The first moment of a call.
+    /// How a new call begins.
     enum Beginning: Equatable {
         /// It rings its callee; the callee's own ringing calls to the caller give way to it.
         case rings
-        /// It is hidden from its callee, by whom it is not answered.
+        /// It is hidden from its callee, who cannot answer it.
         case hidden
         /// It ends at once: the callee is in another call, and such calls are refused.
         case busy
         /// It ends at once: too many other callers ring its callee.
         case crowded
-        /// It ends at once: it crossed a call of its callee to its caller, which goes on instead.
+        /// It ends at once: its callee rings its caller at the same time, and that call goes on instead.
         case lostGlare(to: CallID)
     }
 

@@ -5,7 +5,8 @@ struct CallTable: ~Copyable {
     private var byNumber: [CallNumber: Call] = [:]
     /// The newest call of each callId and pair of users.
     private var byKey: [CallKey: Call] = [:]
-    /// The calls that a user may mean by a callId: more than one if the user has calls with several users under it.
+    /// The calls that a user may mean by a callId: more than one if the user has calls with several users under the
+    /// same callId.
     private var named: [Name: [Call]] = [:]
     /// The live calls of each user, oldest first.
     private var live: [UserID: [Call]] = [:]
@@ -27,7 +28,7 @@ struct CallTable: ~Copyable {
     /// The ended calls that are read from the store when a client asks for them.
     var resting = RestingCalls()
 
-    /// The calls whose end some device that took part has not been notified of.
+    /// The ended calls with a device that has not yet been notified of the end.
     var endNotices = EndNotices()
     private(set) var lastNumber: Int64
 
@@ -46,7 +47,7 @@ struct CallTable: ~Copyable {
     ///
     /// `peer`: The other user of the call, if the user names one.
     /// `phone`: The user's device that means the call.
-    /// `said`: For a signal that may not name the peer: its `id`, and when it came.
+    /// `said`: The `id` and the arrival of the signal that names the callId; `nil` for an offer or a request.
     @inline(__always)
     func find(
         _ id: CallID,
@@ -151,8 +152,8 @@ struct CallTable: ~Copyable {
 
     /// Makes a call findable by its callId for a user, in place of the earlier call of the same two users.
     ///
-    /// A call that is hidden from the user replaces only such a call: the user's late signals, and a device that asks
-    /// for the call that it knows, must still find that one.
+    /// A call that is hidden from the user replaces only another hidden call. The user's late signals, and a device
+    /// that asks for the call that it knows, must still find the visible call.
     private mutating func list(_ call: Call, for user: UserID) {
         let name = Name(user: user, id: call.key.id)
         // There is almost never another call with the callId.

@@ -16,14 +16,14 @@ enum Claims {
 
     /// Whether a callId may name `user` and somebody who is not in `call`.
     ///
-    /// If so, the call of the two named users is meant, although `call` is live.
+    /// If so, a signal under the callId means the call of these two users, although `call` is live.
     static func mayName(_ id: CallID, _ user: UserID, otherThan call: Call) -> Bool {
         guard id.text.hasPrefix(user.text + "-") || id.text.hasSuffix("-" + user.text) else { return false }
         return !names(id, call.session.caller, call.session.callee)
     }
 
     private static func isName(_ text: String, _ a: UserID, _ b: UserID) -> Bool {
-        // User ids may contain characters that callIds may not: for Socket.IO `@` and `+` are written as `.`.
+        // A callId cannot contain the `@` and `+` of a user id: for Socket.IO they are written as `.`.
         zip(text.utf8, "\(a.text)-\(b.text)".utf8).allSatisfy { written, meant in
             written == meant
                 || (written == UInt8(ascii: ".") && (meant == UInt8(ascii: "@") || meant == UInt8(ascii: "+")))
@@ -41,15 +41,15 @@ enum Claims {
             $0.session.isLive && !$0.key.pair.holds(caller) && $0.session.side(of: callee) != nil
         }
         guard names(id, caller, callee) else { return !others.isEmpty }
-        // As `.` stands for two characters, one callId can name two pairs of users: it belongs to the pair that uses
+        // Because `.` stands for `@` or `+`, one callId can name two pairs of users: it belongs to the pair that uses
         // it.
         return others.contains { names(id, $0.session.caller, $0.session.callee) }
     }
 
-    /// Returns the call that is meant among those of one callId.
+    /// Returns the call that is meant among the calls of one callId.
     ///
-    /// In this order: the call between the two users that the callId names, a live one before the newest; the oldest
-    /// live call that the device is in; the user's oldest live call; the newest call.
+    /// In order of preference: the oldest live call of the two users whom the callId names; their newest call; the
+    /// oldest live call that the device is in; the user's oldest live call; the newest call.
     static func meant(by user: UserID, _ phone: Phone?, among calls: [Call]) -> Call? {
         let own = calls.filter { names($0.key.id, $0.session.caller, $0.session.callee) }
         if let named = own.filter(\.session.isLive).min(by: { $0.number < $1.number })
@@ -73,9 +73,9 @@ enum Claims {
 
     /// Returns the call that a signal without a peer means.
     ///
-    /// The signal may be late: its call has ended, and somebody else calls the user under the same callId. It then
-    /// belongs to the call that has ended, for ten seconds after the end, or for two minutes if the device is not known
-    /// to have been notified of the end.
+    /// A signal may arrive after its call has ended, while somebody else calls the user under the same callId. For ten
+    /// seconds after the end, such a signal belongs to the ended call; for two minutes, if the device is not known to
+    /// have been notified of the end.
     static func meant(
         by user: UserID,
         _ phone: Phone,
@@ -124,7 +124,8 @@ extension Switchboard {
 
     /// Returns the call that an offer without a peer belongs to.
     ///
-    /// A callId `<me>-<peer>` names the callee: another user that rings under it does not keep the user from calling.
+    /// A callId `<me>-<peer>` names the callee. So a call from another user under this callId does not prevent the
+    /// user's own call.
     func call(ofOffer id: CallID, from source: Source) -> Call? {
         guard let call = calls.find(id, for: source.user, on: source.phone) else { return nil }
         guard let peer = Room.peer(inCallID: id, for: source.user), !call.key.pair.holds(peer),

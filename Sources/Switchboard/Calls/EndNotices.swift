@@ -1,6 +1,6 @@
 import CallCore
 
-/// The calls whose end some device that took part has not been notified of, by user.
+/// By user, the ended calls with a device that has not yet been notified of the end.
 struct EndNotices {
     private var byUser: [UserID: [CallNumber]] = [:]
 
@@ -9,7 +9,7 @@ struct EndNotices {
     /// Returns the calls of a user, in the order in which they ended.
     subscript(user: UserID) -> [CallNumber] { byUser[user] ?? [] }
 
-    /// Records that a device of a user must be notified of a call's end when it comes back.
+    /// Records that a device of a user must be notified of a call's end when the device connects again.
     mutating func insert(_ call: CallNumber, for user: UserID) {
         if byUser[user]?.contains(call) != true { byUser[user, default: []].append(call) }
     }

@@ -2,7 +2,7 @@ import CallCore
 
 /// The part of a call at rest that stays in memory.
 ///
-/// The call has ended, no poll, push or notification of it is under way, and the store has the rest.
+/// The call has ended; no poll, push or notification of it is under way; everything else about it is in the store.
 ///
 /// Some 40 bytes; see Decision 0012.
 struct EndedCall {
@@ -32,7 +32,7 @@ struct EndedCall {
 /// The calls at rest.
 ///
 /// Their keys are stored as hashes. A call that is found by a hash is read from the store and then looked up by its
-/// full key: two keys with the same hash cost one read, and nothing else.
+/// full key: two keys with the same hash cost only one superfluous read.
 struct RestingCalls {
     private enum Found {
         case one(CallNumber)

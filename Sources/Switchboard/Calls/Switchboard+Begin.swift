@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The beginning of a call: its epoch, the devices that are shown it, and the calls that it crosses.
+/// How a call begins: its epoch, the devices that receive it, and the calls with which it is in glare.
 extension Switchboard {
     mutating func begin(
         _ offer: Offer,
@@ -17,7 +17,7 @@ extension Switchboard {
         let older = calls[key]
         let epoch = directory.nextEpoch(of: key, after: older?.session.epoch, at: now)
         // If a device has not yet been notified of the older call's end, the older call stays in memory without its
-        // callId until its time is up.
+        // callId until it can no longer be fetched.
         if let older, !older.session.legs.contains(where: { $0.phase == .untold }) { forget(older, at: now) }
         replaceRinging(from: source.user, to: callee, by: id, at: now)
         let hidden = hides(id, of: source.user, from: callee, at: now)

@@ -32,7 +32,7 @@ extension Switchboard {
         return result
     }
 
-    /// Whether a signal leaves a call's deadline unchanged, as by far the most do.
+    /// Whether a signal leaves a call's deadline unchanged, as nearly all do.
     private static func movesNoDeadline(_ signal: Signal) -> Bool {
         switch signal.content {
         case .ice, .dtmf, .info, .update: true
@@ -60,7 +60,7 @@ extension Switchboard {
             case .changed: commits.markDirty(call)
             }
         }
-        // Every entry of the log has its frame only from here on.
+        // From here on, every entry of the log has its frame: polls can be answered.
         if !call.polls.isEmpty { answerPolls(of: call, at: now) }
         for (session, side) in told where call.session.owesNews(to: session.phone, side: side) {
             session.awaitNews(of: call, side)
@@ -101,7 +101,7 @@ extension Switchboard {
         _ message: SignalMessage?,
         from side: Side
     ) -> RelayedSignal.OfferExtras {
-        // The call keeps its caller's name; a callee that renegotiates is shown under its own.
+        // The call keeps its caller's displayed name; a callee's renegotiation carries the callee's own name.
         if side == .caller, let name = message?.displayName { call.displayName = name }
         let hasVideo = if case .offer(let offer)? = message?.content { offer.hasVideo } else { call.session.hasVideo }
         return RelayedSignal.OfferExtras(
@@ -113,7 +113,7 @@ extension Switchboard {
         )
     }
 
-    /// Returns the reason that is in force for an end: when its entry is written, the call has already ended with it.
+    /// Returns the reason with which the call has ended: the call ends before the entry of its `end` is written.
     private func reason(of message: SignalMessage?, by side: Side, in call: Call) -> EndReason? {
         if case .ended(let ending, _) = call.session.phase { return ending.reason }
         return nil
@@ -138,7 +138,7 @@ extension Switchboard {
         }
     }
 
-    /// Does what is due once when a call has ended.
+    /// Carries out the actions that are due once, when a call ends.
     private mutating func settle(_ call: Call, at now: Moment) {
         guard case .ended(let ending, _) = call.session.phase, calls.isListedLive(call) else { return }
         calls.ended(call)

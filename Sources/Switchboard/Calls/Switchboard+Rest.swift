@@ -26,9 +26,9 @@ extension Switchboard {
         return true
     }
 
-    /// Removes a call from each user's list of ended calls to report, if all devices of that user know of the end.
+    /// Removes a call from the end notices of each user whose devices have all been notified.
     ///
-    /// If the call stayed in the list, each connect of the user would read it from the store.
+    /// If the call stayed there, each connect of the user would read it from the store.
     private mutating func forgetNews(of call: Call) {
         for side in Side.allCases
         where !call.session.legs.contains(where: { $0.side == side && $0.phase == .untold }) {
@@ -51,8 +51,8 @@ extension Switchboard {
 
     /// Returns the calls at rest that a user may mean by a callId.
     ///
-    /// `found`: The call that was found in memory. No other call can be meant if a peer is named, or if this call is
-    /// live and the callId does not name the user together with somebody who is not in it.
+    /// `found`: The call that was found in memory. The user can mean no other call if a peer is named. The same holds
+    /// if the found call is live, unless the callId names the user together with somebody outside that call.
     func asleep(_ id: CallID, for user: UserID, with peer: UserID?, unless found: Call?) -> [CallNumber] {
         guard !calls.resting.isEmpty else { return [] }
         if let found {
@@ -64,9 +64,9 @@ extension Switchboard {
 
     /// Returns the calls at rest that a signal other than an offer may mean.
     ///
-    /// If a live call was found, only a signal without a peer may still mean another one: it may have been sent for an
-    /// ended call with somebody else, and come late. That cannot be if its device is in the live call, except for an
-    /// `end`: it may always be the resend of an `end` that the ended call accepted.
+    /// If a live call was found, only a signal without a peer can mean another call: a late signal for an ended call
+    /// with somebody else. If the sending device is in the live call, only an `end` can: it may be a resend of an `end`
+    /// that the ended call accepted.
     func asleep(
         _ id: CallID,
         _ message: SignalMessage,
@@ -82,7 +82,7 @@ extension Switchboard {
 
     /// Returns the calls at rest that must be loaded before a user's newest parked offer to a peer is handled.
     ///
-    /// Returns none if no such offer is parked.
+    /// Empty if no such offer is parked.
     func awaitedByOffer(from user: UserID, to peer: UserID) -> [CallNumber] {
         let awaited = queries.newestOffer { offer, caller in
             let inItsName = offer.callID.flatMap { Room.peer(inCallID: $0, for: user) }

@@ -7,17 +7,16 @@ extension Switchboard {
 
     /// Whether an end is accepted now.
     ///
-    /// An end that ends a call always is: there are no more of those than calls. Other ends have a rate limit of their
-    /// own.
+    /// An end that ends a call is always accepted: there are no more of those than calls. Other ends have a rate limit.
     mutating func mayEnd(_ message: SignalMessage, by user: UserID, _ phone: Phone, at now: Moment) -> Bool {
         if limits.ends.take(user, at: now) || endsCall(message, by: user, phone) { return true }
         metrics.limited[.ends] += 1
         return false
     }
 
-    /// Whether an end is for a call that is not over for its sender.
+    /// Whether an end is for a call that has not ended for its sender.
     private func endsCall(_ message: SignalMessage, by user: UserID, _ phone: Phone) -> Bool {
-        // A room that is not the user's is refused when the end is handled.
+        // A room of other users is refused when the end is handled.
         let peer = try? message.peer(for: user)
         let found =
             message.callID.map { calls.find($0, for: user, with: peer, on: phone) }
@@ -29,7 +28,8 @@ extension Switchboard {
 
     // MARK: Kept bytes
 
-    /// Counts a call's newest entries towards the quotas of the users that caused them, if there are enough.
+    /// Counts a call's uncounted entries towards the quotas of the users that caused them: every few entries, after a
+    /// large one, and after the last.
     @inline(__always)
     mutating func countKeptEntries(of call: Call, newest entry: LogEntry, _ size: Int, isLast: Bool) {
         guard isLast || size > SwitchboardLimits.largeEntry || entry.seq & (SwitchboardLimits.countedEvery - 1) == 0

@@ -11,8 +11,9 @@ struct Source {
     /// Whether the sender is a service, which may make statements about other users.
     var isService = false
 
-    /// Returns the device that acts in a call: one with an id acts for itself, one without may act for a device that is
-    /// in the call.
+    /// Returns the device that acts in a call.
+    ///
+    /// A device with an id acts for itself. A device without an id may act for a device that is in the call.
     func device(in session: CallSession, on side: Side) -> Phone {
         phone.isUnnamed ? session.standIn(for: phone, on: side) : phone
     }
@@ -45,7 +46,7 @@ struct Receipt {
     }
 }
 
-/// From a signal to its call.
+/// Finds the call of a signal, and hands the signal to it.
 extension Switchboard {
     mutating func take(_ message: SignalMessage, from source: Source, at now: Moment) -> Result<Receipt, WireError> {
         if isRestrained, let refusal = refusal(of: message.signal.kind, from: source.user, at: now) {
@@ -61,7 +62,7 @@ extension Switchboard {
         return take(offer, message, from: source, peer, at: now)
     }
 
-    /// Returns why no signal of this kind is accepted from a user now; `nil` = it is accepted.
+    /// Returns the refusal that a signal of this kind from a user gets now; `nil` = it is accepted.
     private mutating func refusal(of kind: SignalKind, from user: UserID, at now: Moment) -> WireError? {
         if connections.isDraining { return WireError(.draining, "the server is shutting down") }
         guard kind != .end else { return nil }
@@ -122,8 +123,9 @@ extension Switchboard {
         from source: Source,
         at now: Moment
     ) -> Result<Receipt, WireError> {
-        // No two calls have the same description. An app that answers both by request and by a connection that was away
-        // may have hung up and been called again before the second answer arrives.
+        // No two calls have the same description, so this answer is a late copy of the answer to the earlier call. An
+        // app may answer by request and, once its connection is back, by connection too. By then it may have hung up
+        // and been called again.
         if case .answer(let digest) = message.content, case .ringing = call.session.phase, message.epoch == nil,
             digest == call.earlierAnswer
         {

@@ -2,11 +2,12 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The signals taken under a callId that must not be taken for new ones when they come again.
+/// The accepted signals of a callId that must not pass for new ones when they are resent.
 ///
-/// Each means the call that took it, however late it comes. A signal that is sent again because its ack was lost may
-/// find its callId in use again. An end would end the next call, an answer would answer it, and an offer would ring
-/// again. All ends are kept, and the descriptions of earlier calls: those of the call itself are in its log.
+/// Each belongs to the call that accepted it, however late its copy arrives. A signal is resent when its ack was lost,
+/// and by then its callId may belong to a later call. Taken as new, an end would end that call, an answer would answer
+/// it, and an offer would ring again. All ends are kept, and the offers and answers of earlier calls; those of the
+/// current call are in its log.
 struct TakenSignals {
     /// The ends, oldest first.
     private(set) var ends: [TakenSignal] = []
@@ -15,7 +16,7 @@ struct TakenSignals {
 
     init() {}
 
-    /// The signals of the calls before `call` and of `call` itself, as far as those calls could still be fetched.
+    /// The signals of `call` and of the calls before it that were taken at `moment` or later.
     init(before call: Call?, since moment: Moment) {
         guard let call else { return }
         ends = call.taken.ends.filter { $0.at >= moment }
@@ -84,7 +85,7 @@ extension Switchboard {
     /// Returns the receipt of a resent signal: an end that any call of its callId has taken, or an offer or answer that
     /// an earlier call of its callId has taken.
     ///
-    /// The later call need not be visible to the sender.
+    /// The later call may be hidden from the sender.
     func receipt(ofTaken message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
         guard let id = message.id, let callID = message.callID else { return nil }
         for call in calls.everything(named: callID, of: source.user) where peer.map(call.key.pair.holds) ?? true {

@@ -4,8 +4,8 @@ import CallPorts
 /// Keeps a call's timeline bounded, whatever devices do (I11).
 ///
 /// An event that a device can repeat at will is written once per device in each phase; the number of its repetitions is
-/// written at the end of the phase. A phase is a state of the call. While the call rings, each wave of pushes begins a
-/// phase, and so does each dead connection, so that the timeline shows whether a device came back.
+/// written at the end of the phase. A phase is a state of the call. While the call rings, each wave of pushes and each
+/// dead connection also begins a phase, so that the timeline shows whether a device came back.
 struct TimelineBound {
     /// A repeatable event of a device that was written in this phase, and the number of its repetitions.
     private struct Written {
@@ -32,9 +32,9 @@ struct TimelineBound {
 
     private var phase = CallState.ringing
     private var wave = 0
-    /// Whether a device has come since the last wave began.
+    /// Whether a device has received or fetched the call since the last wave began.
     private var hasCome = false
-    /// There are few of them: searching an array is faster than maintaining a dictionary.
+    /// An array, because it holds few events: searching an array is faster than maintaining a dictionary.
     private var written: [Written] = []
     /// The number of events written.
     private(set) var count = 0
@@ -80,7 +80,7 @@ struct TimelineBound {
         if hasCome, wave < SwitchboardLimits.timelineWaves { (wave, hasCome) = (wave + 1, false) }
     }
 
-    /// Counts an event that is written in any case.
+    /// Counts an event that is written regardless of the bound.
     mutating func wrote() { count += 1 }
 
     /// Returns and clears the number of events left out.

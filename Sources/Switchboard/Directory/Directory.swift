@@ -8,13 +8,13 @@ struct Directory {
     private var owners: [String: Owner] = [:]
     private var blocked: [UserID: [UserID: Moment]] = [:]
     private var undisturbed: [UserID: Moment]
-    /// For each user, the moment up to which tokens issued are refused.
+    /// For each user, the moment up to which issued tokens are refused.
     ///
     /// One entry a user, for ever, because a token need not expire.
     private var revocations: [UserID: Moment]
-    /// The log-outs dated in this clock's future, with their original moments.
+    /// The log-outs whose moments lie in this clock's future.
     ///
-    /// They are in force up to the current time, and stored with their original moments.
+    /// Each is in force up to the current time, and is stored with its original moment.
     var uncutRevocations: [UserID: Moment] = [:]
     private var epochs: Epochs
 

@@ -1,14 +1,13 @@
 import CallCore
 
-/// The newest epoch of each callId that may be used again long after, remembered as long as the history and a little
-/// longer.
+/// The newest epoch of each callId that may be used again much later; kept a little longer than the history.
 ///
 /// The callIds are divided into spans of time by their last use. A span is discarded as a whole when all its callIds
 /// are old, so that no list is searched from end to end.
 struct Epochs {
     private let span: Moment.Span
     private let keptFor: Moment.Span
-    /// The epochs of the callIds last used from a moment on, one element a span, oldest first; never empty.
+    /// One element per span, oldest first, with the epochs of the callIds last used in it; never empty.
     private var used: [(from: Moment, epochs: [CallKey: UInt32])]
 
     init(_ stored: [CallKey: UInt32], keptFor: Moment.Span, at now: Moment) {

@@ -12,8 +12,9 @@ extension Switchboard {
         /// A connection was opened as in ``opened(_:_:device:)``, by a client that keeps no cursor and must not be sent
         /// anything twice.
         ///
-        /// If it names no device, it is the device that its token stands for, as in requests
-        /// (``Switchboard/phone(opening:)``). `seen` is how far each log is known to have reached its device.
+        /// A connection that names no device belongs to the device that its token stands for, as a request does
+        /// (``Switchboard/phone(opening:)``). `seen` is the newest `seq` of each log that is known to have reached the
+        /// device.
         indirect case joined(SessionID, Who, device: DeviceID?, seen: [LogName: UInt64])
         /// A text frame was received; it is valid UTF-8.
         case received(SessionID, [UInt8])
@@ -53,8 +54,8 @@ extension Switchboard {
     public enum Output: Sendable {
         /// Send a frame; its first `Frame.headroom` bytes are left free for the transport's header.
         case send(SessionID, [UInt8])
-        /// Send a ping with this number, after what was sent before. Of a connection's pings in one turn the last is
-        /// enough.
+        /// Send a ping with this number, after what was sent before. Only the last of a connection's pings in one turn
+        /// need be sent.
         case ping(SessionID, UInt64)
         /// Close a connection; `isLost` = do not wait for its queue to be sent.
         case close(SessionID, code: UInt16, reason: String, isLost: Bool)

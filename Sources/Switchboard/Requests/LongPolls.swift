@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The fetches that wait for the next entry of their call, and the bodies that fetches of one moment share.
+/// The fetches that wait for the next entry of their call, and the bodies that fetches at one moment share.
 struct LongPolls {
     /// A fetch that waits for the next entry.
     struct Poll {
@@ -26,7 +26,7 @@ struct LongPolls {
     /// The requests that wait, in the order in which they came.
     var ids: [RequestID] { polls.keys.sorted { $0.rawValue < $1.rawValue } }
 
-    /// Returns how many of a call's polls are a user's.
+    /// Returns the number of a user's polls of a call.
     func count(of user: UserID, for call: Call) -> Int { call.polls.count { polls[$0]?.who.user == user } }
 
     mutating func insert(_ poll: Poll, as id: RequestID) { polls[id] = poll }

@@ -9,11 +9,11 @@ extension Switchboard {
         case signal(SignalMessage)
         /// Return everything that a device needs of a call.
         case fetch(CallID, Fetch)
-        /// End a call; `peer` names the other user, because one callId may be in use with several.
+        /// End a call; `peer` names the other user, because one callId may be in use with several users.
         case end(CallID, peer: UserID? = nil, device: DeviceID?)
         /// Return the user's calls, newest first.
         case history(limit: Int, before: CallNumber?)
-        /// Return the record of the user's call with another, which the client believes to have begun just now.
+        /// Return the record of the call with another user that the client believes it has just begun.
         case record(with: UserID)
         /// Return state, legs and durations of a call; `peer` and `epoch` choose among several calls under one callId.
         case call(CallID, peer: UserID? = nil, epoch: UInt32? = nil)
@@ -41,10 +41,10 @@ extension Switchboard {
 
     /// The parameters of a fetch.
     public struct Fetch: Equatable, Sendable {
-        /// The other user of the call, because one callId may be in use with several; `nil` = the live call, else the
-        /// newest.
+        /// The other user of the call, because one callId may be in use with several users; `nil` = the live call, else
+        /// the newest.
         public var peer: UserID?
-        /// The cursor behind which signals are returned.
+        /// The cursor after which signals are returned.
         public var since: ClientMessage.Cursor?
         /// How long to wait for a signal.
         public var wait: Moment.Span

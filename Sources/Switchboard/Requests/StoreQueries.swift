@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// A purpose for which the store was asked.
+/// The purpose of a question to the store.
 enum StoreQuery {
     case history(RequestID, Who)
     case record(RequestID, Who, with: UserID)
@@ -95,7 +95,7 @@ struct StoreQueries {
         return (failed.map(\.work), notices)
     }
 
-    /// Returns the newest parked offer that fits, as the calls that it waits for; `nil` = there is none.
+    /// Returns the calls that the newest fitting parked offer waits for; `nil` = no parked offer fits.
     func newestOffer(where fits: (SignalMessage, _ from: UserID) -> Bool) -> Set<CallNumber>? {
         parked.last { work in
             switch work.work {

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// `GET /api/calls/signal/{callId}`: everything that a woken device needs of a call, in one round trip.
+/// `GET /api/calls/signal/{callId}`: everything that a woken device needs to know about a call, in one round trip.
 extension Switchboard {
     mutating func fetch(_ callID: CallID, _ fetch: Fetch, by who: Who, as id: RequestID, at now: Moment) {
         let phone = phone(asking: who, named: fetch.device)
@@ -16,7 +16,8 @@ extension Switchboard {
             refuse(id, Self.unknownCall)
             return
         }
-        // A device that fetches a ringing call rings. A device without an id may only be looking on for its user.
+        // A device that fetches a ringing call rings. A fetch without a device id may come from a program that only
+        // observes the call.
         if side == .callee, !phone.isUnnamed, case .ringing = call.session.phase {
             drive(call, .notified(phone), at: now)
         }

@@ -4,7 +4,7 @@ import CallWire
 
 /// `POST /api/calls`: an app that keeps a list of its calls reports one that it has just begun.
 ///
-/// The server has that call already, and answers with its own record of it: the two must not drift apart.
+/// The server already has that call, and answers with its own record of it, so that the two do not drift apart.
 extension Switchboard {
     mutating func record(with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
         guard peer != who.user else {
@@ -22,8 +22,7 @@ extension Switchboard {
         }
     }
 
-    /// Answers with the pair's newest call, if it has not ended or ended so recently that it may be the one that is
-    /// meant.
+    /// Answers with the pair's newest call, if it is live or ended so recently that the client may mean it.
     mutating func answerRecord(
         among history: [CallRecord],
         with peer: UserID,

@@ -40,9 +40,9 @@ extension Switchboard {
         if !isPresent(poll.phone, of: poll.who.user, in: call) { drive(call, .gone(poll.phone, side), at: now) }
     }
 
-    /// Answers a fetch with the entries that there are.
+    /// Answers a fetch with the entries that exist now.
     ///
-    /// Relayed signals are shown before they are durable, here as on connections.
+    /// As on connections, relayed signals are shown before they are durable.
     mutating func answer(_ poll: LongPolls.Poll, as id: RequestID, at now: Moment) {
         guard let call = calls[poll.call], let side = call.session.side(of: poll.who.user) else {
             refuse(id, Self.unknownCall)
@@ -97,7 +97,7 @@ extension Switchboard {
 
     /// Records that a device is present in a call while it makes a request.
     ///
-    /// Without a connection it is gone afterwards.
+    /// A device without a connection or a long poll is gone again after the request.
     mutating func showLife(of phone: Phone, of user: UserID, in call: Call, at now: Moment) {
         guard let side = call.session.side(of: user) else { return }
         drive(call, .seen(phone, side), at: now)

@@ -71,7 +71,7 @@ extension Switchboard {
 
     /// Returns the refusal of a request that exceeds its rate; `nil` = the request is handled.
     ///
-    /// Ends do not count for this rate, but for one of their own: an end that ends a call is always accepted.
+    /// Ends have a rate limit of their own: an end that ends a call is always accepted.
     private mutating func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
         switch request {
         case .end(let callID, let peer, let device):
@@ -195,7 +195,8 @@ extension Switchboard {
         turn.out.append(.reply(id, Reply(body: TimelineView.body(record, withSignals(events, of: record), for: who))))
     }
 
-    /// Adds the signals in the log of a call that can still be fetched; an older call's timeline contains them already.
+    /// Adds the signals from the log of a call that can still be fetched; an older call's timeline already contains its
+    /// signals.
     private func withSignals(_ events: [TimelineRecord], of record: CallRecord) -> [TimelineRecord] {
         guard let call = calls[record.number] else { return events }
         let all = call.session.log.compactMap { TimelineRecord($0) } + events

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// A push's capability: it lets its device fetch the one call that was pushed, report that it rings, and end it.
+/// The rights of a push's capability: to fetch the pushed call, to report that the device rings for it, and to end it.
 extension Switchboard {
     /// Returns a request restricted to a scope: it concerns the pushed call, never another call with that callId.
     func narrowed(_ request: Request, to scope: CallScope?, of user: UserID) throws(WireError) -> Request {
@@ -53,7 +53,8 @@ extension Switchboard {
 
     /// Whether a user may see a stored call.
     ///
-    /// A call that a block or a taken callId hides from its callee is in their history, as missed, and nowhere else.
+    /// A call that is hidden from its callee by a block or a taken callId appears only in the callee's history, as
+    /// missed.
     static func concerns(_ record: CallRecord, _ who: Who) -> Bool {
         who.isService || record.concerns(who.user)
     }

@@ -48,7 +48,7 @@ struct DevicePush: Equatable {
         attempts = 1
     }
 
-    /// A push that is sent later if its device has not come by then, as after a restart in the middle of a ring.
+    /// A push that is sent at `moment` unless its device connects before, as after a restart in the middle of a ring.
     init(waitingUntil moment: Moment, kind: PushOrder.Kind, token: String, environment: APNsEnvironment) {
         phase = .waiting(until: moment)
         self.kind = kind
@@ -58,7 +58,7 @@ struct DevicePush: Equatable {
         attempts = 0
     }
 
-    /// A push that had its result before a restart.
+    /// A push whose result was known before a restart.
     init(settled phase: Phase) {
         self.phase = phase
         kind = .voip
@@ -135,7 +135,7 @@ struct DevicePush: Equatable {
             return .tryOther
         // A gateway on the way may answer 502 or 504, which is temporary like Apple's own 500 and 503.
         case .answered(429, _, _), .answered(500...599, _, _), .unreachable:
-            // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the end of the ring stops it.
+            // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the retries stop when the ring ends.
             let exponent = min(max(attempts, 1) - 1, 5)
             phase = .waiting(until: now + .milliseconds(250 << Int64(exponent)))
             return .retry

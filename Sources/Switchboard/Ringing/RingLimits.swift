@@ -91,8 +91,8 @@ struct RingLimits {
 
     /// Records a call that has begun.
     ///
-    /// `rings`: Whether it reaches its callee. A call that does not (because of a block, for instance) takes from the
-    /// pair's share, and nothing from the callee's: a blocked caller must not be able to use that up.
+    /// `rings`: Whether it reaches its callee. A call that does not, because of a block for instance, takes only from
+    /// the pair's share: a blocked caller must not be able to use up the callee's share.
     mutating func began(_ call: CallNumber, _ keys: Keys, rings: Bool, at now: Moment) {
         if perPair > 0 {
             pairs.updateValue(Share(pairs[keys.pair], perPair, newest: call, at: now), forKey: keys.pair)

@@ -25,8 +25,8 @@ extension Switchboard {
         }
     }
 
-    /// Judges a notice's result; a notice with a token that this environment does not know is sent once to the other
-    /// one.
+    /// Judges a notice's result; a notice whose token this environment does not know is sent once to the other
+    /// environment.
     private mutating func noticed(_ result: PushResult, _ wake: PendingPush, at now: Moment) -> DevicePush.Verdict {
         guard case .answered(400, "BadDeviceToken", _) = result else { return .ignore }
         guard wake.notice != nil else { return .tokenIsBad }
@@ -95,7 +95,7 @@ extension Switchboard {
         // Without a timestamp of APNs a token counts as dead since the push was sent; a later registration is
         // unaffected.
         let diedAt = diedAt ?? wake.sentAt
-        // A device that has registered since has nothing wrong with it, and is no sign of a fault of the server.
+        // A device that has registered since is in order, and is no evidence of a fault of the server.
         switch wake.kind {
         case .voip:
             guard device.voipToken == wake.token, isOver(device.voipTokenAt, diedAt), pushes.breaker.mayDelete(at: now)

@@ -106,7 +106,7 @@ extension Switchboard {
         send(order, for: wake, in: nil, at: now)
     }
 
-    /// Sends a notice again, to the other environment: the first push shows which environment a token belongs to.
+    /// Sends a notice again, to the other environment: before the first push, a token's environment may be unknown.
     mutating func sendByOther(_ wake: PendingPush, at now: Moment) {
         guard var order = wake.notice, now < order.giveUpAt,
             directory.device(wake.device, of: wake.user)?.alertToken == wake.token
@@ -120,7 +120,8 @@ extension Switchboard {
         send(order, for: next, in: wake.call.flatMap { calls[$0] }, at: now)
     }
 
-    /// Cancels the pushes under way to a device, or to one of its tokens, because it no longer belongs to its user.
+    /// Cancels the pushes under way to a device, or to one of its tokens, because the device or token no longer belongs
+    /// to the user.
     ///
     /// `onlyNotices`: Leaves out the pushes of ringing calls, which are cancelled when the call no longer rings.
     mutating func takeBackPushes(
@@ -134,7 +135,7 @@ extension Switchboard {
         }
     }
 
-    /// Cancels a call's pushes that were not sent yet, because it no longer rings, and counts devices that never
+    /// Cancels a call's pushes that were not sent yet, because the call no longer rings, and counts devices that never
     /// reacted.
     mutating func stopWaking(_ call: Call, at now: Moment) {
         for device in call.pushes.keys.sorted(by: { $0.text < $1.text }) {

@@ -21,8 +21,8 @@ extension Switchboard {
         return error
     }
 
-    /// Reports refused rings in the timeline of the last call that rang: the first one, and then each doubling, so that
-    /// a flood writes little.
+    /// Reports refused rings in the timeline of the last call that rang: the first refusal, and then each doubling of
+    /// their number, so that a flood writes little.
     ///
     /// A call at rest is not loaded for this: then only the metric counts the refusal.
     private mutating func note(_ refusal: RingLimits.Refusal, of caller: UserID, to callee: UserID, at now: Moment) {
@@ -36,7 +36,8 @@ extension Switchboard {
     /// Ends the call by which a caller rings a callee, because the caller's newer call is about to ring the same
     /// callee.
     ///
-    /// One caller rings one callee by one call. Otherwise one account could keep as many calls ringing as it may begin.
+    /// One caller rings one callee by one call at a time. Otherwise one user could keep as many calls ringing as it may
+    /// begin.
     mutating func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID, at now: Moment) {
         for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
             guard case .ringing = call.session.phase, call.session.caller == caller else { continue }
@@ -44,7 +45,7 @@ extension Switchboard {
         }
     }
 
-    /// Whether as many other callers as the policy allows already ring a callee, so that this call may not.
+    /// Whether the largest allowed number of other callers already ring the callee, so that this call may not.
     func isCrowded(_ callee: UserID, at call: Call) -> Bool {
         let live = calls.live(of: callee)
         guard live.count > policy.callersPerCallee else { return false }

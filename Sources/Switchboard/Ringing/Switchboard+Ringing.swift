@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Deliver or push, never neither (protocol, section 6): which devices a call reaches, and how the server knows.
+/// Each device of the callee is sent the call on its connection or by a push (protocol, section 6).
 extension Switchboard {
     /// Rings a callee: probes its connections, which have the offer already, and pushes to its other devices.
     mutating func ring(_ call: Call, at now: Moment) {
@@ -21,8 +21,8 @@ extension Switchboard {
         askForLife(session, at: now)
     }
 
-    /// Pushes to a user's devices after a connection was closed that had not answered its probe: it is unknown whether
-    /// the offer reached it.
+    /// Pushes to a user's devices after a connection closed without having answered its probe: the offer may not have
+    /// reached it.
     mutating func wakeInstead(of session: Session, at now: Moment) {
         guard session.probedAt != nil, !connections.isDraining else { return }
         let left = connections.of(session.user)

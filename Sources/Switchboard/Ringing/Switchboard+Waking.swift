@@ -47,14 +47,14 @@ extension Switchboard {
             guard let device = directory.device(id, of: call.session.callee),
                 let token = token(of: device, for: push.kind), !directory.isUndisturbed(device.user, at: now)
             else {
-                // The device was removed, another device has registered its token, or its user has set do-not-disturb
-                // (as restored after a restart). A retry that stays due would wake the loop for ever.
+                // The device was removed, another device has registered its token, or its user's do-not-disturb was
+                // restored after a restart. A retry that stays due would wake the loop for ever.
                 _ = call.pushes[id]?.cancel()
                 note(call, .pushCancelled(id), at: now)
                 continue
             }
             guard !device.isLive(among: sessions) else {
-                // The device has come by itself. If it goes away again, it is pushed again.
+                // The device has connected by itself. If it disconnects again, it is pushed again.
                 call.pushes[id] = nil
                 continue
             }

@@ -13,7 +13,7 @@ struct Acquaintances {
         case presence(SessionID, UserID, SignalID?)
         /// The presence of the users that the connection watches, after the store could not be read.
         case news(SessionID)
-        /// The presence of all acquaintances, for an app with a list of contacts, which does not ask.
+        /// The presence of all acquaintances, for an app with a list of contacts that does not ask for each one.
         case everybody(SessionID)
 
         /// The connection that waits.
@@ -31,7 +31,7 @@ struct Acquaintances {
 
     /// The acquaintances of each user that has a connection and asked for the presence of others.
     private var known: [UserID: Known] = [:]
-    /// The pairs that have exchanged a text, oldest first; below, the same by user.
+    /// The pairs that have exchanged a text, oldest first; `texted` holds the same pairs by user.
     private var texts: Deque<Pair> = []
     private var texted: [UserID: Set<UserID>] = [:]
 
@@ -103,8 +103,9 @@ struct Acquaintances {
 
     /// Forgets the acquaintances of a user that has no connection left.
     ///
-    /// A question under way stays open, and acquaintances made meanwhile are still added. Otherwise a user that comes
-    /// back before the answer would take it for the answer to a later question, and it would lack those acquaintances.
+    /// A question under way stays open, and acquaintances made meanwhile are still added. Otherwise, if the user came
+    /// back before the answer, that answer would pass for the answer to a later question, and would lack those
+    /// acquaintances.
     mutating func forget(_ user: UserID) {
         if case .asked(_, let met) = known[user] { known[user] = .asked([], met: met) } else { known[user] = nil }
     }

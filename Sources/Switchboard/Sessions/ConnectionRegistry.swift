@@ -78,7 +78,7 @@ struct ConnectionRegistry {
     /// Returns the connections that watch a user.
     func watchers(of user: UserID) -> [Session] { watchers[user] ?? [] }
 
-    /// Adds a user to those that a connection watches; returns whether it may watch them.
+    /// Adds a user to those that a connection watches; returns `false` if it already watches as many as it may.
     mutating func watch(_ user: UserID, by session: Session) -> Bool {
         if session.watched.contains(user) { return true }
         guard session.watched.count < SwitchboardLimits.watchedPerSession else { return false }
@@ -87,7 +87,7 @@ struct ConnectionRegistry {
         return true
     }
 
-    /// Ends the watching of a connection.
+    /// Ends all watching by a connection.
     mutating func watchNobody(_ session: Session) {
         for user in session.watched { watchers.remove(session, from: user) }
         session.watched = []

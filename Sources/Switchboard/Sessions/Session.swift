@@ -16,7 +16,7 @@ final class Session {
     var heardAt: Moment
     /// When the connection was last pinged.
     var pingedAt: Moment
-    /// Since when a probe, sent because of a call or a text, awaits a sign of life.
+    /// When the first unanswered probe was sent, because of a call or a text; `nil` = no probe awaits a sign of life.
     var probedAt: Moment?
     /// The moment of the connection's timer in the heap.
     var scheduledAt: Moment?
@@ -70,11 +70,11 @@ final class Session {
     /// Records that the end of a call was written to the connection: the pong to the next ping will confirm that it
     /// arrived.
     ///
-    /// Written is not received: the socket may be half open. Until the pong, the device is notified again when it comes
-    /// back.
+    /// Written does not mean received: the TCP connection may be half open. Until the pong, the device is notified
+    /// again whenever it reconnects.
     func awaitNews(of call: Call, _ side: Side) {
         news.append((call.number, side, pings + 1))
-        // The client sends frames and answers no ping. The only loss is that it is notified again when it comes back.
+        // The client sends frames but answers no ping. The only harm is that it is notified again when it reconnects.
         if news.count > SwitchboardLimits.unconfirmed { news.removeFirst() }
     }
 

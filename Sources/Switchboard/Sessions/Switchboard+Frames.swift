@@ -118,8 +118,9 @@ extension Switchboard {
 
     /// Gives a connection's device the mark of its renewed token.
     ///
-    /// The device will reconnect and send requests under the new token, so its calls must know it by that. A device
-    /// without an id, which is identified by its token, keeps the old mark for as long as its client stays connected.
+    /// The device will reconnect and send requests under the new token, so its calls must identify it by the new one. A
+    /// device without an id, which is identified by its token, keeps the old mark for as long as its client stays
+    /// connected.
     private mutating func takeMark(of who: Who, _ session: Session, at now: Moment) {
         let old = session.phone
         guard !old.isUnnamed, old.mark != who.mark else { return }

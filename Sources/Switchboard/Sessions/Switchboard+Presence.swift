@@ -4,7 +4,7 @@ import CallWire
 
 /// Presence: reported to users that asked, and to Socket.IO clients that share a live call; never to strangers.
 ///
-/// Two users are not strangers once there is a call or a text between them. To a stranger a user looks offline.
+/// Two users are strangers until there is a call or a text between them. To a stranger a user looks offline.
 extension Switchboard {
     mutating func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
         guard connections.watch(user, by: session) else {
@@ -22,7 +22,7 @@ extension Switchboard {
         askForPeers(.presence(session.id, user, id), of: session.user, at: now)
     }
 
-    /// Watches a user's acquaintances for an app with a list of contacts, which does not ask.
+    /// Watches a user's acquaintances for an app with a list of contacts that does not ask for each one.
     mutating func watchContacts(_ session: Session, at now: Moment) {
         guard session.keepsNoPlace else { return }
         if let peers = acquaintances.peers(of: session.user) {
@@ -50,7 +50,7 @@ extension Switchboard {
         ask(.peers(user, limit: SwitchboardLimits.callsSearchedForPeers), for: .peers(user), at: now)
     }
 
-    /// Handles the store's answer with whom a user has had calls; `nil` = the store could not be read.
+    /// Handles the store's list of the users with whom a user has had calls; `nil` = the store could not be read.
     mutating func learned(_ peers: [UserID]?, of user: UserID) {
         let wishes = acquaintances.learn(peers, of: user)
         guard connections.isOnline(user) else {
@@ -134,8 +134,8 @@ extension Switchboard {
         for session in told where !directory.blocks(session.user, user) { turn.out.append(.send(session.id, frame)) }
     }
 
-    /// Reports presence after a user has blocked another one, or unblocked them: to the other one the user goes
-    /// offline, or comes online.
+    /// Reports presence after a user has blocked or unblocked another one: the other one sees the user go offline or
+    /// come online.
     mutating func hide(_ user: UserID, from other: UserID, _ isHidden: Bool) {
         if connections.isOnline(user), acquaintances.are(other, user) == true {
             let frame = ServerFrame.presence(of: user, isOnline: !isHidden)

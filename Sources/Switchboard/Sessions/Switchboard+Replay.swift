@@ -3,28 +3,30 @@ import CallPorts
 import CallWire
 import DequeModule
 
-/// Something that a connection is to be sent once it has taken what was written before.
+/// Something that a connection is sent once it has confirmed the bytes written before.
 enum Replay {
     /// The rest of a call's log, from this index on.
     ///
-    /// `isOpening`: It is part of what a device gets when it connects, not what it asked for by `sync`.
+    /// `isOpening`: Whether the log is replayed because the device connected, not because it asked by `sync`.
     case log(CallNumber, Side, from: Int, isOpening: Bool)
-    /// A frame that follows what was asked for.
+    /// A frame that follows the requested logs: the ack of a `sync`.
     case frame([UInt8])
 
     /// The call that owns the log.
     var call: CallNumber? { if case .log(let number, _, _, _) = self { number } else { nil } }
 }
 
-/// Replay: a cursor over logs that moves on as the connection takes what it was sent.
+/// Replay: a cursor over logs that moves on as the connection confirms what it was sent.
 ///
-/// Sent all together, the logs of several calls would exceed a connection's limit, and the device would be closed each
-/// time it connects. The cursor also reaches entries that are appended meanwhile, so that `seq` grows for the receiver.
+/// If the logs of several calls were sent at once, they would exceed the limit of a connection's queue, and the device
+/// would lose each new connection. The cursor also reaches entries that are appended during the replay, so that the
+/// receiver sees `seq` grow.
 extension Switchboard {
-    /// Replays what concerns a device of every live call, and notifies it of the calls that ended while it was away.
+    /// Replays to a device the entries of every live call that concern it, and notifies it of the calls that ended
+    /// while it was away.
     ///
-    /// A client that keeps no cursor gets a ringing call completely, because its app may have been started anew; of an
-    /// answered one it gets only what has not reached it.
+    /// A client that keeps no cursor gets the whole log of a ringing call, because its app may have been started anew.
+    /// Of an answered call it gets only the entries that have not reached it.
     mutating func replayEverything(to session: Session, seen: [LogName: UInt64]?, at now: Moment) {
         let live = calls.live(of: session.user)
         // An answered call comes before those that only ring.
@@ -42,8 +44,8 @@ extension Switchboard {
 
     /// Tells a client that keeps no cursor that a call goes on, if it already has every entry that shows this.
     ///
-    /// Such a client forgets its calls with its connection. It would take the end of another call with the same user
-    /// for the end of all of them.
+    /// Such a client forgets its calls when its connection closes. Without this frame it would take the end of another
+    /// call with the same user for the end of all of them.
     private mutating func tellThatItGoesOn(
         _ call: Call,
         to session: Session,
@@ -110,7 +112,7 @@ extension Switchboard {
         continueReplays(to: session, at: now)
     }
 
-    /// Appends a call's log to what is to be replayed already.
+    /// Appends a call's log to the replays of a connection.
     private func enqueue(_ call: Call, _ side: Side, after seq: UInt64, isOpening: Bool, for session: Session) {
         let place = call.session.log.firstIndex { $0.seq > seq } ?? call.session.log.count
         var isOpening = isOpening
@@ -121,7 +123,7 @@ extension Switchboard {
         session.replays.append(.log(call.number, side, from: place, isOpening: isOpening))
     }
 
-    /// Sends the next slice of what is to be replayed.
+    /// Sends the next slice of a connection's replays.
     mutating func continueReplays(to session: Session, at now: Moment) {
         guard !session.replays.isEmpty else { return }
         while session.backlog.bytes < policy.replaySlice, let next = session.replays.first {
@@ -156,7 +158,7 @@ extension Switchboard {
         }
     }
 
-    /// Handles the point at which a device has been sent everything in a call's log that concerns it.
+    /// Handles the end of a log's replay: the device has been sent every entry that concerns it.
     private mutating func replayed(_ call: Call, to session: Session, _ side: Side, isOpening: Bool, at now: Moment) {
         if isOpening, side == .callee, case .ringing = call.session.phase {
             note(call, .delivered(session.phone.id), at: now)
@@ -173,7 +175,8 @@ extension Switchboard {
         }
     }
 
-    /// Whether an entry is an offer that a side has answered, by any device or way: sent again, it would ring again.
+    /// Whether an entry is an offer that a side has answered, by any device or way: if it were sent again, it would
+    /// ring again.
     private func isAnswered(_ entry: LogEntry, in call: Call, by side: Side) -> Bool {
         guard case .signal(.offer, side.other, _, _, _) = entry.content else { return false }
         return call.session.log.contains { later in

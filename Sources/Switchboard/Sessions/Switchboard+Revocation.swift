@@ -11,8 +11,8 @@ extension Switchboard {
     /// Whether a user has logged out everywhere since a token, or a push's capability, was issued.
     ///
     /// A capability counts as issued when its call began. That is exact enough: after the log-out no further push, and
-    /// so no further capability, is sent to the user for a call that had begun before it. The capability of a call at
-    /// rest is checked again when the call has been loaded.
+    /// so no further capability, is sent to the user for a call that began before the log-out. The capability of a call
+    /// at rest is checked again when the call has been loaded.
     func isRevoked(_ who: Who) -> Bool {
         guard let before = directory.revocation(of: who.user) else { return false }
         guard let scope = who.scope else { return who.isRevoked(before: before) }
@@ -22,8 +22,8 @@ extension Switchboard {
 
     /// Changes the date of each log-out that is dated in the future to the current time.
     ///
-    /// Such a date comes from a clock that has been set back since; it would lock the user out until then. But it may
-    /// be the current clock that is wrong, as at a boot before NTP: then revoked tokens would be valid again. So the
+    /// Such a date comes from a clock that was set back later; it would lock the user out until then. But the current
+    /// clock may be the wrong one, as at a boot before NTP, and then revoked tokens would become valid again. So the
     /// store keeps the original date until the clock is trusted with deleting history (`HistoryHold`). A restart before
     /// that, with a right clock, uses the original date again.
     mutating func cutRevocations(at now: Moment) {

@@ -78,8 +78,8 @@ extension Switchboard {
         watchContacts(session, at: now)
     }
 
-    /// Makes an id for a device without one: that of its earlier connection if a live call still has a leg for that
-    /// id, otherwise a random one.
+    /// Returns an id for a device without one: the id of its earlier connection if a live call still has a leg with
+    /// that id, otherwise a random id.
     private mutating func unnamedDevice(of who: Who) -> DeviceID {
         for call in calls.live(of: who.user) {
             for leg in call.session.legs where leg.phone.mark == who.mark && leg.phone.isOfConnection {
@@ -119,7 +119,7 @@ extension Switchboard {
 
     /// Records a sign of life; returns whether the connection is still open.
     ///
-    /// Far too many signs close it, as frames do.
+    /// Far too many signs close the connection, as far too many frames do.
     private mutating func givesSign(_ session: Session, at now: Moment) -> Bool {
         heard(session, at: now)
         session.signs += 1
@@ -136,7 +136,7 @@ extension Switchboard {
         return tokenEnd(of: session).map { min(next, $0) } ?? next
     }
 
-    /// Ensures that there is a timer for a connection's next check-up, and only one that matters.
+    /// Ensures that a connection has a timer for its next check-up; its other timers are ignored.
     mutating func scheduleCheckUp(of session: Session) {
         let next = nextCheckUp(of: session)
         if let at = session.scheduledAt, at <= next { return }
@@ -176,7 +176,7 @@ extension Switchboard {
 
     /// Handles the closing of a connection.
     ///
-    /// `isReplaced`: Its device has just come back by another connection, and needs no push.
+    /// `isReplaced`: Whether the device has just opened another connection, and so needs no push.
     mutating func closed(_ id: SessionID, isReplaced: Bool = false, at now: Moment) {
         guard let session = connections.remove(id) else { return }
         metrics.sessions = connections.count

@@ -9,7 +9,7 @@ final class RelayedText {
     let name: String?
     /// Whether one of the connections has confirmed the text.
     var hasArrived = false
-    /// The number of open connections that the text was written to and that have not been given up.
+    /// The number of connections that the text was written to and that may still confirm it.
     var sessions = 0
 
     init(_ message: TextMessage, from: UserID, name: String?) {
@@ -57,7 +57,7 @@ extension Switchboard {
     /// Records that the pong to the next ping will confirm that a text has arrived.
     private mutating func awaitArrival(of text: RelayedText, by session: Session, at now: Moment) {
         session.texts.append((text, session.pings + 1))
-        // The client answers no ping, but sends frames, so that it is not closed either.
+        // A client that answers no ping but sends frames is not closed, so the list must be bounded.
         if session.texts.count > SwitchboardLimits.unconfirmed { giveUp(session.texts.removeFirst().text, at: now) }
     }
 

@@ -3,9 +3,9 @@ public import CallPorts
 
 /// The device identity of a client without a device id.
 ///
-/// It is the device that its token stands for (protocol, section 1.3). But an app may renew its token while its
-/// connection stays open under the old one, and may come back to a call under the new one: then it is the same device
-/// as before, unless there are signs that the user has another one.
+/// The client is the device that its token stands for (protocol, section 1.3). But an app may renew its token while its
+/// connection stays open under the old token, and may return to a call under the new one. It is then treated as the
+/// same device, unless there are signs that the user has another device without an id.
 extension Switchboard {
     /// Returns the device that a request comes from.
     func phone(asking who: Who, named device: DeviceID?) -> Phone {
@@ -18,9 +18,9 @@ extension Switchboard {
     /// Returns the device of a client that opens a connection without naming a device.
     ///
     /// If the user's device without an id is in a call and has no connection, the client is that device. A callee's
-    /// device that only rings is sent the call anyway. A device that has changed networks comes back before its old
-    /// connection is known to be dead. Then the client is taken for the device in the call only if the user has
-    /// registered just one device without an id.
+    /// device that only rings needs no such rule: it is sent the call anyway. A device that has changed networks comes
+    /// back before its old connection is known to be dead. In that case the client counts as the device in the call
+    /// only if the user has registered exactly one device without an id.
     public func phone(opening who: Who) -> Phone {
         let own = Phone(unnamed: who.mark)
         guard mayBeAnother(own, who) else { return own }
@@ -39,18 +39,18 @@ extension Switchboard {
 
     /// Renames a call's device when its connection ends or renews its token.
     ///
-    /// This concerns a device that the call knows by the token alone, because it answered or began the call by a
-    /// request. In the call it gets the connection's id, unless the user has another connection under that token: then
-    /// the call may belong to that other connection.
+    /// This concerns a device that began or answered the call by a request, so that the call identifies it by its token
+    /// alone. The device gets the connection's id in the call, unless the user has another connection under that token:
+    /// the call may belong to that connection.
     mutating func goesOn(_ old: Phone, as new: Phone, in call: Call, _ side: Side, at now: Moment) {
         let asked = Phone(unnamed: old.mark)
         let isAnothers = connections.of(call.user(on: side)).contains { $0.phone.isSame(as: asked) }
         if !isAnothers { drive(call, .renewed(asked, as: new, side), at: now) }
     }
 
-    /// Whether a device without an id may be one that came under another token before.
+    /// Whether a device without an id may be a device that used another token before.
     ///
-    /// It may if no connection and no live call of the user knows its present token, and the user has at most one
+    /// It may if no connection and no live call of the user has its present token, and the user has at most one
     /// registration without a device id.
     private func mayBeAnother(_ own: Phone, _ who: Who) -> Bool {
         guard own.isUnnamed, !who.isService,

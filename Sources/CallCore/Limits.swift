@@ -4,19 +4,18 @@ public enum Limits {
     public static let identifierBytes = 128
     /// The maximum length in bytes of the `id` that a device gives a signal (protocol, section 3).
     public static let signalIDBytes = 64
-    /// The number of entries in one call's log, signals and the server's own together, from which on it takes no more
-    /// signals.
+    /// The number of entries, signals and the server's own together, at which a call's log takes no more signals.
     ///
     /// A call with trickle ICE has some 40, so only a broken or hostile client reaches this limit.
     public static let logSignals = 512
     /// The maximum number of bytes of the signals in one call's log.
     ///
-    /// With it, 50,000 live calls fit in memory even when many are abused.
+    /// With this limit, 50,000 live calls fit in memory even if many of them are abused.
     public static let logBytes = 512 * 1_024
     /// The maximum number of signals in a log before the answer, not counting the offer that begins the call,
     /// `ringing`, `answer` and `end`.
     ///
-    /// The call is not accepted yet, and each device that connects gets all of them. A client gathers some 20
+    /// The call is not accepted yet, and each device that connects gets all these signals. A client gathers some 20
     /// candidates.
     public static let earlySignals = 64
     /// The maximum number of bytes of these signals.

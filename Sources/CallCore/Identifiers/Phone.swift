@@ -10,11 +10,11 @@ public struct TokenMark: Hashable, Sendable {
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// A device as a request or a socket identifies it: its id, and the fingerprint of its token.
+/// A device as a request or a connection identifies it: its id, and the fingerprint of its token.
 ///
 /// A client that names no device is known by its token alone (`t-…`). One token stands for one device, on whatever
-/// transport it comes. A request that names no device therefore belongs to the same device as any other that acted
-/// under the same token.
+/// transport it comes. A request that names no device therefore belongs to the same device as every other request under
+/// the same token.
 public struct Phone: Hashable, Sendable {
     /// The device id, which identifies the device on the wire.
     public let id: DeviceID

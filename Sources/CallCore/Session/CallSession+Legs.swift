@@ -8,11 +8,11 @@ extension CallSession {
         callerPhone.isSame(as: phone) || (callerPhone.isUnnamed && phone.isOfConnection)
     }
 
-    /// Returns the device that `phone` stands for: it sees the call, and acts in it, as that device.
+    /// Returns the device that `phone` stands for in the call: `phone` sees the call, and acts in it, as that device.
     ///
     /// A request may name no device and have a token that no leg of the call has. Such a request stands for the device
-    /// of its user that is in the call. There is one exception: if a device of the callee without a device id has a
-    /// leg, the request is taken to be from such a device, which has lost the call.
+    /// of its user that is in the call. There is one exception: if a callee's device without an id has a leg, the
+    /// request counts as coming from such a device, which has lost the call.
     public func standIn(for phone: Phone, on side: Side) -> Phone {
         guard phone.isUnnamed, !legs.contains(where: { $0.side == side && $0.phone.isSame(as: phone) }) else {
             return phone

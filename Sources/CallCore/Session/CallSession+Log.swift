@@ -90,7 +90,7 @@ extension CallSession {
 
     /// Returns the `seq` under which a signal with that `id` was accepted from a device before.
     ///
-    /// One token stands for one device: a signal that a named device sent on its socket may come again in a request
+    /// One token stands for one device: a signal that a named device sent on its connection may come again in a request
     /// that names no device, and the other way round.
     func receipt(of id: SignalID, from side: Side, _ phone: Phone) -> UInt64? {
         if let seq = receipts[SignalName(side: side, device: phone.id, id: id)] { return seq }
@@ -117,8 +117,8 @@ extension CallSession {
 
     /// Returns whether an entry concerns a device, in the present phase of the call.
     ///
-    /// A device of the callee that did not answer sees nothing of the answered leg, only the end of the call for
-    /// itself.
+    /// A device of the callee that did not answer sees only that the call ended for it, and nothing of the answered
+    /// call.
     @inlinable
     public func sees(_ entry: LogEntry, side: Side, phone: Phone) -> Bool {
         switch (entry.audience, side) {

@@ -1,5 +1,5 @@
 extension CallSession {
-    /// Returns whether an offer under this call's callId begins a new epoch instead of concerning this one.
+    /// Returns whether an offer under this call's callId begins a new epoch instead of belonging to this one.
     ///
     /// Existing apps use one callId for every call between two people. A new call may therefore come while the server
     /// still has the old one (protocol, section 3.6).
@@ -25,14 +25,14 @@ extension CallSession {
     /// Returns the number of the newest offer of this ended call, if `offer` is that same offer from the same device.
     ///
     /// An app that sends its offer on two transports may find that the call was declined before the second copy
-    /// arrives. No two calls have the same description, so the digest identifies the copy. A device with a name also
-    /// gives its signals an `id`, so this guess is not needed for it.
+    /// arrives. No two calls have the same description, so the digest identifies the copy. A device with a device id
+    /// also gives its signals an `id`, so it needs no such guess.
     public func endedOffer(_ offer: Offer, from phone: Phone) -> UInt64? {
         guard !isLive, phone.isUnnamed, isCaller(phone) else { return nil }
         return lastDescription(.offer, from: .caller).flatMap { $0.digest == offer.digest ? $0.seq : nil }
     }
 
-    /// The meaning of an offer for the call under whose callId it comes.
+    /// The meaning of an offer for a call with the same callId.
     public enum OfferMeaning: Equatable, Sendable {
         /// The offer was taken before, with this `seq`.
         case repeats(seq: UInt64)

@@ -1,5 +1,5 @@
 extension CallSession {
-    /// The state of a call at one moment that is needed, besides its log, to continue it after a restart.
+    /// The state that is needed, besides the log, to continue a call after a restart.
     public struct Snapshot: Equatable, Sendable {
         /// The number of the call, unique over all calls.
         public var number: CallNumber
@@ -68,7 +68,7 @@ extension CallSession {
         }
     }
 
-    /// The state of the call now; the legs are without the moments since which their devices are gone.
+    /// The state of the call now; its legs lack the moments at which their devices went away.
     public var snapshot: Snapshot {
         let ending: Ending? = if case .ended(let ending, _) = phase { ending } else { nil }
         return Snapshot(

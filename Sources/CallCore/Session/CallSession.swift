@@ -155,7 +155,7 @@ public struct CallSession: Equatable, Sendable {
         }
     }
 
-    /// The time since which a side has been gone, the earlier one if both are gone; `nil` if neither is.
+    /// The time since which a side has been gone, the earlier one if both are gone; `nil` if no side is gone.
     private var goneLongest: Moment? {
         var first: Moment?
         for leg in legs where leg.phase == .answered {

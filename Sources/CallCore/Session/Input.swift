@@ -6,11 +6,12 @@ extension CallSession {
         case signal(Signal, from: Side, Phone)
 
         // From the switchboard.
-        /// A device of the callee was notified of the call, over its socket or by a fetch, or a push to it was ordered.
+        /// A device of the callee was notified of the call, on its connection or by a fetch, or a push to it was
+        /// ordered.
         case notified(Phone)
-        /// A device has no socket and no request under way any more.
+        /// A device no longer has a connection or a request under way.
         case gone(Phone, Side)
-        /// A device opened a socket or made a request.
+        /// A device opened a connection or made a request.
         case seen(Phone, Side)
         /// A device continues under another token, or a device that was known by its token alone now has a device id.
         case renewed(Phone, as: Phone, Side)

@@ -17,8 +17,8 @@ public enum Side: String, Sendable, CaseIterable {
 public struct Leg: Equatable, Sendable {
     /// The state of a device in a call.
     public enum Phase: String, Sendable {
-        /// The device was notified of the call, by socket or push, and has not reacted yet. Leads to `ringing`,
-        /// `answered`, `untold` and `left`.
+        /// The device was notified of the call, on its connection or by a push, and has not reacted yet. Leads to
+        /// `ringing`, `answered`, `untold` and `left`.
         case notified
         /// The device alerts its user. Leads to `answered`, `untold` and `left`.
         case ringing

@@ -7,8 +7,8 @@ public enum SDP {
         return text.count == 3 || text[3] == 0x0D || text[3] == 0x0A
     }
 
-    /// Returns whether it offers video: an `m=video` section whose port is not 0 (RFC 3264, section 6) and that is not
-    /// inactive.
+    /// Returns whether a description offers video: an `m=video` section whose port is not 0 (RFC 3264, section 6) and
+    /// that is not inactive.
     ///
     /// An app in production showed voice calls as video calls because their description contained `m=video 0`.
     public static func offersVideo(_ text: [UInt8]) -> Bool {

@@ -1,4 +1,4 @@
-/// A message from one device to another in a call, reduced to what the course of the call depends on.
+/// A message from one device to another in a call, reduced to the values on which the course of the call depends.
 ///
 /// The code that relays the message keeps the bytes.
 public struct Signal: Equatable, Sendable {

@@ -4,14 +4,14 @@
 public struct Frame: Sendable, Hashable {
     /// The number of free bytes in front of the message.
     ///
-    /// libwebsockets wants at least `LWS_PRE` of them, and 4.1.6 has 16. `LibWebSockets` compares the two when it
-    /// starts.
+    /// libwebsockets needs at least `LWS_PRE` such bytes: 16 in version 4.1.6. The module `LibWebSockets` compares the
+    /// two numbers at its start.
     @inlinable public static var headroom: Int { 16 }
 
     /// The free bytes, of any value, and then the message in UTF-8.
     public let bytes: [UInt8]
 
-    /// Creates a frame of bytes that begin with the free ones.
+    /// Creates a frame of bytes that already begin with the free ones.
     @inlinable
     public init(withHeadroom bytes: [UInt8]) { self.bytes = bytes }
 

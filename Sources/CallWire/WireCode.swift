@@ -14,7 +14,7 @@ public enum WireCode: String, Sendable, CaseIterable {
     case tokenExpired = "token_expired"
     /// The user or device may not do this.
     case forbidden
-    /// The thing does not exist, or the asker may not know of it.
+    /// The resource does not exist, or the requester must not learn that it does.
     case notFound = "not_found"
     /// The path does not support this method.
     case methodNotAllowed = "method_not_allowed"
@@ -114,7 +114,7 @@ public struct WireError: Error, Equatable, Sendable {
     public var message: String
     /// The field that is missing or wrong.
     public var field: String?
-    /// The number of seconds after which to try again: that of the code, unless the refusal knows better.
+    /// The number of seconds after which to try again: the code's value, unless the refusal has a more exact one.
     public var retryAfterSeconds: Int?
 
     /// Creates a refusal from a code and an explanation.

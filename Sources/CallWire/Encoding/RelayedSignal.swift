@@ -92,7 +92,7 @@ public struct RelayedSignal: Sendable {
 }
 
 extension RelayedSignal {
-    // The constant parts of every frame: what stands before the first value, and between two values.
+    // The constant parts of every frame: the bytes before the first value, and those between two values.
     private static let type = Array(#"{"type":""#.utf8)
     private static let behindType = Array(#"","#.utf8)
     private static let from = Array(#","from":""#.utf8)

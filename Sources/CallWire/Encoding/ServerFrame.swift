@@ -5,7 +5,7 @@ public import JSON
 ///
 /// Each begins with ``Frame/headroom`` free bytes.
 public enum ServerFrame {
-    /// Returns the `welcome`, the first frame on a socket.
+    /// Returns the `welcome`, the first frame on a connection.
     public static func welcome(
         user: UserID,
         device: DeviceID,
@@ -39,7 +39,7 @@ public enum ServerFrame {
         }
     }
 
-    /// Returns the ack of a signal that is durable; a resent signal may have been durable before.
+    /// Returns the ack of a durable signal, also for a resend.
     public static func ack(id: SignalID, callID: CallID, epoch: UInt32, seq: UInt64, outcome: StateChange?) -> [UInt8] {
         var json = JSONWriter(
             headroom: Frame.headroom,
@@ -61,7 +61,7 @@ public enum ServerFrame {
         return json.bytes
     }
 
-    // The constant parts of every ack: what stands before the first value, and between two values.
+    // The constant parts of every ack: the bytes before the first value, and those between two values.
     private static let ackID = Array(#"{"type":"ack","id":""#.utf8)
     private static let ackCallID = Array(#"","callId":""#.utf8)
     private static let ackEpoch = Array(#"","epoch":"#.utf8)
@@ -193,7 +193,7 @@ extension JSONWriter {
         plain(type)
     }
 
-    /// Writes a user id, as an integer for apps that write it so.
+    /// Writes a user id; as an integer if `asInteger` is set and the id is an integer.
     public mutating func id(_ user: UserID, asInteger: Bool) {
         if asInteger, let number = UInt64(user.text), String(number) == user.text {
             value(number)
@@ -202,12 +202,12 @@ extension JSONWriter {
         }
     }
 
-    /// Writes an error as members: `code`, `message`, and `field` if one is wrong.
+    /// Writes an error as members: `code`, `message`, and, if a field is wrong, `field`.
     public mutating func write(_ error: WireError) {
         problemMembers(code: error.code.rawValue, message: error.message, field: error.field)
     }
 
-    /// Writes a state, its reason, the call that goes on instead and the `id` of the offer, as far as they are set.
+    /// Writes a state and, if they are set, its reason, the call that goes on instead and the `id` of the offer.
     public mutating func write(_ change: StateChange) {
         name("state")
         plain(change.state.rawValue)

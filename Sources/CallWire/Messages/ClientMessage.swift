@@ -8,7 +8,7 @@ public struct ClientMessage: Sendable {
     /// The request.
     public var request: Request
 
-    /// A request that a client sends on its socket.
+    /// A request that a client sends on its connection.
     public enum Request: Sendable {
         /// Relay a signal.
         case signal(SignalMessage)
@@ -74,7 +74,8 @@ public struct ClientMessage: Sendable {
 
     private static func request(_ object: JSONObject, ringFor: Moment.Span) throws(WireError) -> Request {
         guard let type = try object.text(.type) else { throw .invalid(.type, "missing") }
-        // Most signals are candidates. Comparing with all names costs as much as reading the frame's members.
+        // Most signals are candidates, so `ice` is tried first: comparing with all names costs as much as reading the
+        // frame's members.
         if let kind = type == "ice" ? .ice : SignalKind(rawValue: type) {
             return .signal(try SignalMessage(kind, fields: object, envelope: object, ringFor: ringFor))
         }

@@ -24,8 +24,8 @@ extension JSONObject {
 extension SignalMessage {
     /// Reads the body of `POST /api/calls/signal` (protocol, section 5).
     ///
-    /// The kind, the `id`, and what identifies the call and the device are at the top level. The kind's own fields are
-    /// in `data`. A body in the shape of a WebSocket frame, without `data`, is accepted as well.
+    /// The kind, the `id`, and the fields that identify the call and the device are at the top level. The kind's own
+    /// fields are in `data`. A body in the shape of a WebSocket frame, without `data`, is accepted as well.
     ///
     /// `callIDInPath`: The callId in the path. The body may omit it, but must not name another one.
     /// `ringFor`: The ring time of an offer that names none.
@@ -66,7 +66,7 @@ extension SignalMessage {
         }
     }
 
-    /// If a body has the shape of a WebSocket frame: its members that are not relayed.
+    /// The members that are not relayed from a body in the shape of a WebSocket frame.
     private static let envelopeInBody: FieldSet = [
         .type, .action, .signalType, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID,
         .ringUntil, .waiting, .deviceId, .reason,

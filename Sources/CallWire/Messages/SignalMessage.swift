@@ -27,7 +27,7 @@ public struct SignalMessage: Sendable {
 
     /// Members that are not relayed as the sender wrote them.
     ///
-    /// The server writes its own values of them where they apply, and never relays a `token`.
+    /// The server writes its own values of these members where they apply, and never relays a `token`.
     private static let ours: FieldSet = [
         .type, .id, .callId, .room, .from, .fromDevice, .seq, .ts, .epoch, .token, .callUUID, .ringUntil, .waiting,
     ]
@@ -35,7 +35,7 @@ public struct SignalMessage: Sendable {
     /// Reads a signal of a known kind from the members of an object.
     ///
     /// `fields`: The object with the kind's own fields.
-    /// `envelope`: The object with id, callId, to, room and epoch; on a socket it is the same object.
+    /// `envelope`: The object with id, callId, to, room and epoch; in a WebSocket frame it is the same object.
     /// `ringFor`: The ring time of an offer that names none.
     public init(_ kind: SignalKind, fields: JSONObject, envelope: JSONObject, ringFor: Moment.Span) throws(WireError) {
         id = try envelope.signalID()

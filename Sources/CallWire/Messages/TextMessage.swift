@@ -31,7 +31,7 @@ public struct TextMessage: Equatable, Sendable {
     /// Replaces the sender's display name by another one, or removes it.
     public mutating func rename(_ name: String?) {
         displayName = name
-        // These bytes were taken from an object, so they form one again.
+        // These bytes were the members of an object, so they form an object again.
         guard let object = try? JSONObject([UInt8(ascii: "{")] + relayed + [UInt8(ascii: "}")]) else { return }
         var json = JSONWriter()
         json.beginObject()

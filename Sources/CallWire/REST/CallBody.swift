@@ -149,7 +149,7 @@ public struct CallBody: Sendable {
             json.name("device")
             json.plain(leg.phone.id.text)
             json.name("state")
-            // Whether a device knows that it is out concerns the server alone.
+            // Only the server needs the difference: whether a device was notified that it is out.
             json.plain((leg.phase == .untold ? Leg.Phase.left : leg.phase).rawValue)
             json.endObject()
         }

@@ -1,7 +1,7 @@
 public import CallCore
 import JSON
 
-/// A device as its user is shown it (protocol, section 5).
+/// A device as its user sees it (protocol, section 5).
 public struct DeviceBody: Sendable {
     /// The device's id.
     public var id: DeviceID

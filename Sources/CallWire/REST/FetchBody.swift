@@ -1,7 +1,7 @@
 public import CallCore
 import JSON
 
-/// Everything that a device needs of a call, as a fetch shows it (protocol, section 5).
+/// Everything that a device needs to know about a call, as a fetch shows it (protocol, section 5).
 public struct FetchBody: Sendable {
     /// The callId.
     public var callID: CallID
@@ -23,7 +23,7 @@ public struct FetchBody: Sendable {
     public var answer: Description?
     /// The candidates that the device may see, each a JSON value.
     public var candidates: [ArraySlice<UInt8>] = []
-    /// The relayed objects behind the device's cursor, each a JSON object.
+    /// The relayed objects after the device's cursor, each a JSON object.
     public var signals: [ArraySlice<UInt8>] = []
     /// The ICE servers, a JSON array.
     public var iceServers: [UInt8]
@@ -42,7 +42,7 @@ public struct FetchBody: Sendable {
         public var from: UserID
         /// The device that sent it.
         public var device: DeviceID
-        /// Whether the call has video, a JSON value; only in an offer, `nil` = it has none.
+        /// Whether the call has video, a JSON value; only in an offer. `nil` = no video.
         public var hasVideo: ArraySlice<UInt8>?
         /// The caller's displayed name, a JSON value; only in an offer.
         public var displayName: ArraySlice<UInt8>?

@@ -1,7 +1,9 @@
 public import CallCore
 import JSON
 
-/// The payload of a VoIP push for an incoming call (protocol, section 6); the only place that writes it.
+/// The payload of a VoIP push for an incoming call (protocol, section 6).
+///
+/// No other code writes this payload.
 public struct IncomingCallPayload: Sendable {
     /// The callId.
     public var callID: String
@@ -76,7 +78,7 @@ public struct IncomingCallPayload: Sendable {
         json.plain(uuid)
         json.name("handle")
         json.plain(caller)
-        // The first app's code reads these two members, its documents name the two above.
+        // The first app's code reads these two members; its documents name `fromUserId` and `fromDisplayName`.
         json.name("callerId")
         json.plain(caller)
         json.name("callerName")

@@ -115,7 +115,7 @@ public enum NoticePayload {
 }
 
 extension JSONWriter {
-    /// Writes the member `aps`: what Apple shows and plays.
+    /// Writes the member `aps`: the alert that the system shows, and its sound.
     fileprivate mutating func alert(_ title: String, _ body: String) {
         name("aps")
         beginObject()

@@ -3,8 +3,8 @@ public import CallCore
 /// The calls of one device of one user, as that device knows them.
 ///
 /// Every call runs through the phases below. When two users call each other at the same time (glare), the incoming call
-/// either takes the place of the outgoing one, already answered, or it is shadowed: hidden, as long as the outgoing one
-/// goes on.
+/// either replaces the outgoing call and is answered at once, or it is shadowed: hidden while the outgoing call goes
+/// on.
 ///
 ///     startCall     localDescription    answer (peer)
 ///        │  preparing ─────────▶ calling ─────────┐
@@ -41,9 +41,9 @@ public import CallCore
 ///
 /// - The outputs use CallKit's terms, but the core does not import CallKit: see ``Output``. Every VoIP push leads to a
 ///   report to the system in the same turn.
-/// - A signal waits in the outbox until the server has acknowledged it. It goes out over the WebSocket connection. It
-///   goes out by REST while there is no connection, or when the connection stays silent. It always keeps its id, and
-///   the signals of one call stay in order.
+/// - A signal waits in the outbox until the server has acknowledged it. It is sent over the WebSocket connection, or by
+///   REST while there is no connection or the connection stays silent. It always keeps its id, and the signals of one
+///   call stay in order.
 /// - Every signal of a call except its first offer names the call's epoch, and waits until the epoch is known. So a
 ///   signal that was meant for one use of a callId cannot affect the next use.
 public struct CallClient: Sendable {
@@ -60,7 +60,7 @@ public struct CallClient: Sendable {
     ///
     /// If the core needs a connection for its calls, it waits until this moment by itself, and then outputs
     /// ``Output/connect``. An app that opens connections on its own must not do so earlier, except when its user makes
-    /// a call or a push wakes it: these are too few to overload the server.
+    /// a call or a push wakes it: such connections are too few to overload the server.
     public internal(set) var reconnectAt: Moment?
     /// Whether the system has activated the audio session for this app.
     public internal(set) var isAudioSessionActive = false

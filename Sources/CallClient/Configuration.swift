@@ -9,7 +9,7 @@ extension CallClient {
         public var device: DeviceID
         /// The prefix of this core's signal ids: at most 40 bytes, and different in each launch of the app.
         ///
-        /// The server takes an id that it has already received from this device for a repeat. The core draws no random
+        /// The server treats an id that it has already received from this device as a repeat. The core makes no random
         /// numbers, so pass a random prefix.
         public var namePrefix: String
         /// The user's name as callees see it; `nil` = the name in the token.

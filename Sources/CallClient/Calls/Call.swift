@@ -124,8 +124,8 @@ extension CallClient {
         /// Leads to `ended` when the server ends the call, and to `ringing` when the outgoing call fails. The log is
         /// fetched at `checkAt`.
         case shadowed(until: Moment, checkAt: Moment)
-        /// The user has answered, but the offer, or the engine's answer to it, is not there yet. Leads to `connecting`
-        /// and `ended`.
+        /// The user has answered, but the offer, or the engine's answer to it, is not available yet. Leads to
+        /// `connecting` and `ended`.
         case answering(until: Moment)
         /// Both descriptions are there, but media does not flow yet. Leads to `active` and `ended`.
         case connecting
@@ -194,7 +194,7 @@ extension CallClient.Call {
         if case .ended(let reason, _) = phase { reason } else { nil }
     }
 
-    /// The moment at which the call has something to do.
+    /// The next moment at which something is due in the call.
     var deadline: Moment? {
         let own: Moment? =
             switch phase {

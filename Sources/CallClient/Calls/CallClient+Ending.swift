@@ -65,9 +65,10 @@ extension CallClient {
         if call.isCalling, !keepsMedia { unshadow(call.peer, at: now) }
     }
 
-    /// Remembers the calls of which only the end arrived, because our call under their callId waited for its epoch.
+    /// Remembers as ended the other calls whose ends were kept while our call waited for its epoch.
     ///
-    /// Our call got none. The pushes of those calls may still be on their way, and must not ring.
+    /// Our call never got an epoch, so these ends do not belong to it. The pushes of those calls may still be on their
+    /// way, and must not ring.
     private mutating func rememberEarlyEnds(of index: Int, at now: Moment) {
         let call = calls[index]
         guard call.epoch == nil, !hasUnacknowledged(index) else { return }
@@ -77,7 +78,7 @@ extension CallClient {
         }
     }
 
-    /// Remembers as ended a call that was not known here, so that its push does not ring; returns its index.
+    /// Remembers an unknown call as ended, so that its push does not ring; returns its index.
     @discardableResult
     mutating func remember(
         _ callID: CallID,

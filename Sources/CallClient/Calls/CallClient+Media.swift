@@ -116,7 +116,7 @@ extension CallClient {
             guard negotiation.early.count < ClientLimits.candidates else { return }
             calls[index].negotiation.early.append(Negotiation.Held(candidate: candidate, round: round))
         } else if round == negotiation.sentRound, round > 0 {
-            // If too many signals wait, this candidate is dropped: the connection does without it.
+            // If too many signals wait, this candidate is dropped: ICE does without it.
             enqueue(.ice(candidate, round: round), of: index)
         }
     }

@@ -91,7 +91,7 @@ extension CallClient {
 
     /// Returns what the system displays about the peer.
     ///
-    /// Name and video come from the newest offer; what it does not say stays as it was.
+    /// Name and video come from the newest offer; a value that the offer does not contain stays as it was.
     func caller(_ offer: IncomingOffer, peer: UserID, before: Caller?) -> Caller {
         Caller(
             handle: before?.handle ?? peer.text,

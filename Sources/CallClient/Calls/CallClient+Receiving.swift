@@ -181,8 +181,8 @@ extension CallClient {
 
     /// Returns whether an offer begins another call under the epoch of a call that has ended here.
     ///
-    /// A server that crashed assigns an epoch again. If the offer has the same id, it is the lost call, which has ended
-    /// here. An offer that is not the first of its call is a renegotiation.
+    /// A server that crashed assigns an epoch again. If the offer has the same id, it belongs to the lost call, which
+    /// has ended here. An offer that is not the first of its call is a renegotiation.
     private func beginsAnew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
         guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
             calls[index].winner != configuration.device, Self.isFirst(envelope),
@@ -351,7 +351,7 @@ extension CallClient {
         peer: UserID,
         at now: Moment
     ) {
-        // Only the calling device gets `ringing`, and events that name the peer's device that answered.
+        // Only the calling device gets `ringing` events, and events that name an answering device of the peer.
         let answeredHere = event.answeredBy.map { $0 == configuration.device } ?? false
         let isMade = event.state != .ended && !answeredHere
         let index = remember(

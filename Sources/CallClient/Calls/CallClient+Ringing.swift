@@ -159,8 +159,8 @@ extension CallClient {
     /// talk.
     mutating func lostGlare(_ own: Int, to callID: CallID, at now: Moment) {
         if callID != calls[own].callID { purge(own) }
-        // The two calls have one callId. If a crash of the server lost our call, the call that won may have our call's
-        // epoch, so our call forgets it.
+        // If both calls have the same callId and a crash of the server lost our call, the call that won may have our
+        // call's epoch. So our call gives up its epoch.
         if callID == calls[own].callID { calls[own].epoch = nil }
         if let known = calls.lastIndex(where: { $0.callID == callID && $0.peer == calls[own].peer && $0.isLive }),
             known != own
@@ -174,7 +174,8 @@ extension CallClient {
         startAnswering(index)
     }
 
-    /// Ends the call `own`, which lost a glare, and gives its UUID, and so what the user sees, to the call that won.
+    /// Ends the call `own`, which lost a glare, and gives its UUID to the call that won, so that the user sees one call
+    /// only.
     private mutating func adopt(
         _ callID: CallID,
         _ epoch: UInt32?,
@@ -197,7 +198,7 @@ extension CallClient {
         return index
     }
 
-    /// Lets a shadowed call ring, because the outgoing call that hid it came to nothing.
+    /// Lets a shadowed call ring, because the outgoing call that hid it has ended unanswered.
     mutating func unshadow(_ peer: UserID, at now: Moment) {
         guard !calls.contains(where: { $0.peer == peer && $0.isCalling }) else { return }
         for index in calls.indices where calls[index].peer == peer && calls[index].phase.name == .shadowed {
@@ -205,7 +206,7 @@ extension CallClient {
         }
     }
 
-    /// Makes the logs of this peer's shadowed calls be fetched soon, because the server has taken our call.
+    /// Schedules an early fetch of the logs of this peer's shadowed calls, because the server has accepted our call.
     ///
     /// If a log then shows that the peer's call still rings, the two calls do not cross, and that call must ring here.
     mutating func checkSoon(on peer: UserID, at now: Moment) {

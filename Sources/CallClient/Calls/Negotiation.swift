@@ -18,7 +18,7 @@ struct Negotiation: Equatable, Sendable {
     struct Held: Equatable, Sendable {
         let candidate: String?
         let round: UInt32?
-        /// The device that gathered the candidate: two devices of one user may number their descriptions alike.
+        /// The device that gathered the candidate: two devices of one user may use the same numbers.
         var device: DeviceID?
     }
 
@@ -75,7 +75,7 @@ struct Negotiation: Equatable, Sendable {
     func verdict(on one: Held) -> Verdict {
         guard remoteSDP != nil, !isUnconfirmed else { return .hold }
         // A candidate of another device belongs to the description of that device: an offer that is kept, or one that
-        // is gone.
+        // was replaced.
         if let device = one.device, let remoteDevice, device != remoteDevice {
             return remoteOffer?.device == device ? .hold : .drop
         }
@@ -83,7 +83,7 @@ struct Negotiation: Equatable, Sendable {
             return round == remoteRound ? .add : round > remoteRound ? .hold : .drop
         }
         if isIgnoring { return .drop }
-        // If the client does not number its descriptions, a candidate belongs to the description before it.
+        // If the client does not number its descriptions, a candidate belongs to the last description before it.
         return remoteOffer == nil ? .add : .hold
     }
 
@@ -102,7 +102,7 @@ struct Negotiation: Equatable, Sendable {
         return confirm(round: round, by: device, isCopy: isCopy)
     }
 
-    /// Records whose description is set, and returns the candidates that waited for it.
+    /// Records the round and the device of the peer's description, and returns the candidates that waited for it.
     mutating func confirm(round: UInt32?, by device: DeviceID?, isCopy: Bool = false) -> [String?] {
         remoteRound = round
         remoteDevice = device

@@ -90,7 +90,7 @@ extension CallClient {
         }
     }
 
-    /// The half of an offer/answer exchange that a description is.
+    /// The role of a description in an offer/answer exchange.
     public enum DescriptionKind: String, Equatable, Sendable {
         /// The description that one side proposes.
         case offer

@@ -24,7 +24,7 @@ extension CallClient {
         // To the app.
         /// Play the ringback tone: a device of the callee alerts its user.
         case peerRinging(CallUUID)
-        /// Show that the peer holds or mutes, or no longer does; the value has all that the peer has stated so far.
+        /// Show that the peer holds or mutes, or no longer does; the value combines all updates of the peer so far.
         case peerMedia(CallUUID, MediaUpdate)
         /// The peer entered DTMF digits.
         case receivedDTMF(CallUUID, String)
@@ -146,7 +146,7 @@ public enum ReportedEnd: String, Sendable, CaseIterable {
     /// Another device of this user declined.
     case declinedElsewhere
 
-    /// Maps a reason to what is reported to the system (protocol, section 4).
+    /// Maps an end reason to the reason that is reported to the system (protocol, section 4).
     ///
     /// A call that lost a glare is not reported as ended if the call that won takes over its UUID. If the call that
     /// won cannot take it over, the call that lost is reported as ended by the peer.

@@ -1,6 +1,6 @@
 import CallCore
 
-/// Requests for a call's log: one at a time for each call, repeated until the log is there.
+/// Requests for a call's log: one at a time for each call, repeated until the log has arrived.
 extension CallClient {
     /// Requests the log, unless a request is under way.
     mutating func requestLog(of index: Int) {
@@ -41,7 +41,8 @@ extension CallClient {
             calls[index].mayHaveMissed = false
             take(call, for: calls[index].number, failures: failures, wasDoubted: wasDoubted, at: now)
         case .failure(.unreachable):
-            // A server that can be reached again is asked soon: the pause does not grow further than after three failures.
+            // The pause stops growing after three failures, so that a server is asked soon after it can be reached
+            // again.
             pauseFetching(index, Call.Failures(count: min(3, failures.count + 1), notFound: failures.notFound), at: now)
         case .failure(.refused(let code)):
             switch code {
@@ -83,7 +84,7 @@ extension CallClient {
         calls[index].fetching = .pausing(until: until, after: failures)
     }
 
-    /// Handles a response that the server knows no such call; `earlier`: the failures before it.
+    /// Handles a response `not_found`; `earlier`: the failures before it.
     private mutating func notFound(_ index: Int, _ earlier: Call.Failures, at now: Moment) {
         guard calls[index].isLive else {
             // The call was given up before the server knew it: there is nothing to end.
@@ -133,7 +134,7 @@ extension CallClient {
         }
         if calls[index].epoch == nil, calls[index].side == .callee, calls[index].isLive, fetched.state == .ended {
             // The server's newest call under this callId has ended, and this device already knows it or a later one. So
-            // what announced this call, without an epoch, was a late push.
+            // this call, which has no epoch, was announced by a late push.
             ended(index, fetched.reason, replacedBy: nil, at: now)
             return
         }

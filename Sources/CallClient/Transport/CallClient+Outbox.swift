@@ -90,7 +90,7 @@ extension CallClient {
         return calls.first { $0.number == number }?.capability.map { .capability($0) }
     }
 
-    /// Drops the ends that could not be delivered for so long that the server has ended their calls by itself.
+    /// Drops the ends that could not be delivered in time: by now the server has ended their calls by itself.
     private mutating func giveUpOnEnds(at now: Moment) {
         guard !outbox.isEmpty else { return }
         for index in calls.indices {
@@ -99,7 +99,7 @@ extension CallClient {
         }
     }
 
-    /// The moment at which the outbox has something to do.
+    /// The next moment at which something is due in the outbox.
     var outboxDeadline: Moment? {
         guard !outbox.isEmpty else { return nil }
         var next: Moment?

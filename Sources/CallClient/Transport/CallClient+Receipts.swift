@@ -94,7 +94,7 @@ extension CallClient {
         outbox[place].failures += 1
         outbox[place].sentAt = nil
         outbox[place].pauseUntil = now + Unacknowledged.pause(after: outbox[place].failures)
-        // The server may have taken a withdrawn offer and only its reply was lost: the log shows it.
+        // The server may have accepted a withdrawn offer although its reply was lost: the log shows it.
         if outbox[place].isWithdrawn, let index = calls.firstIndex(where: { $0.number == outbox[place].call }) {
             requestLog(of: index)
         }
@@ -177,7 +177,8 @@ extension CallClient {
         if wantsSocket { out.append(.connect) }
     }
 
-    /// Fetches the log for an offer that was given up on its way: no reply may ever say whether the server took it.
+    /// Fetches the log for a withdrawn offer that is no longer on its way: perhaps no reply will show whether the
+    /// server accepted it.
     private mutating func findOutAboutWithdrawn() {
         for entry in outbox where entry.isWithdrawn && !entry.isInFlight {
             if let index = calls.firstIndex(where: { $0.number == entry.call }) { requestLog(of: index) }

@@ -21,9 +21,9 @@ struct Unacknowledged: Equatable, Sendable {
     var sentAt: Moment?
     /// Whether a request that carries the signal is under way.
     var isPosting = false
-    /// The signal must not be posted before this moment, because a request failed.
+    /// The moment before which the signal must not be posted, because a request failed.
     var postAfter: Moment?
-    /// Neither the signal nor those behind it may be sent before this moment, because the server refused it for now.
+    /// The moment before which the signal and those behind it must not be sent, because the server refused it for now.
     var pauseUntil: Moment?
     var failures = 0
     /// The moment since which the server has not known the call.

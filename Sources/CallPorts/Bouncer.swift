@@ -15,7 +15,7 @@ public protocol Bouncer: Sendable {
 ///
 /// The sentence never contains text that the client sent.
 public enum AdmissionError: Error, Equatable, Sendable {
-    /// It is no valid token or capability.
+    /// It is not a valid token or capability.
     case invalid(String)
     /// The token was valid, and has expired.
     case expired(String)

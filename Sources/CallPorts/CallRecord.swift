@@ -1,6 +1,6 @@
 public import CallCore
 
-/// A call as it is stored: what is needed to continue it after a restart, and for the history.
+/// A stored call, with the data that is needed to continue it after a restart and to show it in the history.
 public struct CallRecord: Equatable, Sendable {
     /// The state of the call's session.
     public var session: CallSession.Snapshot
@@ -50,7 +50,7 @@ public struct CallRecord: Equatable, Sendable {
 
     /// A call with the given members; nobody has muted or declined it.
     ///
-    /// `reason`: Counts only together with `endedAt`; without it the call has failed.
+    /// `reason`: Used only together with `endedAt`; if it is `nil`, the call counts as failed.
     public init(
         number: CallNumber,
         id: CallID,
@@ -153,7 +153,7 @@ public struct EntryRecord: Equatable, Sendable {
     @inlinable public var seq: UInt64 { entry.seq }
 }
 
-/// A signal that a call took, and that must not be taken for a new one when it comes again.
+/// An accepted signal that must not pass for a new one when it is resent.
 public struct TakenSignal: Equatable, Sendable {
     /// The kind of a signal that was taken.
     public enum Kind: Equatable, Sendable {

@@ -6,8 +6,8 @@ public import CallCore
 /// for the history. Changes are committed in the order given, many at a time; only ``open(at:)`` and ``close()`` block
 /// the loop.
 public protocol CallStore: AnyObject, Sendable {
-    /// Opens the store and reads what the switchboard continues with: devices, blocks, and the calls whose logs are
-    /// still stored.
+    /// Opens the store and reads the state with which the switchboard continues: devices, blocks, and the calls whose
+    /// logs are still stored.
     ///
     /// Called once, before everything else. Marks the store as in use; ``close()`` removes the mark, a crash does not.
     /// - Throws: ``StoreFailure`` in one sentence that an operator understands (not writable, in use, newer version).
@@ -30,8 +30,8 @@ public protocol CallStore: AnyObject, Sendable {
 public enum StoreReport: Sendable {
     /// Every change up to this ticket is durable.
     case committed(upTo: Ticket)
-    /// Nothing can be written at present (because the disk is full, for instance). The store keeps trying, and what is
-    /// queued is not lost.
+    /// Nothing can be written at present (because the disk is full, for instance). The store keeps trying, and queued
+    /// changes are not lost.
     case stalled(StoreFailure)
     /// Writing works again.
     case recovered
@@ -178,7 +178,7 @@ public struct StoredState: Equatable, Sendable {
     public var calls: [StoredCall] = []
     /// Every device.
     public var devices: [DeviceRecord] = []
-    /// Every block: who is blocked by whom.
+    /// Every block of one user by another.
     public var blocks: [BlockRecord] = []
     /// The users that have set do-not-disturb, each with its end.
     public var doNotDisturb: [UserID: Moment] = [:]

@@ -20,7 +20,7 @@ public struct DamagedValue: Hashable, Sendable {
     public var table: String
     /// The column.
     public var column: String
-    /// The key of the row: not a secret, but as it was found.
+    /// The key of the row, as it was found; it is not a secret.
     public var row: String
     /// The remedy that was applied.
     public var remedy: Remedy

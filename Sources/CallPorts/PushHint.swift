@@ -39,7 +39,7 @@ public enum PushHint {
     /// The advice when APNs is not reached, or does not answer.
     public static let network = "check the network, the proxy, and whether the firewall allows port 443"
 
-    /// Whether a reason has a meaning that ``text(for:)`` tells.
+    /// Whether ``text(for:)`` has a text for a reason.
     public static func knows(_ reason: String) -> Bool { texts[reason] != nil }
 
     /// Returns the meaning of APNs' reason.

@@ -96,7 +96,8 @@ public enum PushResult: Equatable, Sendable {
     /// APNs answered: 200, or an error with its `reason` ("BadDeviceToken") and, for 410, the `timestamp`
     /// since which the token is invalid.
     case answered(status: Int, reason: String?, timestamp: Moment?)
-    /// No answer: the connection failed, was lost or timed out; in plain words, without addresses.
+    /// No answer, because the connection failed, was lost or timed out; the text says so in plain words, without
+    /// addresses.
     case unreachable(String)
     /// The push was cancelled before it was sent.
     case cancelled

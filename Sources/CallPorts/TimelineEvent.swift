@@ -37,7 +37,7 @@ public enum TimelineEvent: Equatable, Sendable {
     case restarted
     /// A further ring of `from` was refused because of a limit; `count` = the refusals so far.
     case ringRefused(RingLimit, from: UserID, count: Int)
-    /// An event of a device came again that often.
+    /// An event of a device was repeated `count` times.
     case repeated(Repeatable, DeviceID, count: Int)
     /// The timeline is full, and that many events were left out.
     case omitted(count: Int)
@@ -65,7 +65,7 @@ public enum TimelineEvent: Equatable, Sendable {
         case perCallee = "rings_per_callee"
     }
 
-    /// An event that a device causes by connecting and asking, as often as it likes.
+    /// An event that a device causes by connecting and by requests, any number of times.
     public enum Repeatable: String, Sendable, CaseIterable {
         /// See ``TimelineEvent/delivered(_:)``.
         case delivered = "delivered.socket"
@@ -77,9 +77,9 @@ public enum TimelineEvent: Equatable, Sendable {
         case fetched
     }
 
-    /// The readers of an event, besides services and operators, who see every event.
+    /// The readers of an event in addition to services and operators, who see every event.
     public enum Audience: Sendable {
-        /// None.
+        /// Nobody else.
         case operators
         /// The callee.
         case callee

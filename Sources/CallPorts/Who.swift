@@ -55,7 +55,7 @@ public struct Who: Equatable, Sendable {
 
     /// Whether a revocation of tokens issued up to a moment covers this token.
     ///
-    /// A token without a moment of issue is covered: it may be any that the user ever had.
+    /// A token without a moment of issue is covered: it may be any token that the user ever had.
     @inlinable
     public func isRevoked(before moment: Moment) -> Bool { issuedAt.map { $0 <= moment } ?? true }
 

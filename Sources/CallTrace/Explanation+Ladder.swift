@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import PlainText
 
-/// The ladder: which party sent what to which other one, and when.
+/// The ladder: the messages between the parties, and their times.
 ///
 /// Columns are the caller, the server, APNs and each device of the callee; offsets are in milliseconds from the offer.
 extension Explanation {

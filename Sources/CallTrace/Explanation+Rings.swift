@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import PlainText
 
-/// Rings after a call that were refused: they explain why a device did not ring again.
+/// Refused rings after a call, which explain why a device did not ring again.
 extension Explanation {
     /// A line for each limit that refused further rings.
     var refusedRings: [String] {

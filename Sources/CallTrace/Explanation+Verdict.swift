@@ -30,7 +30,7 @@ extension Explanation {
 
     private var callee: String { record.callee.text }
 
-    /// What the caller of a hidden call saw.
+    /// A hidden call as its caller saw it.
     private var callersView: String {
         record.reason == .busy
             ? "The caller was told busy, like any other caller." : "The caller saw an ordinary ring."
@@ -175,7 +175,7 @@ extension Explanation {
 
     /// Returns why a push without an answer was cancelled; `nil` = it was not.
     ///
-    /// After a restart it is the next attempt that is cancelled: it is unknown whether the push before it was sent.
+    /// After a restart, the cancelled push is the next attempt: it is unknown whether the push before it was sent.
     private func whyTakenBack(_ push: Event, _ own: [Event]) -> String? {
         guard let back = own.first(where: { $0.isPushCancelled && $0.position > push.position }) else {
             return nil
@@ -257,7 +257,7 @@ extension Explanation {
         return taken + silence(since: sent)
     }
 
-    /// Returns what it means that a device has given no sign of life since its push.
+    /// Returns the meaning of a device's silence since its push.
     private func silence(since sent: Event) -> String {
         guard let stopped = record.answeredAt ?? record.endedAt ?? (now > record.ringUntil ? record.ringUntil : nil)
         else {
@@ -299,8 +299,9 @@ extension Explanation {
         }
     }
 
-    /// Returns the first sign of life of a device without an id that was not there before a push: a device that a push
-    /// wakes may come back under the id that stands for its token or its connection.
+    /// Returns the first sign of life, after a push, of a device without an id that had no event before.
+    ///
+    /// A device that a push wakes may come back under the id that stands for its token or its connection.
     private func nameless(after sent: Event) -> Event? {
         let known = Set(events.prefix { $0.position <= sent.position }.map(\.device))
         return events.first {

@@ -36,7 +36,7 @@ public struct Explanation: Sendable {
         let at: Moment
         let event: TimelineEvent
 
-        /// The side that the event is of.
+        /// The side that the event concerns.
         var side: Side? {
             switch event {
             case .signal(_, let side, _, _), .loggedOut(let side): side
@@ -46,7 +46,7 @@ public struct Explanation: Sendable {
             }
         }
 
-        /// The id of the device that the event is of.
+        /// The id of the device that the event concerns.
         var device: String? {
             switch event {
             case .signal(_, _, let device, _), .delivered(let device), .fetched(let device), .probe(let device),
@@ -62,7 +62,7 @@ public struct Explanation: Sendable {
         /// The kind of the signal, if the event is one.
         var signal: SignalKind? { if case .signal(let kind, _, _, _) = event { kind } else { nil } }
 
-        /// The purpose of the push, if the event is of one that was sent or had its result.
+        /// The purpose of the push, if the event is a sent push or the result of a push.
         var push: TimelineEvent.Push? {
             switch event {
             case .pushSent(_, let push, _), .pushResult(_, _, _, let push, _): push
@@ -70,7 +70,7 @@ public struct Explanation: Sendable {
             }
         }
 
-        /// Whether the event is of the notice of a missed call.
+        /// Whether the event concerns the notice of a missed call.
         var isForMissedCall: Bool { push == .missed }
 
         var isPushSent: Bool { if case .pushSent = event { true } else { false } }

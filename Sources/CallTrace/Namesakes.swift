@@ -4,8 +4,7 @@ import CallWire
 
 /// The other calls under an explained call's callId, for a reader that meant one of them.
 ///
-/// One callId may be in use with several users, and an app that has one for every call between two users uses it again
-/// and again.
+/// One callId may be in use with several users, and an app may use one callId for every call between two users.
 public struct Namesakes: Sendable {
     /// The number of calls under one callId that are searched.
     public static let limit = 1_000

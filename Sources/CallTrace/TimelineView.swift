@@ -5,7 +5,7 @@ import JSON
 
 /// A call's timeline as JSON for its two users and for a service.
 public enum TimelineView {
-    /// Returns the timeline of a call as this client may see it; the events are in the order in which they are shown.
+    /// Returns the timeline of a call as this client may see it; the events are shown in the given order.
     public static func body(_ record: CallRecord, _ events: [TimelineRecord], for who: Who) -> [UInt8] {
         var json = JSONWriter(capacity: 4_096)
         json.beginObject()

@@ -10,7 +10,7 @@ public enum JSONFault: Error, Equatable, Sendable {
     case tooDeep
     /// A name of the reader's ``MemberNames`` occurs twice.
     case duplicate(String)
-    /// Any name occurs twice in one object of a text of which ``JSONValue`` decodes every name.
+    /// A name occurs twice in one object; only ``JSONValue`` checks every name.
     case duplicateName
     /// The text is not UTF-8.
     case notUTF8

@@ -76,7 +76,7 @@ public struct JSONObject: Sendable {
         self.bytes = bytes
         for member in members {
             guard let number = member.number else { continue }
-            // The server and the receiver might take a different one of two members with the same name.
+            // The server and the receiver might each use a different one of two members with the same name.
             guard !isPresent(number) else { throw .duplicate(names.texts[Int(number)]) }
             numbers |= 1 << UInt64(number)
         }

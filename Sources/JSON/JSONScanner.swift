@@ -179,7 +179,7 @@ struct JSONScanner {
 
     /// Returns whether eight bytes all stand for themselves, in one test.
     ///
-    /// The result is exact. Only the flag of a single byte may be wrong, behind a special byte that has set its own
+    /// The result is exact. The flag of a single byte may be wrong only after a special byte, which has set its own
     /// flag.
     @inline(__always)
     private static func areOrdinary(_ eight: Span<UInt8>) -> Bool {

@@ -118,7 +118,7 @@ public struct JSONWriter {
         needsComma = true
     }
 
-    /// Writes a comma unless none is needed here, for a member that is then written in parts.
+    /// Writes a comma if one is needed here, before a member that is then written in parts.
     @inlinable
     public mutating func comma() {
         if needsComma { output.append(UInt8(ascii: ",")) }

@@ -1,4 +1,4 @@
-/// The member names that a reader gives a meaning to, each with a number.
+/// The member names that a reader knows, each with a number.
 ///
 /// While an object is scanned, the number of each of its members is looked up once, so that later steps compare numbers
 /// instead of text.

@@ -8,7 +8,7 @@ extension JSONWriter {
     ///   - title: the name of the kind of problem, plain text without quotes.
     ///   - code: the code for programs: lower case and `_`.
     ///   - message: a sentence for people.
-    ///   - field: the name of the field that is missing or wrong; `nil`: no single field is.
+    ///   - field: the name of the field that is missing or wrong; `nil` if no single field is.
     /// - Returns: the body, one JSON object.
     public static func problem(
         _ status: Int,
@@ -30,7 +30,7 @@ extension JSONWriter {
         return json.bytes
     }
 
-    /// Writes an error as members: `code`, `message`, and `field` if one is wrong.
+    /// Writes an error as members: `code`, `message`, and, if a field is wrong, `field`.
     public mutating func problemMembers(code: String, message: String, field: String? = nil) {
         name("code")
         plain(code)

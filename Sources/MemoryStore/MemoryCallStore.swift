@@ -39,7 +39,7 @@ public final class MemoryCallStore: CallStore {
         report(.answered(id, memory.tables.withLock { $0.answer(question) }))
     }
 
-    /// Records that the store was closed in good order.
+    /// Records that the store was closed cleanly.
     public func close() {
         memory.tables.withLock { $0.crashes = max(0, $0.crashes - 1) }
     }

@@ -22,7 +22,7 @@ struct Tables {
     private var doNotDisturb: [UserID: Moment] = [:]
     private var revocations: [UserID: Moment] = [:]
     private var lastCallNumber: Int64 = 0
-    /// The number of times the store was opened and not closed, the present run included while it is open.
+    /// The number of times the store was opened without being closed, including the present run while it is open.
     var crashes = 0
 
     private struct DeviceKey: Hashable {

@@ -42,7 +42,7 @@ public struct FetchBody: Sendable {
         public var from: UserID
         /// The device that sent it.
         public var device: DeviceID
-        /// Whether the call has video, a JSON value; only in an offer. `nil` = no video.
+        /// Whether the call has video, a JSON value; only in an offer; `nil` = no video.
         public var hasVideo: ArraySlice<UInt8>?
         /// The caller's displayed name, a JSON value; only in an offer.
         public var displayName: ArraySlice<UInt8>?

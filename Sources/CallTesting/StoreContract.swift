@@ -2,7 +2,8 @@ public import CallPorts
 
 /// The requirements on every `CallStore`, as cases that the tests of any adapter can run.
 ///
-/// It imports no test library, so that it can be part of a library target. A case throws what it finds wrong.
+/// It imports no test library, so that it can be part of a library target. A case throws the first violation that it
+/// finds.
 ///
 ///     @Test("keeps the contract", arguments: StoreContract.cases)
 ///     func contract(_ item: StoreContract.Case) throws { try item.run(at: MyPlace()) }

@@ -85,7 +85,7 @@ final class Bench {
         return (call, events)
     }
 
-    /// Closes the store in good order.
+    /// Closes the store cleanly.
     func close() {
         store?.close()
         store = nil

@@ -3,10 +3,10 @@ import JSON
 
 /// The encoding of several packets in one polling request or response.
 ///
-/// Version 4 writes U+001E between packets. Version 3 writes each packet's length in front of it: `5:42["a"]`. Its
-/// first implementation counts UTF-16 units. Some others count code points. Those in Python send a zero byte and then
-/// the length in bytes. All three forms are read. What is written here has the same length for the first two, because
-/// characters that take two UTF-16 units are escaped.
+/// Version 4 writes U+001E between packets. Version 3 writes each packet's length in front of it: `5:42["a"]`. The
+/// original implementation counts UTF-16 units, and some others count code points. Implementations in Python send a
+/// zero byte and then the length in bytes. All three forms are read. The output of this server has the same length in
+/// the first two forms, because characters that take two UTF-16 units are escaped.
 public enum EnginePayload {
     private static let separator: UInt8 = 0x1E
 

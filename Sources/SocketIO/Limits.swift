@@ -13,10 +13,10 @@ public enum SocketIOLimits {
     public static let upgradeMilliseconds = 10_000
     /// The number of sessions that may be unidentified.
     ///
-    /// Each costs some hundred bytes, and no user's limit applies to it. One more takes the place of the oldest session
-    /// of the address that has the most of them.
+    /// Each costs some hundred bytes, and no user's limit applies to it. A further one replaces the oldest session of
+    /// the address that has the most of them.
     public static let strangers = 4_096
-    /// The time to identify itself that a session has while half of the places are taken, in milliseconds.
+    /// The time that a session has to identify itself while half of the places are taken, in milliseconds.
     public static let hurriedConnectMilliseconds = 10_000
     /// The number of a user's sessions with a good token that have not sent CONNECT: as many as may have joined.
     public static let unjoined = 16

@@ -109,8 +109,7 @@ extension SocketSession {
         outputs.append(.showedLife)
     }
 
-    /// Reports what is wrong with an event: in its answer if the client wants one, otherwise by the event
-    /// `signal-error`.
+    /// Reports the error in an event: in its answer if the client wants one, otherwise by the event `signal-error`.
     mutating func refuse(_ error: WireError, event: String, _ number: UInt64?) {
         complain(event: event, number) { json in json.write(error) }
     }

@@ -43,7 +43,7 @@ extension SocketSession {
         if transport == .socket { outputs.append(.send(text)) } else { enqueue(text) }
     }
 
-    /// Returns whether these bytes may be sent, and ends the session above the limit for a client that has not joined.
+    /// Returns whether these bytes may be sent; ends the session if its client has not joined and exceeds its limit.
     ///
     /// Such a client might never read, and there may be many of them.
     private mutating func maySend(_ bytes: Int) -> Bool {
@@ -104,7 +104,7 @@ extension SocketSession {
         }
     }
 
-    /// Confirms the pings in the last response: the client would not send anything further without having received it.
+    /// Confirms the pings in the last response: the client polls again only after it has received that response.
     private mutating func pollArrived() {
         let arrived = pings.filter { $0.answer == .nextPoll && $0.isOut }
         pings.removeAll { $0.answer == .nextPoll && $0.isOut }
@@ -285,8 +285,8 @@ extension SocketSession {
     /// Ends the session because the switchboard closes it.
     ///
     /// A client that is sent a DISCONNECT stays away until its user does something. A client that only loses its
-    /// transport reconnects by itself. That is right after a restart, and wrong when another session takes its place or
-    /// when the client does harm.
+    /// transport reconnects by itself. Reconnecting is wanted when the server restarts. It is not wanted when another
+    /// session takes the place of this one, or when the client does harm.
     mutating func dismiss(_ code: UInt16, _ reason: String) {
         if [4400, 4403, 4409, 4429].contains(code) { leave(code, reason) } else { finish(code: code, reason) }
     }

@@ -95,7 +95,7 @@ public struct SocketSession: Sendable {
     /// The packets that wait for a client that polls.
     var queue: [[UInt8]] = []
     var queuedBytes = 0
-    /// The number of packets ever queued, and below it the number of those that were sent.
+    /// The number of packets ever queued; `sentPackets` is the number of those that were sent.
     var queuedPackets: UInt64 = 0
     var sentPackets: UInt64 { queuedPackets - UInt64(queue.count) }
     /// When anything was last received from the client.
@@ -112,7 +112,7 @@ public struct SocketSession: Sendable {
     /// The number of these events.
     var awaitedAcks = 0
     var peers = PeerCalls()
-    /// The users with an unanswered offer of this session, and below it those with an unanswered `call-end`.
+    /// The users with an unanswered offer of this session; `ending` holds those with an unanswered `call-end`.
     var offering: Set<UserID> = []
     var ending: Set<UserID> = []
     var lastSignal: UInt64 = 0

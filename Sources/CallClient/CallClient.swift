@@ -2,9 +2,9 @@ public import CallCore
 
 /// The calls of one device of one user, as that device knows them.
 ///
-/// Every call runs through the phases below. When two users call each other at the same time (glare), the incoming call
-/// either replaces the outgoing call and is answered at once, or it is shadowed: hidden while the outgoing call goes
-/// on.
+/// Every call runs through the phases below. Two users may call each other at the same time (glare). The incoming call
+/// then either replaces the outgoing call and is answered at once, or it is shadowed: hidden while the outgoing call
+/// goes on.
 ///
 ///     startCall     localDescription    answer (peer)
 ///        │  preparing ─────────▶ calling ─────────┐
@@ -60,7 +60,7 @@ public struct CallClient: Sendable {
     ///
     /// If the core needs a connection for its calls, it waits until this moment by itself, and then outputs
     /// ``Output/connect``. An app that opens connections on its own must not do so earlier, except when its user makes
-    /// a call or a push wakes it: such connections are too few to overload the server.
+    /// a call or a push wakes it. Such connections are too few to overload the server.
     public internal(set) var reconnectAt: Moment?
     /// Whether the system has activated the audio session for this app.
     public internal(set) var isAudioSessionActive = false

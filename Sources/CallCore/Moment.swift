@@ -16,7 +16,7 @@ public struct Moment: Comparable, Hashable, Sendable {
     /// Returns the moment `span` after `moment`, clamped to the range of the type.
     ///
     /// If the sum wrapped around instead, a deadline in the far future would become one in the far past, or the other
-    /// way round, and the timer for it would fire at the wrong time or never.
+    /// way round. Its timer would fire at the wrong time or never.
     @inlinable
     public static func + (moment: Self, span: Span) -> Self {
         let (sum, isBeyond) = moment.milliseconds.addingReportingOverflow(span.milliseconds)

@@ -27,7 +27,7 @@ public enum TimelineEvent: Equatable, Sendable {
     case probeFailed(DeviceID)
     /// A push was handed to the push service.
     case pushSent(DeviceID, Push, APNsEnvironment)
-    /// A push had its result: APNs' status and reason; without a status the reason why there was no answer.
+    /// A push had its result: APNs' status and reason or, without a status, the reason why there was no answer.
     case pushResult(DeviceID, status: Int?, reason: String?, Push, APNsEnvironment)
     /// A push was cancelled before it was sent.
     case pushCancelled(DeviceID)

@@ -164,7 +164,7 @@ extension StoreContract {
         },
     ]
 
-    /// The changes that delete data, and what they leave.
+    /// The changes that delete data, and the data that they leave.
     static let forgetting: [Case] = [
         Case("a forgotten log leaves the call to the history") { bench in
             try bench.open()

@@ -1,7 +1,7 @@
 /// A JSON value that is read as a whole, for texts from senders that are not authenticated yet, such as tokens.
 ///
-/// In addition to the grammar (RFC 8259) it refuses texts that two parsers could understand differently: a member's
-/// name that occurs twice at any depth, an escape of half a surrogate pair, and broken UTF-8.
+/// In addition to the grammar (RFC 8259), it refuses texts that two parsers could understand differently. These contain
+/// a member's name twice at any depth, an escape of half a surrogate pair, or broken UTF-8.
 ///
 /// Texts are kept as UTF-8 bytes. Swift compares strings by canonical equivalence, by which `K` and the Kelvin sign are
 /// equal. In a claim they must be different.

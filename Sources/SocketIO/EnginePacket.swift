@@ -2,8 +2,8 @@ import CallWire
 
 /// The supported versions of the Engine.IO protocol.
 ///
-/// Both versions have the same packets. They differ in which side pings, in how packets are joined for polling, and in
-/// the Socket.IO protocol that they carry: Engine.IO 4 carries version 5 of it, Engine.IO 3 carries version 4.
+/// Both versions have the same packets. They differ in which side pings, and in how packets are joined for polling.
+/// Engine.IO 4 carries version 5 of the Socket.IO protocol, and Engine.IO 3 carries version 4.
 public enum EngineVersion: Int, Sendable, CaseIterable {
     /// Used by Socket.IO 1 and 2: the client pings.
     case v3 = 3

@@ -75,7 +75,7 @@ public enum EnginePayload {
         return parts
     }
 
-    /// Splits version 3's binary form, of which only text packets are accepted.
+    /// Splits version 3's binary form; only the text packets in it are accepted.
     ///
     /// Each packet is: 0, its length in bytes as digits with the values 0–9, 255, the packet.
     private static func binaryParts(of body: [UInt8]) throws(EngineFault) -> [ArraySlice<UInt8>] {

@@ -40,6 +40,7 @@ public enum SocketIOLimits {
     public static let awaitedAcks = 1_024
     /// The number of refused packets after which the session of an unidentified client is closed.
     public static let strangersPackets = 10
-    /// The number of calls for which a device's cursor is remembered: more than any device is in, and 16 × 200 bytes.
+    /// The number of calls for which a device's cursor is remembered: more calls than any device is in, at a cost of 16
+    /// × 200 bytes.
     public static let rememberedLogs = 16
 }

@@ -217,7 +217,7 @@ public struct SocketSession: Sendable {
         if let deadline = self.deadline, now >= deadline { finish(code: 1001, "nothing was received for too long") }
     }
 
-    /// Answers an input of a session that is over: requests are refused as those of an unknown session.
+    /// Answers an input of a session that is over: a request is refused like a request to an unknown session.
     private func lateAnswer(to input: Input) -> [Output] {
         switch input {
         case .polled(let request), .posted(let request, _): [.refuse(request, .sessionUnknown)]

@@ -25,8 +25,8 @@ struct CrashShadow {
 
     /// Resets the count to 0 once the next start no longer needs it; returns whether it did so.
     ///
-    /// It is needed until every live call has an entry with a `seq` after the skipped ones, and until no device can
-    /// ring any more for a call that a crash lost completely.
+    /// The count is needed until every live call has an entry with a `seq` after the skipped ones, and until no device
+    /// can still ring for a call that a crash lost completely.
     mutating func end(at now: Moment, calls: borrowing CallTable) -> Bool {
         guard crashes > 0, now >= until else { return false }
         var isSettled = true

@@ -2,13 +2,13 @@ import CallCore
 
 /// All sizes, counts and spans of time of the switchboard that no setting changes, with their reasons.
 ///
-/// What an operator may change is in ``Policy``.
+/// The values that an operator may change are in ``Policy``.
 enum SwitchboardLimits {
     // MARK: Connections
 
     /// The largest number of call ends, and of texts, that may await their confirmation by one connection.
     static let unconfirmed = 64
-    /// The number of unconfirmed bytes after which a connection is pinged, so that a pong shows what has arrived.
+    /// The number of unconfirmed bytes after which a connection is pinged, so that a pong shows how much has arrived.
     static let confirmedEvery = 32 * 1_024
     /// The size of the largest small frame, in bytes: a candidate has some 300.
     static let smallFrame = 1_024
@@ -54,8 +54,9 @@ enum SwitchboardLimits {
     static let lateFor = Moment.Span.seconds(10)
     /// The same for a device that may not have been notified of the end: as long as a device may ring.
     static let lateForUnnotified = Moment.Span.seconds(120)
-    /// The number of ends of a callId, and of its descriptions, that are recognized when they are resent: a call has
-    /// one end, and one more from each device that had lost it.
+    /// The number of ends of a callId, and of its descriptions, that are recognized when they are resent.
+    ///
+    /// A call has one end, and one more from each device that had lost it.
     static let takenSignals = 16
     /// The number of spans that the history's time is divided into to forget the epochs of callIds.
     static let epochSpans: Int64 = 4
@@ -83,10 +84,11 @@ enum SwitchboardLimits {
 
     // MARK: Requests
 
-    /// The number of long polls that one user may have under way for one call: one from each of two devices, and a
-    /// second from each after it lost its network.
+    /// The number of long polls that one user may have under way for one call.
+    ///
+    /// These are one from each of two devices, and a second from each after it lost its network.
     static let pollsPerUser = 4
-    /// The number of a user's newest calls that are searched for the one with a peer once that call is over.
+    /// The number of a user's newest calls that are searched for an ended call with a peer.
     static let callsSearchedForPeer = 50
 
     // MARK: Devices and pushes

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import HeapModule
 
-/// Deadlines: what is due when a timer fires.
+/// Deadlines: the checks and actions that are due when a timer fires.
 extension Switchboard {
     mutating func deadlineReached(at now: Moment) {
         while let timer = timers.min, timer.at <= now {

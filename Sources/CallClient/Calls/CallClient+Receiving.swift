@@ -330,7 +330,7 @@ extension CallClient {
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
         // The server sends `ringing` only to the calling device, so the server's call is outgoing. If the ended call
-        // here is incoming, it is another call: the server assigned its epoch again after a crash, to a call that an
+        // here is incoming, it is another call. After a crash, the server assigned its epoch again, to a call that an
         // earlier launch of the app made.
         if event.state == .ringing { calls[index].side = .caller }
         // An incoming call goes on if another device of this user answered it.
@@ -344,7 +344,7 @@ extension CallClient {
     /// Handles an event of a call that is unknown here.
     ///
     /// An ended call is remembered, because its push may still be on the way. If the call is live, an earlier launch of
-    /// the app was killed in it: this device takes part in the call, but has none of its media, so it ends the call.
+    /// the app was killed in it. This device takes part in the call, but has none of its media, so it ends the call.
     private mutating func orphan(
         _ envelope: Incoming.Envelope,
         _ event: Incoming.StateEvent,

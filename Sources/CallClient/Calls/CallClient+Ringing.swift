@@ -70,7 +70,7 @@ extension CallClient {
             calls[index].ringUntil = offer.ringUntil
             ring(index, at: now)
         }
-        // If the peer already has too many calls here, no call was added above: then a call of this callId is an older
+        // If the peer already has too many calls here, no call was added above. A call of this callId is then an older
         // one, which must not take the values of this offer.
         guard lastCall > known else { return }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {

@@ -92,9 +92,9 @@ extension CallClient {
             if !isUnderWay { purge(index) }
             return
         }
-        // A server that crashed may not know the call until clients have resent what it had not stored. So `not_found`
-        // is believed only when it has come three times, and not before the sixth failure. A call that is neither
-        // answered nor ringing ends by its own timer.
+        // A server that crashed may not know the call until clients have resent the signals that it had not stored. So
+        // `not_found` is believed only when it has come three times, and not before the sixth failure. A call that is
+        // neither answered nor ringing ends by its own timer.
         var failures = earlier.increased
         failures.notFound += 1
         let isBelieved = calls[index].isDoubted || !hasUnacknowledged(index)

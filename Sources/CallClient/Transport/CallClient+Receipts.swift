@@ -45,7 +45,7 @@ extension CallClient {
                 lostCall(place, at: now)
             }
         case .unauthenticated?, .tokenExpired?:
-            // A capability that is refused too must not be tried again without a pause.
+            // If the capability is refused too, it is tried again only after a pause.
             outbox[place].failures += 1
             outbox[place].postAfter = now + Unacknowledged.pause(after: outbox[place].failures)
             tokenExpired(at: now)

@@ -83,7 +83,7 @@ extension CallSession {
     /// Records that a device continues under another token, or that a device known by its token alone got a name.
     ///
     /// A caller that began over REST and named no device stays known by its token when the new id is that of a
-    /// connection (`c-…`): it receives the call on all such connections.
+    /// connection (`c-…`). It receives the call on all such connections.
     mutating func renewed(_ old: Phone, as new: Phone, _ side: Side, into outputs: inout [Output]) {
         guard isLive else { return }
         for index in legs.indices where legs[index].side == side && legs[index].phone.isSame(as: old) {

@@ -90,7 +90,7 @@ extension CallSession {
 
     /// Returns the `seq` under which a signal with that `id` was accepted from a device before.
     ///
-    /// One token stands for one device: a signal that a named device sent on its connection may come again in a request
+    /// One token stands for one device. A signal that a named device sent on its connection may come again in a request
     /// that names no device, and the other way round.
     func receipt(of id: SignalID, from side: Side, _ phone: Phone) -> UInt64? {
         if let seq = receipts[SignalName(side: side, device: phone.id, id: id)] { return seq }

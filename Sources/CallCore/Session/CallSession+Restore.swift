@@ -98,8 +98,8 @@ extension CallSession {
     /// Restores a stored call at `now`, with no device connected.
     ///
     /// After a crash, `seq` continues well above that of the newest stored entry. Entries that were relayed but not
-    /// committed when the server died have used some of the next values, and a `seq` that a client has seen is never
-    /// given to another signal.
+    /// committed when the server died have used some of the next values. A `seq` that a client has seen is never given
+    /// to another signal.
     ///
     /// `entries`: The stored log in `seq` order, each entry with its size in bytes.
     /// `crashes`: How many times the server died. Each time, clients may have seen a `seq` above the last stored one.

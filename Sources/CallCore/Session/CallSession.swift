@@ -6,8 +6,9 @@
 ///        │ busy, glare         │ longer than grace    │ longer than grace
 ///        └────────────────────▶┴──────▶ ended ◀───────┘
 ///
-/// A session does no I/O and reads no clock. Its owner passes in what happened and when, and gets back what to do about
-/// it. An input may come late, twice, or at the same time as another one; if it no longer applies, it changes nothing.
+/// A session does no I/O and reads no clock. Its owner passes in events with their moments, and gets back the actions
+/// to take. An input may come late, twice, or at the same time as another one; if it no longer applies, it changes
+/// nothing.
 public struct CallSession: Equatable, Sendable {
     /// The phase of the call, with exactly the data that is known in that phase.
     public enum Phase: Equatable, Sendable {
@@ -203,7 +204,7 @@ public struct CallSession: Equatable, Sendable {
         return user == callee && !isHidden ? .callee : nil
     }
 
-    /// Handles one input and appends to `outputs` what to do about it, in order.
+    /// Handles one input and appends the resulting actions to `outputs`, in order.
     public mutating func handle(_ input: Input, at now: Moment, into outputs: inout [Output]) {
         switch input {
         case .signal(let signal, let side, let phone): take(signal, from: side, phone, at: now, into: &outputs)

@@ -25,7 +25,7 @@ public struct Leg: Equatable, Sendable {
         /// The device is in the call: the caller's from the start, the callee's once it has answered. Leads to `untold`
         /// when the call ends.
         case answered
-        /// The device is out of the call and knows it: it was notified of that, or it is a device of the callee that
+        /// The device is out of the call and knows it. It was notified of that, or it is a device of the callee that
         /// declined or left by its own `end`.
         case left
         /// The device is out of the call and does not know it yet. Leads to `left` once it has been notified of that.

@@ -18,7 +18,7 @@ extension Call {
     /// Restores a stored call at `now`; `nil` when the record is inconsistent.
     ///
     /// The stored moments from which deadlines are computed are capped relative to `now`. Without the cap, a call whose
-    /// stored answer or end lies in the future would never be released, and a stored ring of a year would keep its two
+    /// stored answer or end lies in the future would never be released. A stored ring of a year would keep its two
     /// users busy for that year.
     convenience init?(
         _ stored: StoredCall,

@@ -69,7 +69,7 @@ enum CallRouter {
             }
         }
         // An offer that names an epoch means the call of that epoch. It must not ring anew if that call ended while the
-        // offer was on its way (a renegotiation), or if the newest call under the callId is hidden from the sender.
+        // offer, a renegotiation, was on its way, or if the newest call under the callId is hidden from the sender.
         if let epoch = incoming.epoch {
             // A call that the server does not know was lost in a crash: its caller begins it again.
             guard let found, epoch <= found.session.epoch else { return .refused(Switchboard.unknownCall) }

@@ -32,7 +32,7 @@ struct EndedCall {
 /// The calls at rest.
 ///
 /// Their keys are stored as hashes. A call that is found by a hash is read from the store and then looked up by its
-/// full key: two keys with the same hash cost only one superfluous read.
+/// full key. Two keys with the same hash cost only one superfluous read.
 struct RestingCalls {
     private enum Found {
         case one(CallNumber)

@@ -7,7 +7,8 @@ extension Switchboard {
 
     /// Whether an end is accepted now.
     ///
-    /// An end that ends a call is always accepted: there are no more of those than calls. Other ends have a rate limit.
+    /// An end that ends a call is always accepted: there are at most as many such ends as calls. Other ends have a rate
+    /// limit.
     mutating func mayEnd(_ message: SignalMessage, by user: UserID, _ phone: Phone, at now: Moment) -> Bool {
         if limits.ends.take(user, at: now) || endsCall(message, by: user, phone) { return true }
         metrics.limited[.ends] += 1

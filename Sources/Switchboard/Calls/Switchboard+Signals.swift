@@ -105,9 +105,9 @@ extension Switchboard {
 
     /// Returns the refusal of a signal whose sender cannot see the call.
     ///
-    /// If a later call under the callId is hidden from the sender, a signal that names an earlier epoch is answered
-    /// `call_ended`, as it would be if the later call were shown. A device that was pushed the earlier call then gives
-    /// up, and learns nothing of the later one.
+    /// If a later call under the callId is hidden from the sender, a signal that names an earlier epoch is refused with
+    /// `call_ended`, as if the later call were shown. A device that was pushed the earlier call then gives up, and
+    /// learns nothing of the later one.
     private func refusal(of message: SignalMessage, from source: Source, _ peer: UserID?) -> Result<Receipt, WireError>
     {
         guard let id = message.callID, let peer, let hidden = calls[CallKey(id: id, pair: Pair(source.user, peer))]

@@ -82,8 +82,10 @@ extension Call {
 }
 
 extension Switchboard {
-    /// Returns the receipt of a resent signal: an end that any call of its callId has taken, or an offer or answer that
-    /// an earlier call of its callId has taken.
+    /// Returns the receipt of a resent signal.
+    ///
+    /// It is an end that any call of its callId has taken, or an offer or answer that an earlier call of its callId has
+    /// taken.
     ///
     /// The later call may be hidden from the sender.
     func receipt(ofTaken message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {

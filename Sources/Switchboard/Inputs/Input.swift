@@ -54,8 +54,8 @@ extension Switchboard {
     public enum Output: Sendable {
         /// Send a frame; its first `Frame.headroom` bytes are left free for the transport's header.
         case send(SessionID, [UInt8])
-        /// Send a ping with this number, after what was sent before. Only the last of a connection's pings in one turn
-        /// need be sent.
+        /// Send a ping with this number, after the frames that were sent before. Only the last of a connection's pings
+        /// in one turn need be sent.
         case ping(SessionID, UInt64)
         /// Close a connection; `isLost` = do not wait for its queue to be sent.
         case close(SessionID, code: UInt16, reason: String, isLost: Bool)

@@ -3,7 +3,7 @@ import CallPorts
 import CallWire
 import JSON
 
-/// The limits on what one caller, and all callers together, may do to a callee's devices before a call is answered.
+/// The limits on how often one caller, and all callers together, may ring a callee's devices.
 extension Switchboard {
     /// Returns why a caller may not ring a callee now; `nil` = it may.
     mutating func ringRefusal(

@@ -17,7 +17,7 @@ struct CrashShadow {
         until = now + span
     }
 
-    /// Returns the first number of a new log: above any number that was shown and that a crash may have lost.
+    /// Returns the first `seq` of a new log, which is above every `seq` that was shown and that a crash may have lost.
     func firstSeq(at now: Moment) -> UInt64 {
         guard crashes > 0, now < until else { return 1 }
         return 1 + UInt64(crashes) * CallCore.Limits.restartGap
@@ -37,7 +37,7 @@ struct CrashShadow {
     }
 }
 
-/// The precautions after a start: against numbers that a crash lost, and against a wrong clock.
+/// The precautions after a start: against the reuse of a `seq` that a crash lost, and against a wrong clock.
 struct StartPrecautions {
     var crashShadow: CrashShadow
     /// Prevents a clock that may be wrong from deleting history.

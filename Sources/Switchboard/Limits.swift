@@ -35,7 +35,8 @@ enum SwitchboardLimits {
     /// The number of connections that the next server is expected to accept in a second: as many as one core manages
     /// with TLS.
     static let reconnectsPerSecond: Int64 = 500
-    /// The shortest time that connections are spread over, however few there are: there may be other servers.
+    /// The shortest time over which returning connections are spread, even a few: other servers may restart at the same
+    /// time.
     static let shortestReturn = Moment.Span.seconds(1)
     /// The longest such time: until a device without a call is back, only pushes reach it.
     static let longestReturn = Moment.Span.seconds(10)
@@ -58,7 +59,7 @@ enum SwitchboardLimits {
     ///
     /// A call has one end, and one more from each device that had lost it.
     static let takenSignals = 16
-    /// The number of spans that the history's time is divided into to forget the epochs of callIds.
+    /// The number of spans into which the history's time is divided: the epochs of callIds are forgotten span by span.
     static let epochSpans: Int64 = 4
 
     // MARK: Timelines
@@ -99,7 +100,7 @@ enum SwitchboardLimits {
     static let lifeKeptEvery = Moment.Span.seconds(60)
     /// How long APNs is asked to keep trying to deliver a notice, of a text or of a missed call.
     static let noticeFor = Moment.Span.seconds(30)
-    /// The least number of dead push tokens in a window that stops deletion.
+    /// The smallest number of dead push tokens in one window at which deletion stops.
     ///
     /// Deletion stops only if there are also more than twice as many dead tokens as accepted pushes in the window.
     static let deadTokens = 20

@@ -23,7 +23,7 @@ public struct Policy: Sendable {
     public var whenBusy = BusyPolicy.waiting
     /// The source of a caller's displayed name.
     public var callerName = CallerName.any
-    /// The APNs environment for devices that do not report theirs; `nil` = find it out.
+    /// The APNs environment for devices that do not report theirs; `nil` = found out by trial.
     public var apnsEnvironment: APNsEnvironment?
     /// Signals that a connection may send a second, on average.
     public var signalsPerSecond = 50

@@ -96,8 +96,9 @@ struct StorageQuotas {
         return bucket.secondsUntilNext
     }
 
-    /// Forgets the users whose quota is full, and corrects which quotas are used up: some have refilled although their
-    /// users requested nothing.
+    /// Forgets the users whose quota is full.
+    ///
+    /// It also removes from `exhausted` the users whose quota has refilled since, even if they have requested nothing.
     mutating func forgetFull(at now: Moment) {
         buckets.forgetFull(at: now)
         guard !exhausted.isEmpty else { return }

@@ -7,7 +7,7 @@ final class Call {
     var session: CallSession
     /// The room as the caller named it.
     let room: String
-    /// The beginning that all frames of the call share.
+    /// The JSON members by which every frame of the call names its log.
     private let logHead: LogHead
     /// The caller's displayed name.
     var displayName: String?
@@ -40,7 +40,7 @@ final class Call {
     var taken = TakenSignals()
     /// The number of the call's pushes that are under way.
     var openPushes = 0
-    /// When the call was last loaded from rest, or was due to rest but stayed in memory.
+    /// When the ended call was last loaded from the store, or was due to rest but had to stay in memory.
     var takenUpAt: Moment?
     /// The moment of the call's timer in the heap.
     var scheduledAt: Moment?

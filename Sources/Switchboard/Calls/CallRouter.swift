@@ -6,7 +6,7 @@ import CallWire
 ///
 /// It reads the call that was found for the offer, and changes nothing. Rates and quotas are checked elsewhere.
 enum CallRouter {
-    /// An offer, and the other values besides the call on which its meaning depends.
+    /// An offer with the other values, besides the call, on which its meaning depends.
     struct IncomingOffer {
         let offer: Offer
         /// The `id` that the device gave the offer.

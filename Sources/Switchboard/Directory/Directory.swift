@@ -122,7 +122,8 @@ struct Directory {
 
     /// Returns the epoch of the next call under a callId, and records it.
     ///
-    /// A UUID is not used again once it is forgotten, so only other callIds are remembered for longer than their calls.
+    /// A UUID is not used again after its call was forgotten, so only other callIds are remembered longer than their
+    /// calls.
     mutating func nextEpoch(of key: CallKey, after current: UInt32?, at now: Moment) -> UInt32 {
         let epoch = max(current ?? 0, epochs[key] ?? 0) + 1
         if !UUIDv5.isUUID(key.id.text) { epochs.use(epoch, of: key, at: now) }

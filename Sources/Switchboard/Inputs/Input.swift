@@ -44,7 +44,7 @@ extension Switchboard {
         case ordered(OrderID, Order)
         /// The server is to shut down.
         case drain
-        /// The wall clock has jumped away from the moments that inputs come with (`true`), or agrees with them again.
+        /// The wall clock has jumped away from the moments of the inputs (`true`), or agrees with them again.
         case clockDoubted(Bool)
         /// The moment that ``Switchboard/deadline`` named has come.
         case deadlineReached

@@ -7,7 +7,7 @@ extension Switchboard {
     public enum Request: Sendable {
         /// Append a signal.
         case signal(SignalMessage)
-        /// Return everything that a device needs of a call.
+        /// Return everything that a device needs to know about a call.
         case fetch(CallID, Fetch)
         /// End a call; `peer` names the other user, because one callId may be in use with several users.
         case end(CallID, peer: UserID? = nil, device: DeviceID?)

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Pushes: how one is ordered, and how it is taken back.
+/// Pushes: how they are ordered, and how they are cancelled.
 extension Switchboard {
     func kind(for device: DeviceRecord) -> PushOrder.Kind {
         if device.voipToken == nil { return .voip }

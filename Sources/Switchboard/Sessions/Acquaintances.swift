@@ -4,14 +4,14 @@ import DequeModule
 /// The pairs of users that have had a call or exchanged a text: only they may see each other's presence (protocol,
 /// section 3.9).
 ///
-/// Calls are in the store's history, which is asked once for each user that wants to know any presence; later calls are
-/// added here. Texts are not stored: the last pairs that exchanged one are remembered here, until a restart.
+/// The store's history holds the calls, and is asked once for each user that asks about presence; later calls are added
+/// here. Texts are not stored: the last pairs that exchanged one are remembered here, until a restart.
 struct Acquaintances {
     /// A reply that a connection waits for while the store is asked.
     enum Wish {
         /// The answer to a question whether a user is online; with the `id` of the question.
         case presence(SessionID, UserID, SignalID?)
-        /// The presence of the users that the connection watches, after the store could not be read.
+        /// The presence of the users that the connection watches: when it asked, the store could not be read.
         case news(SessionID)
         /// The presence of all acquaintances, for an app with a list of contacts that does not ask for each one.
         case everybody(SessionID)

@@ -50,8 +50,8 @@ extension Switchboard {
 
     /// Whether a device without an id may be a device that used another token before.
     ///
-    /// It may if no connection and no live call of the user has its present token, and the user has at most one
-    /// registration without a device id.
+    /// This is possible if no connection and no live call of the user has its present token, and the user has at most
+    /// one registration without a device id.
     private func mayBeAnother(_ own: Phone, _ who: Who) -> Bool {
         guard own.isUnnamed, !who.isService,
             !connections.of(who.user).contains(where: { $0.phone.isSame(as: own) }),

@@ -49,8 +49,7 @@ public import CallCore
 public struct CallClient: Sendable {
     /// The configuration that the core was created with.
     public let configuration: Configuration
-    /// The calls that go on, and up to ``ClientLimits/endedCalls`` calls that have ended, in the order in which they
-    /// came.
+    /// The live calls, and up to ``ClientLimits/endedCalls`` ended calls, in the order in which they came.
     public internal(set) var calls: [Call] = []
     /// An upper bound for how far this device's clock is ahead of the server's; `nil` = unknown.
     ///

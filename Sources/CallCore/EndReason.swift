@@ -27,7 +27,7 @@ public enum EndReason: String, Sendable, CaseIterable {
 extension EndReason {
     /// Returns the reason that applies when a side ends a call (protocol, section 4).
     ///
-    /// It is the wished one if that fits the side and the phase, else the default for this side and phase.
+    /// It is the wished reason if that fits the side and the phase, else the default for this side and phase.
     ///
     /// Both the server, which reports the reason, and a client, which shows it, call this function, so that they agree.
     public static func fitting(_ wish: EndReason?, by side: Side, answered: Bool) -> EndReason {

@@ -13,7 +13,7 @@ public struct JSONObject: Sendable {
     public let range: Range<Int>
     /// The numbers of the known members that are present, a bit each.
     ///
-    /// Most members that are looked up are absent, and this set answers that fast.
+    /// Most members that are looked up are absent, and this set shows that quickly.
     @usableFromInline var numbers: UInt64 = 0
 
     /// One member: the ranges of its name (without the quotes) and of its value.

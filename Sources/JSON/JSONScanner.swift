@@ -1,7 +1,7 @@
 /// Walks over JSON text and checks its grammar.
 ///
-/// It stores its position and the nesting depth, but not the text: each step gets that as an argument. A scanner that
-/// stored the text would count references at every step.
+/// It stores its position and the nesting depth, but not the text: each step gets the text as an argument. A scanner
+/// that stored the text would count references at every step.
 struct JSONScanner {
     private(set) var position: Int
     let end: Int

@@ -24,7 +24,7 @@ public struct MemberNames: Sendable {
         }.sorted { $0.name < $1.name }
     }
 
-    /// Returns the number of the name that is a part of a JSON text; `nil` if it has none.
+    /// Returns the number of a name, given as a part of a JSON text; `nil` if the name has none.
     ///
     /// Escapes in the name are decoded before the comparison.
     func number(of part: Range<Int>, in text: Span<UInt8>, isPlain: Bool) -> UInt8? {

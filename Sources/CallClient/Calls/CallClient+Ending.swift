@@ -65,7 +65,7 @@ extension CallClient {
         if call.isCalling, !keepsMedia { unshadow(call.peer, at: now) }
     }
 
-    /// Remembers as ended the other calls whose ends were kept while our call waited for its epoch.
+    /// Remembers other calls as ended whose ends were kept while our call waited for its epoch.
     ///
     /// Our call never got an epoch, so these ends do not belong to it. The pushes of those calls may still be on their
     /// way, and must not ring.

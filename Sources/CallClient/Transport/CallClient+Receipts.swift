@@ -116,7 +116,7 @@ extension CallClient {
         }
     }
 
-    /// Withdraws a renegotiation that was refused, which leaves the call as it was.
+    /// Withdraws a refused renegotiation; the call stays as it was.
     private mutating func rollBack(_ entry: Unacknowledged, of index: Int) {
         guard calls[index].isLive, case .offer(_, let round, _, _) = entry.signal.content,
             calls[index].negotiation.state == .offered(round: round)
@@ -134,7 +134,7 @@ extension CallClient {
         outbox.removeAll { $0.call == number && $0.role == .ordinary && $0.signal.kind != .end }
     }
 
-    /// Drops a signal that the server will never take.
+    /// Drops a signal that the server will never accept.
     private mutating func fail(_ place: Int, at now: Moment) {
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }

@@ -80,7 +80,7 @@ extension CallSession {
         }
     }
 
-    /// Records that a device continues under another token, or that a device known by its token alone got a name.
+    /// Records that a device continues under another token, or that a device known by its token alone got a device id.
     ///
     /// A caller that began over REST and named no device stays known by its token when the new id is that of a
     /// connection (`c-…`). It receives the call on all such connections.

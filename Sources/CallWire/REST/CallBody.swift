@@ -149,7 +149,7 @@ public struct CallBody: Sendable {
             json.name("device")
             json.plain(leg.phone.id.text)
             json.name("state")
-            // Only the server needs the difference: whether a device was notified that it is out.
+            // Only the server distinguishes whether a device was notified that it is out of the call.
             json.plain((leg.phase == .untold ? Leg.Phase.left : leg.phase).rawValue)
             json.endObject()
         }

@@ -89,8 +89,8 @@ public enum TimelineEvent: Equatable, Sendable {
 
     /// The readers who may see the event.
     ///
-    /// The caller must learn nothing of blocks, of do-not-disturb and of the callee's devices, and the callee nothing of
-    /// calls that are hidden from them.
+    /// The caller must learn nothing of blocks, of do-not-disturb and of the callee's devices. The callee must learn
+    /// nothing of calls that are hidden from them.
     public var audience: Audience {
         switch self {
         case .signal, .restarted, .ended: .both

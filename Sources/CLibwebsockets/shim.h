@@ -145,8 +145,8 @@ static inline void clws_ask_no_passphrase(SSL_CTX *context) {
     SSL_CTX_set_default_passwd_cb(context, clws_no_passphrase);
 }
 
-/// Adopts an accepted socket with our own number in it from the first callback on. The type is an OR of enum cases and
-/// the descriptor is a union; Swift imports neither well.
+/// Adopts an accepted socket. Its opaque pointer holds our own number from the first callback on. The type is an OR of
+/// enum cases and the descriptor is a union; Swift imports neither well.
 static inline struct lws *clws_adopt(struct lws_vhost *vhost, int fd, void *opaque) {
     lws_adopt_desc_t info;
     memset(&info, 0, sizeof(info));

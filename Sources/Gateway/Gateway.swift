@@ -14,8 +14,8 @@ package import Threads
 /// It makes no decisions. Everything here runs on the server's loop thread, except the methods that are documented with
 /// "from any thread".
 ///
-/// It is unchecked `Sendable`: those methods post to the loop or use an object that is safe on any thread. All other
-/// state is confined to the loop thread.
+/// @unchecked: those methods post to the loop or use an object that is safe on any thread. All other state is confined
+/// to the loop thread.
 public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let router: RequestRouter
@@ -30,7 +30,7 @@ public final class Gateway: @unchecked Sendable {
     var pingsDue: [SessionID: UInt64] = [:]
     /// The Socket.IO sessions.
     var socketIO = SocketIOSessions()
-    /// The loop that runs on this thread, the owner's; set together with ``server``.
+    /// The loop on the owner's thread, which is this one; set while ``server`` may be used.
     private(set) var ownLoop: WorkerLoop?
     /// The loops on threads of their own, in order.
     var workers: [WorkerLoopHandle] = []
@@ -45,7 +45,7 @@ public final class Gateway: @unchecked Sendable {
     var isDraining: Bool { drainBy != nil }
     /// The number of sessions that were closed because they read too slowly.
     var queueDrops: UInt64 = 0
-    /// The number of unidentified Socket.IO sessions that were closed, by reason.
+    /// The number of unauthenticated Socket.IO sessions that were closed, by reason.
     var strangersDropped: [DroppedStrangers: UInt64] = [:]
     /// The number of packets that Socket.IO sessions refused themselves, by reason.
     var packetsRefused: [PacketRefusal: UInt64] = [:]
@@ -254,8 +254,8 @@ public final class Gateway: @unchecked Sendable {
     }
 
     private func perform() {
-        // The outputs are moved out as a whole: sending may call back into the gateway, whose next input waits in the
-        // inbox.
+        // Sending may call back into the gateway, which then puts its next input into the inbox. So the outputs are
+        // moved out as a whole first.
         var batch: [Switchboard.Output] = []
         swap(&batch, &outputs)
         for output in batch { perform(output) }

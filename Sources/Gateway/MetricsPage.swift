@@ -18,7 +18,7 @@ struct MetricsPage {
         let connectsRefused: UInt64
         /// The number of Socket.IO sessions that were refused because their user had too many that had not joined.
         let unjoinedRefused: UInt64
-        /// The number of unidentified connections and sessions that were closed, by reason.
+        /// The number of unauthenticated connections and sessions that were closed, by reason.
         let strangersDropped: [(String, UInt64)]
         /// The number of packets that Socket.IO sessions refused themselves, by reason.
         let packetsRefused: [(String, UInt64)]

@@ -23,7 +23,7 @@ struct ProcessFigures {
 
     /// Reads the current values with a few system calls.
     ///
-    /// The cost of none of them grows with the sessions.
+    /// Their cost does not grow with the number of sessions.
     init(_ basis: Basis, connections: Int) {
         var usage = rusage()
         getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

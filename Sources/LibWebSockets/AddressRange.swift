@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The network that an unauthenticated connection counts for.
+/// The network to which the limits attribute an unauthenticated connection.
 ///
-/// It is an IPv4 address, or an IPv6 network of 64 bits, which is what one subscriber has.
+/// An IPv4 address, or an IPv6 network of 64 bits: one subscriber usually has a whole one.
 public struct AddressShare: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
@@ -12,7 +12,8 @@ public struct AddressShare: Hashable, Sendable {
         low = address.isIPv4 ? address.low : 0
     }
 
-    /// Creates a share that no other connection has, for a connection of a proxy: any client may be behind it.
+    /// Creates a share for one connection of a trusted proxy: any client may be behind it, so no other connection
+    /// shares it.
     init(alone connection: ConnectionID) {
         // No peer has a multicast address, so this cannot equal the share of an address.
         high = .max
@@ -49,7 +50,7 @@ public struct AddressRange: Hashable, Sendable {
         (address.high ^ other.high) & maskHigh == 0 && (address.low ^ other.low) & maskLow == 0
     }
 
-    /// Returns a mask of the first `bits` of eight bytes, in their order in memory.
+    /// Returns a mask whose first `bits` bits are set, in network byte order.
     private static func mask(_ bits: Int) -> UInt64 {
         (bits == 0 ? 0 : UInt64.max << UInt64(64 - bits)).bigEndian
     }

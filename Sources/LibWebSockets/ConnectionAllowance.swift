@@ -1,20 +1,21 @@
 internal import Synchronization
 
-/// The number of sockets that the event loops of one server have together, and its limit.
+/// Counts the open sockets of all event loops of one server, and limits their number.
 ///
-/// The limit is that of the process, regardless of which loop the kernel gives a connection to.
+/// The limit applies to the whole process, whichever loop the kernel assigns a connection to.
 final class ConnectionAllowance: Sendable {
     private let limit = Atomic<Int>(0)
     private let taken = Atomic<Int>(0)
 
-    /// Sets the limit, which depends on the descriptors and is known only after the library was asked.
+    /// Sets the limit. It depends on the descriptor limit, which is known only after the library's context was created.
     func set(limit: Int) { self.limit.store(limit, ordering: .relaxed) }
 
     /// The number of open sockets on all event loops.
     var count: Int { taken.load(ordering: .relaxed) }
 
-    /// Counts one more socket and returns true, or returns false if the limit is reached; `leaving` sockets are
-    /// closing.
+    /// Counts one more socket and returns true, or returns false if the limit is reached.
+    ///
+    /// `leaving` is the number of sockets that are closing; they do not count.
     func take(besides leaving: Int) -> Bool {
         let most = limit.load(ordering: .relaxed) + leaving
         guard taken.wrappingAdd(1, ordering: .relaxed).newValue > most else { return true }
@@ -22,7 +23,7 @@ final class ConnectionAllowance: Sendable {
         return false
     }
 
-    /// Returns whether the limit is reached; `leaving` sockets are closing.
+    /// Returns whether the limit is reached; the `leaving` sockets that are closing do not count.
     func isUsedUp(besides leaving: Int) -> Bool { count >= limit.load(ordering: .relaxed) + leaving }
 
     func giveBack() { taken.wrappingSubtract(1, ordering: .relaxed) }

@@ -108,7 +108,7 @@ struct Connection {
     var isLastRequest = false
     /// Whether the connection is not authenticated yet, so that it may be dropped to make room for another.
     var isNewcomer = false
-    /// The event loop's time at which the unauthenticated connection was first found to have sent something.
+    /// The event loop's time, in milliseconds, when the first bytes of the unauthenticated connection were noticed.
     var spokeAt = UInt64.max
     /// Whether the connection was dropped to make room and is not completely closed yet.
     var isLeaving = false
@@ -118,9 +118,9 @@ struct Connection {
     var closeCode: UInt16 = 0
     var peer = PeerAddress()
     var queue = FrameQueue()
-    /// The index of this turn's first frame for the peer in the server's outbox; -1 if there is none.
+    /// The index in the server's outbox of this turn's first frame for the peer; -1 if there is none.
     ///
-    /// Each frame there has the index of the next one.
+    /// The frames for one peer form a linked list: each entry of the outbox has the index of the next one.
     var firstOut = Int32(-1)
     /// The index of the last of these frames; valid only if there is a first one.
     var lastOut = Int32(-1)

@@ -1,9 +1,9 @@
 internal import DequeModule
 
-/// Deadlines of one length, which are due in the order in which they were set: a queue without timers.
+/// Deadlines of one length: they fall due in the order in which they were set, so a queue replaces timers.
 ///
-/// libwebsockets' own timers are a sorted list with linear insertion. An entry is not removed when its deadline is met.
-/// It names its exchange or connection, and the code that takes it checks whether it still matters.
+/// libwebsockets' own timers are a sorted list with linear insertion. An entry stays in this queue even when its
+/// deadline was met. The code that pops it checks whether its exchange or connection still waits.
 struct DeadlineQueue<Subject> {
     private let lengthMilliseconds: UInt64
     private var entries = Deque<(due: UInt64, subject: Subject)>()

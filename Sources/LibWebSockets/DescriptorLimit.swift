@@ -1,12 +1,12 @@
 internal import Glibc
 
-/// RLIMIT_NOFILE: raising it, and the limit that libwebsockets gets.
+/// Raises RLIMIT_NOFILE, and chooses the descriptor limit of libwebsockets.
 enum DescriptorLimit {
     /// Descriptors reserved for other uses: files, other libraries, one `accept` too many.
     static let margin = 64
     /// Descriptors that each further event loop uses: its listener, epoll sets, wake-ups, a spare one.
     private static let perLoop = 16
-    /// The largest size of the library's tables; an entry has 16 bytes, which are touched at the start.
+    /// The largest size of the library's tables; each entry takes 16 bytes, which the library writes at the start.
     static let most = 131_072 + margin
     /// The smallest size of the library's tables.
     ///

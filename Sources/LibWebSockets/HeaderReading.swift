@@ -131,8 +131,8 @@ extension RequestHead {
 
     /// Sets ``share`` to the address of a trusted proxy's client.
     ///
-    /// It is the last address in `X-Forwarded-For` that is not a trusted proxy's: any client may have written what
-    /// precedes it.
+    /// That is the last address in `X-Forwarded-For` that belongs to no trusted proxy. Any client may have written the
+    /// addresses before it.
     mutating func takeForwarded(_ headers: HeaderReader, trusting proxies: [AddressRange]) {
         for text in Self.list(headers.value(WSI_TOKEN_X_FORWARDED_FOR)).reversed() {
             guard let address = PeerAddress(text) else { return }

@@ -1,4 +1,5 @@
-/// The layout of the low 32 bits of both ids: the slot, and above it the number of the event loop.
+/// The layout of the low 32 bits of a ``ConnectionID`` and an ``ExchangeID``: the slot, above it the event loop's
+/// number.
 enum Place {
     /// The mask of a slot's 24 bits: more slots than there can be descriptors.
     static let slotMask: UInt64 = (1 << 24) - 1

@@ -38,11 +38,12 @@ final class LibraryContext {
         protocols = .allocate(capacity: configuration.subprotocols.count + 2)
         retry = .allocate(capacity: 1)
         foreignLoops = .allocate(capacity: 1)
-        // All zero: no pings, no hang-ups, and no timer for each connection, with which opening 19,000 would take 22 s
-        // instead of 1.6 s.
+        // All zero: no pings, no hang-ups, and no timer for each connection. With such timers, opening 19,000
+        // connections would take 22 s instead of 1.6 s.
         retry.initialize(to: lws_retry_bo_t())
         foreignLoops.initialize(to: UnsafeMutableRawPointer(loop))
-        // The first protocol has no name: an upgrade admitted without a subprotocol then gets no header for one.
+        // The first protocol has no name. An upgrade that is admitted without a subprotocol then gets no header for
+        // one.
         for (index, name) in ([""] + configuration.subprotocols).enumerated() {
             var entry = lws_protocols()
             entry.name = UnsafePointer(string(name))
@@ -63,9 +64,9 @@ final class LibraryContext {
         for string in strings { free(string) }
     }
 
-    /// Refuses a library that writes more bytes in front of a frame than a frame leaves free.
+    /// Throws if the library writes more bytes in front of a payload than a frame leaves free.
     ///
-    /// It would overwrite memory in front of the array, without any other sign.
+    /// Such a library would silently overwrite memory in front of the array.
     static func checkHeadroom(wanted: Int = clws_pre()) throws(ServerError) {
         guard wanted > Frame.headroom else { return }
         throw .library("it writes up to \(wanted) bytes in front of a frame, where \(Frame.headroom) are free")
@@ -142,8 +143,8 @@ final class LibraryContext {
 
     /// Calls ``destroy()``, for one context at a time.
     ///
-    /// The library closes the descriptor of its event pipe twice. By the second time the number may belong to another
-    /// context.
+    /// The library closes the descriptor of its event pipe twice. At the second close, the number may already belong to
+    /// another context.
     func destroyAlone() {
         Self.creation.withLock { _ in destroy() }
     }

@@ -13,7 +13,7 @@ final class Listener {
     enum Sharing {
         /// No other socket.
         case alone
-        /// Sockets that join later; but the port must be free before.
+        /// Sockets that join later; but the port must be free when this socket opens.
         case opening
         /// This socket joins the ones that already listen.
         case joining

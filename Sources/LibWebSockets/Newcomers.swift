@@ -1,8 +1,8 @@
 /// The members that are not authenticated yet, in the order of their arrival, grouped by address.
 ///
-/// When there are too many, the oldest member of the address with the most members must go: an address with many
-/// members loses many, and one with a single member loses it last. Among addresses with equally many it is the oldest
-/// member of all.
+/// When there are too many, the oldest member of the address with the most members must go. So an address with many
+/// members loses many, and one with a single member loses it last. If several addresses have the most, the oldest of
+/// all their members must go.
 public struct Newcomers<Member: Hashable & Sendable> {
     private struct Place {
         let share: AddressShare

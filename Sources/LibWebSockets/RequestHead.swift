@@ -25,8 +25,8 @@ public struct RequestHead: Sendable {
     public var listener: Int
     /// The peer's numeric address, without the port; an IPv4 peer of a dual-stack listener is in IPv4 form.
     public var peerAddress: String
-    /// The network that the request counts for before authentication: the peer's, or that of the client a trusted proxy
-    /// names.
+    /// The network to which the limits attribute the request before authentication: the network of the peer or, behind
+    /// a trusted proxy, that of the client.
     public var share: AddressShare
     /// The configured further headers, with lower-case names.
     var kept: [(name: String, value: String)]

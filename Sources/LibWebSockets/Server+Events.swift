@@ -44,7 +44,7 @@ extension Server {
 
     /// Tells the delegate, once, that a connection is gone.
     ///
-    /// This happens as soon as no more events can come from it, not only when the peer has returned the close frame.
+    /// The call comes as soon as the connection can cause no more events. It does not wait for the peer's close frame.
     func retire(_ slot: Int, _ id: ConnectionID) {
         let row = table[slot]
         guard row.phase != .closed || row.wasOpened else { return }
@@ -66,7 +66,7 @@ extension Server {
         }
     }
 
-    /// Ends a connection by force, such as one that missed a deadline; not from within one of its own callbacks.
+    /// Ends a connection by force, for example after a missed deadline; not from within one of its own callbacks.
     func cut(_ slot: Int) {
         guard let wsi = table[slot].wsi else { return }
         // The library would wait for bytes that it still has to send; a shut-down socket turns that into an error.

@@ -5,9 +5,9 @@ internal import Threads
 /// Unauthenticated connections: any client can open many of them.
 ///
 /// Each holds headers, a socket and entries in tables until its deadlines end it. So their number is limited. When
-/// these places or the sockets run short, a new connection replaces another one: the oldest of the address that has the
-/// most (``Newcomers``). Authenticated connections are never dropped, and neither are those of listeners that were
-/// added with ``addListener(host:port:id:)``.
+/// these places or the sockets run short, a new connection replaces another one. It is the oldest of the address that
+/// has the most unauthenticated connections (``Newcomers``). Authenticated connections are never dropped, and neither
+/// are those of listeners that were added with ``addListener(host:port:id:)``.
 extension Server {
     /// Marks the connection of a request as authenticated; the server no longer drops it to make room.
     public func vouch(for exchange: ExchangeID) {
@@ -17,9 +17,9 @@ extension Server {
 
     /// The largest number of unauthenticated connections.
     ///
-    /// Authenticated connections need headers too, for their next requests. Besides, the library walks lists of all
-    /// headers and sockets for each connection that it closes: with fewer of them it keeps up with a client that opens
-    /// many.
+    /// Authenticated connections need headers too, for their next requests. Besides, for each connection that it
+    /// closes, the library walks lists of all headers and sockets. With shorter lists it keeps up with a client that
+    /// opens many connections.
     private var mostNewcomers: Int { max(1, configuration.maxHandshakes / 2) }
 
     /// The largest number of dropped connections that may be closing at a time; their sockets are closed at the end of
@@ -31,7 +31,7 @@ extension Server {
         table.count - leaving >= maxConnections || allowance.map { $0.isUsedUp(besides: leaving) } ?? false
     }
 
-    /// Whether deadlines are shorter, which is so when more than half of the places are taken.
+    /// Whether more than half of the places are taken; then the deadlines are shorter.
     var areNewcomersMany: Bool { newcomers.count > mostNewcomers / 2 }
 
     /// The time limit for authentication when there are many unauthenticated connections, in milliseconds.

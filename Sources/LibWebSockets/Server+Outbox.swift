@@ -81,7 +81,7 @@ extension Server {
 
     /// Writes several frames in one call.
     ///
-    /// The library sends one packet for each frame that it frames itself, so these frames get their headers here.
+    /// The library sends a separate packet for each frame whose header it writes, so this function writes the headers.
     private func writeAll(from first: Int32, _ wsi: OpaquePointer) -> Bool {
         var text: [UInt8] = []
         swap(&text, &outbox.text)
@@ -93,7 +93,7 @@ extension Server {
             place = outbox.entries[Int(place)].next
         }
         let isWritten = text.withUnsafeMutableBufferPointer { text in
-            // The bytes go out unchanged, also over TLS.
+            // With LWS_WRITE_HTTP the bytes go out unchanged, also over TLS.
             lws_write(wsi, text.baseAddress, text.count, LWS_WRITE_HTTP) >= text.count
         }
         text.removeAll(keepingCapacity: text.capacity <= 4 * Self.mostHeldBytes)

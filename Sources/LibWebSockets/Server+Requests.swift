@@ -21,7 +21,7 @@ extension Server {
     // MARK: In
 
     func requestBegan(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
-        // The next request may arrive while the socket is still watched for the peer to read a long response.
+        // The next request may arrive while the socket is still watched because the peer is reading a long response.
         if table[slot].isWatched { unwatch(slot) }
         guard !table[slot].isLastRequest else { return -1 }
         let headers = HeaderReader(wsi: wsi)
@@ -57,8 +57,8 @@ extension Server {
             )
         }
         if headers.has(WSI_TOKEN_HTTP_TRANSFER_ENCODING) {
-            // The library does not decode it. With a Content-Length beside it, the two would disagree on where the body
-            // ends.
+            // The library does not decode a chunked body. If there is also a Content-Length, the two headers disagree
+            // on where the body ends.
             let length = mayHaveBody && !headers.has(WSI_TOKEN_HTTP_CONTENT_LENGTH) ? Int.max : 0
             return refuse(
                 wsi,
@@ -129,8 +129,8 @@ extension Server {
         table[slot].isDelivering = false
         if let response = table[slot].exchange?.response { return finish(wsi, slot, response) }
         // The owner may take as long as it likes, and the 16 KB of headers are released meanwhile. After a body they
-        // are kept: there the library would attach a new header block to read on, and then not know that the request's
-        // headers were complete.
+        // are kept. Otherwise the library would attach a new header block to read on, and would not know that the
+        // request's headers were complete.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
         if exchange.expectedBytes == 0 { lws_http_headers_detach(wsi) }
         peerWatch.add(lws_get_socket_fd(wsi), id, raisingLowWater: true)
@@ -139,7 +139,7 @@ extension Server {
     }
 
     private func keepsAlive(_ headers: HeaderReader, version: String) -> Bool {
-        // As the library decides it: its decision must agree with our response.
+        // This is the library's own rule: its decision must agree with our response.
         switch headers.value(WSI_TOKEN_CONNECTION)?.lowercased() {
         case "keep-alive": true
         case "close": false

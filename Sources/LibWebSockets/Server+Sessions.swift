@@ -131,8 +131,8 @@ extension Server {
         }
         guard table[slot].phase == .closing else { return 0 }
         setCloseReason(wsi, table[slot].closeCode, table[slot].partial)
-        // Not by returning -1: when built with assertions, as Debian's library is, it then closes twice under libuv
-        // ("repeat test"), and the second time it does not wait for the close frame to go out.
+        // Returning -1 would end it too. But if the library was built with assertions, as Debian's is, it would then
+        // close twice under libuv ("repeat test"). The second close does not wait for the close frame to go out.
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC)
         retire(slot, table.id(of: slot))
         return 0
@@ -149,8 +149,8 @@ extension Server {
 
     func established(_ wsi: OpaquePointer, _ slot: Int, _ id: ConnectionID) -> Int32 {
         table[slot].wsi = wsi
-        // Any pointer will do, it is never followed. Without one the library does not report that it closes the
-        // connection itself.
+        // Any pointer will do, because nobody follows it. Without a pointer, the library does not report when it closes
+        // the connection itself.
         lws_set_wsi_user(wsi, id.opaque)
         if table[slot].phase == .admittedToClose {
             let reason = String(decoding: table[slot].partial, as: UTF8.self)
@@ -172,7 +172,7 @@ extension Server {
     ) -> Int32 {
         guard table[slot].phase == .open else { return 0 }
         if lws_frame_is_binary(wsi) != 0 { return fail(wsi, slot, 1003, "only text frames are supported") }
-        // The length that the frame announces counts already, but nothing is allocated for it.
+        // The announced length of a frame counts before its bytes arrive, but no memory is allocated for it.
         let collected = table[slot].partial.count + bytes.count
         guard
             lws_remaining_packet_payload(wsi) <= configuration.maxMessageBytes

@@ -16,7 +16,7 @@ extension Server {
     }
 
     func finishTurn() {
-        // The delegate may be called again as a result. That counts for the next turn, which comes before any wait.
+        // `loopTurned` may cause more calls of the delegate. They count for the next turn, which comes before any wait.
         if isTouched {
             isTouched = false
             delegate?.loopTurned()

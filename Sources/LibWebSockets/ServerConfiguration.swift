@@ -58,8 +58,8 @@ public struct ServerConfiguration: Sendable {
     public var maxHandshakes = 4_096
     /// The read buffer of each connection, in bytes.
     ///
-    /// One `recv` reads at most this much, and it is most of what an idle connection costs. A message that fits in it
-    /// is handed to the delegate without being copied. Default 2,048.
+    /// One `recv` reads at most this much. The buffer is most of the memory of an idle connection. A message that fits
+    /// in it is handed to the delegate without being copied. Default 2,048.
     public var receiveBufferBytes = 2_048
 
     /// The time limit for a TLS handshake and for reading a request's headers, in seconds.
@@ -85,8 +85,8 @@ public struct ServerConfiguration: Sendable {
 
     /// The proxies whose `X-Forwarded-For` header is trusted.
     ///
-    /// Each of their connections counts alone in the limits by address. For a request that has been read, the client's
-    /// address counts (``RequestHead/share``).
+    /// In the limits by address, each connection of a proxy counts as an address of its own. A request counts for the
+    /// address of its client (``RequestHead/share``).
     ///
     /// By default no proxy is trusted.
     public var trustedProxies: [AddressRange] = []

@@ -1,7 +1,7 @@
 import LibWebSockets
 
-/// Which web pages may use the server, by the `Origin` that their browsers send, and what a response tells the browser
-/// about it (CORS).
+/// Decides by the `Origin` that browsers send which web pages may use the server, and makes the CORS headers that tell
+/// the browser so.
 struct OriginPolicy: Sendable {
     private let allowed: Set<String>
 

@@ -9,9 +9,10 @@ import Threads
 
 /// Decides where an upgrade or a request goes: it checks origin, limits and token, and answers or passes it on.
 ///
-/// Nothing reaches a call or a session before.
-/// It has no state of its own except the revocations and the connect limit, which all loops share. It runs on the
-/// thread of every loop, because verifying tokens is the largest cost of a connect.
+/// Every upgrade and every request is checked here before it reaches a call or a session.
+///
+/// The router has no state of its own except the revocations and the connect limit, which all loops share. It runs on
+/// the thread of every loop, because verifying tokens is the largest cost of a connect.
 struct RequestRouter: Sendable {
     let bouncer: any Bouncer
     let revocations = Revocations()

@@ -9,7 +9,8 @@ import Switchboard
 extension Gateway {
     /// Handles an event of a loop; on the owner's thread.
     ///
-    /// Inlined where the loop of this thread names the event, so that neither the event nor the choice costs anything.
+    /// Inlined at each call from this thread's loop, where the case is known. So no event is built and the `switch`
+    /// costs nothing.
     @inline(__always)
     func take(_ event: LoopEvent) {
         switch event {

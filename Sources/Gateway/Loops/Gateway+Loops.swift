@@ -59,13 +59,13 @@ extension Gateway {
         carryOut(.respond(exchange, response), on: exchange.loop, bytes: response.body.count)
     }
 
-    /// Records that the user of a request is known, so that its connection no longer counts as unidentified.
+    /// Records that the user of a request is known, so that its connection no longer counts as unauthenticated.
     func vouch(for exchange: ExchangeID) { carryOut(.vouch(exchange), on: exchange.loop) }
 
-    /// Has a command carried out: at once if it is for the loop of this thread, else by the other loop at the end of
-    /// this turn.
+    /// Carries out a command at once if it is for the loop of this thread. Otherwise the other loop gets it at the end
+    /// of this turn.
     ///
-    /// Inlined where the command is named, so that the loop of this thread does what it says without building it.
+    /// Inlined at each call, where the case is known. So for the loop of this thread no command is built.
     @inline(__always)
     private func carryOut(_ command: LoopCommand, on loop: Int, bytes: Int = 0) {
         if loop == 0 {
@@ -93,12 +93,12 @@ extension Gateway {
     /// Replaces the keys of TLS session tickets when they are due; from any thread, to be called from time to time.
     public func renewTickets() { server?.renewTickets(at: configuration.clock.now()) }
 
-    // MARK: The end
+    // MARK: Shutdown
 
     /// Whether there is no connection left on any loop.
     var isDeserted: Bool { server?.connectionCount == 0 && workers.allSatisfy { $0.connections == 0 } }
 
-    /// Makes all loops accept no more connections, and the others report how many are left.
+    /// Makes all loops accept no more connections, and asks the other loops how many they still have.
     func stopListening() {
         for loop in 0...workers.count { carryOut(.stopListening, on: loop) }
         countConnections()

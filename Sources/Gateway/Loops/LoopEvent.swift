@@ -4,7 +4,7 @@ import LibWebSockets
 
 /// An event of a loop's sockets, passed to the owner in the order of occurrence.
 ///
-/// It is a plain value, in which connections and requests are numbers, so that the owner may be anywhere.
+/// It is a plain value that refers to connections and requests by number, so the owner may run on any thread.
 enum LoopEvent: Sendable {
     /// A connection was opened by a user that its loop admitted.
     case opened(ConnectionID, Admission)
@@ -12,7 +12,7 @@ enum LoopEvent: Sendable {
     case openedEngine(ConnectionID, EngineHandshake)
     /// A complete text message arrived.
     case received(ConnectionID, [UInt8])
-    /// A pong arrived, with the number of its ping; `nil` for a ping, and for a pong to no ping of this server.
+    /// A pong arrived, with the number of its ping. `nil` means a ping, or a pong that answers no ping of this server.
     case ponged(ConnectionID, UInt64?)
     /// A connection was closed with 4408, because too much waited for its reader. Its end is reported as well.
     case tooSlow(ConnectionID)
@@ -40,7 +40,7 @@ enum LoopCommand: Sendable {
     case close(ConnectionID, code: UInt16, reason: String, discardingQueue: Bool)
     /// Answer a request.
     case respond(ExchangeID, HTTPResponse)
-    /// Record that the user of a request is known, so that its connection no longer counts as unidentified.
+    /// Record that the user of a request is known, so that its connection no longer counts as unauthenticated.
     case vouch(ExchangeID)
     /// Accept no more connections.
     case stopListening

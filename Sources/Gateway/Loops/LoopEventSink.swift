@@ -47,6 +47,6 @@ final class LoopEventBatches {
         deliver(batch) { [backpressure] in backpressure.withLock { $0.leave(bytes) } }
     }
 
-    /// Lets the loop wait no more, because the owner has stopped; from any thread.
+    /// Ends the loop's waiting for good, because the owner has stopped; from any thread.
     func lift() { backpressure.withLock { $0.lift() } }
 }

@@ -3,8 +3,7 @@ import CallPorts
 enum LoopLimits {
     /// The bytes that a loop has read and the owner has not taken yet.
     ///
-    /// Above this limit the loop stops reading. So its clients' sending slows down, as it would if the owner itself
-    /// read.
+    /// Above this limit the loop stops reading. So its clients must send more slowly, as if the owner itself read.
     static let events = 8 << 20
     /// The bytes of the owner's commands that a loop has not carried out yet.
     ///

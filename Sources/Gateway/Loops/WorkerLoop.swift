@@ -8,8 +8,8 @@ import Threads
 /// An event loop: its sockets with their TLS and framing, and the admission of its clients.
 ///
 /// Calls and sessions belong to the owner. A loop turns the callbacks of its server into events for the owner, and
-/// carries out the owner's commands. The loop on the owner's thread does this like every other. Only its sink is
-/// another one: the owner takes each event as it happens, and has each command carried out at once.
+/// carries out the owner's commands. The loop on the owner's thread works in the same way; only its sink differs. There
+/// the owner takes each event as it happens, and the loop carries out each command at once.
 ///
 /// @unchecked: everything is confined to this loop's thread, except the members that are marked.
 final class WorkerLoop: ServerDelegate, @unchecked Sendable {
@@ -18,7 +18,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         case engine(EngineHandshake)
     }
 
-    /// The loop's server; its own members say which of them any thread may use.
+    /// The loop's server; its documentation says which of its members any thread may use.
     let server: Server
     private let router: RequestRouter
     private let sessions: SessionIndex
@@ -74,7 +74,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     @inline(__always)
     private func tell(_ event: LoopEvent, bytes: Int = 0) {
         switch sink {
-        // Both this function and `take` are inlined, so that no event is ever built on this way.
+        // Both this function and `take` are inlined, so this path builds no event.
         case .owner(let owner): owner._withUnsafeGuaranteedRef { $0.take(event) }
         case .batches(let batches): batches.append(event, bytes: bytes)
         }

@@ -75,8 +75,8 @@ final class WorkerLoopHandle {
 extension LoopCommand {
     /// The command with a copy of its frame.
     ///
-    /// The library writes a header into the array's headroom, and another loop may do so in the same array at the same
-    /// time.
+    /// The library writes a header into the array's headroom. Another loop may write into the headroom of the same
+    /// array at the same time.
     fileprivate var withOwnFrame: LoopCommand {
         guard case .send(let frame, let connection) = self else { return self }
         // The headroom is skipped without even reading it, because another loop may be writing to it.

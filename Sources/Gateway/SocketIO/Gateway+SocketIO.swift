@@ -51,7 +51,7 @@ extension Gateway {
     private func verify(_ token: String, for session: SocketIOSession) {
         do throws(WireError) {
             let who = try router.admit(token)
-            // The handshake already counted a connect for the user of its own token, if it had one.
+            // If the handshake had a token, it already counted a connect for that token's user.
             if who.user != session.guarantor, let refusal = router.connects.refusal(of: who, at: now) { throw refusal }
             session.who = who
             handle(.verified(.success(.init(user: who.user, isInteger: who.userIsInteger))), session)
@@ -105,7 +105,7 @@ extension Gateway {
         for session in socketIO.due(at: now) { handle(.deadlineReached, session) }
     }
 
-    /// Closes the sessions that have not joined, which the switchboard does not know and so cannot close.
+    /// Closes the sessions that have not joined. The switchboard does not know them, so it cannot close them.
     func drainSocketIO() {
         for session in socketIO.bySID.values where !session.isJoined {
             handle(.dismissed(code: 1001, reason: "the server is shutting down; reconnect"), session)
@@ -116,7 +116,7 @@ extension Gateway {
 
     /// Creates a session.
     ///
-    /// If there are then too many unidentified sessions, it closes one of them.
+    /// If there are then too many unauthenticated sessions, it closes one of them.
     func makeSession(_ beginning: EngineHandshake.Beginning, isSocket: Bool) -> SocketIOSession {
         let machine = SocketSession(
             names: (Self.name(bytes: 15), Self.name(bytes: 15), "s" + Self.name(bytes: 6)),
@@ -141,9 +141,9 @@ extension Gateway {
     private static func name(bytes: Int) -> String { Base64URL.encode(SecureRandom.bytes(bytes)) }
 }
 
-/// A token verifier that treats all tokens of a user without a device as one device of that user.
+/// An authenticator that treats all tokens of a user that name no device as one device of that user.
 ///
-/// It is used where clients without a token may name their user themselves. Otherwise a session without a token and a
+/// It is used where a client without a token may name its user itself. Otherwise a session without a token and a
 /// request with one could not be matched.
 struct TrustingBouncer: Bouncer {
     let strict: any Bouncer

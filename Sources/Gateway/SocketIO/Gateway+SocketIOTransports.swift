@@ -59,7 +59,7 @@ extension Gateway {
 
     /// Attaches an open WebSocket to the session that its handshake names, or to a new one.
     ///
-    /// Its loop admitted it by the index, and the state of the sessions may have changed since.
+    /// The connection's loop admitted it by the index. Since then, the state of the sessions may have changed.
     func opened(_ connection: ConnectionID, _ handshake: EngineHandshake) {
         let session: SocketIOSession
         switch handshake {

@@ -3,7 +3,7 @@ import CallPorts
 import CallWire
 import SocketIO
 
-/// The cursors of devices that keep no cursors themselves, for when they connect again.
+/// The cursors of devices that keep none themselves, remembered until they connect again.
 ///
 /// They are in memory only: after a restart such a device gets its live calls again.
 struct Places {

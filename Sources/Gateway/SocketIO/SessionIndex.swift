@@ -7,8 +7,8 @@ import Threads
 
 /// The state of the Socket.IO sessions that every loop needs to answer an upgrade with the right status.
 ///
-/// The sessions belong to the owner. The owner writes, and all loops read. The owner checks each upgrade that a loop
-/// accepted again, because the state may have changed meanwhile.
+/// The sessions belong to the owner. The owner writes, and all loops read. When a loop has accepted an upgrade, the
+/// owner checks it once more, because the state may have changed meanwhile.
 final class SessionIndex: Sendable {
     private struct State {
         /// The sessions by id, each with whether it already has a WebSocket.
@@ -20,7 +20,7 @@ final class SessionIndex: Sendable {
 
     private let state = Monitor(State())
 
-    /// Returns the refusal of an upgrade or of a new session, or `nil` if it may proceed.
+    /// Returns why an upgrade or a new session is refused, or `nil` if it may proceed.
     func refusal(of handshake: EngineHandshake, by router: RequestRouter, for origin: String?) -> HTTPResponse? {
         state.withLock { state in
             switch handshake {

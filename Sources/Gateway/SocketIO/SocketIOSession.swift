@@ -15,7 +15,7 @@ final class SocketIOSession {
     let device: DeviceID?
     /// The bearer of the token that was verified last.
     var who: Who?
-    /// The user among whose sessions it counts until it joins; `nil` if it counts as unidentified, in `share`.
+    /// The user for whom the session counts until it joins; `nil` if it is unauthenticated and counts for `share`.
     let guarantor: UserID?
     /// The share of the client's address.
     let share: AddressShare
@@ -41,10 +41,10 @@ final class SocketIOSession {
     }
 }
 
-/// The reason why an unidentified session was closed.
+/// The reason why an unauthenticated session was closed.
 enum DroppedStrangers: String, CaseIterable {
     /// Another session needed its place.
     case crowded = "socketio"
-    /// Places were short, and it took too long to identify itself.
+    /// Places were short, and the session took too long to authenticate.
     case late = "socketio_slow"
 }

@@ -24,7 +24,7 @@ struct SocketIOSessions {
     /// How often a session's deadlines are checked.
     private static let checkEvery = Moment.Span.seconds(5)
 
-    /// Returns a new session id that no connection has: a connection's id ends in a slot, which is below 2^31.
+    /// Returns a new session id. It has bit 31 set, which is 0 in every connection's id.
     mutating func makeID() -> SessionID {
         last += 1
         return SessionID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))
@@ -33,15 +33,15 @@ struct SocketIOSessions {
     /// Returns whether a session id can belong to a Socket.IO session.
     static func mayHold(_ id: SessionID) -> Bool { id.rawValue & 1 << 31 != 0 }
 
-    /// The sessions that have not identified themselves.
+    /// The sessions that are not authenticated.
     private var strangers = Newcomers<SessionID>()
 
-    /// The session to be closed when there are too many unidentified ones.
+    /// The session to be closed when there are too many unauthenticated ones.
     var strangerTooMany: SocketIOSession? {
         strangers.count > SocketIOLimits.strangers ? strangers.first.flatMap { byID[$0] } : nil
     }
 
-    /// Returns a session that has taken too long to identify itself, while many have not.
+    /// Returns a session that has taken too long to authenticate, if many sessions have not authenticated.
     func lateStranger(at now: Moment) -> SocketIOSession? {
         guard strangers.count > SocketIOLimits.strangers / 2 else { return nil }
         let since = now.milliseconds - Int64(SocketIOLimits.hurriedConnectMilliseconds)

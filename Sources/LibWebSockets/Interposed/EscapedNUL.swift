@@ -3,12 +3,13 @@ internal import Glibc
 
 /// A workaround that lets a request with `%00` in its address be refused with a response.
 ///
-/// When the library decodes a NUL, it ends the connection without an answer, or cuts the text there. So in the bytes
-/// just read `%00` becomes `%01`, which the library decodes like any other byte. No id, path or token may contain that
-/// byte either, so the code that reads the field refuses it.
+/// When the library decodes a NUL, it ends the connection without an answer, or cuts the text there. So this code
+/// replaces `%00` by `%01` in the bytes just read. The library decodes `%01` like any other byte. No id, path or token
+/// may contain that byte either, so the code that reads the field refuses it.
 ///
-/// A WebSocket frame begins with a byte above 0x7F or below 0x03, so this costs relaying only one comparison. An escape
-/// that is split over two reads, or in a request behind another one in the same packet, still ends the connection.
+/// A WebSocket frame begins with a byte above 0x7F or below 0x03, so this costs relaying only one comparison. The code
+/// misses an escape that is split over two reads, and one in a request that is pipelined behind another. Such a request
+/// still ends the connection.
 enum EscapedNUL {
     @inline(__always)
     static func mend(_ bytes: UnsafeMutableRawPointer?, count: Int) {
@@ -16,8 +17,7 @@ enum EscapedNUL {
         mendAddress(UnsafeMutableRawBufferPointer(start: bytes, count: count))
     }
 
-    /// Changes only a first line with a method and a path; a body may contain what looks like an escape, and may begin
-    /// a read.
+    /// Changes only a request line. A read may also begin with a body, which may contain the same three characters.
     @inline(never)
     private static func mendAddress(_ bytes: UnsafeMutableRawBufferPointer) {
         guard let blank = bytes.prefix(8).firstIndex(of: UInt8(ascii: " ")), bytes[blank + 1] == UInt8(ascii: "/"),

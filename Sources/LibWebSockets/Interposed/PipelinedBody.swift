@@ -3,14 +3,13 @@ internal import Glibc
 
 /// A workaround for request bodies that are pipelined behind another request.
 ///
-/// When a request comes from the library's buffer, `lws_http_action` begins to read its body at the beginning of that
-/// buffer, which is the request's own first line, because the parsed bytes are removed only later. If the buffer is
-/// reported as empty at that one moment, the function returns to its caller instead, which continues at the right
-/// place.
+/// When the library takes a request from its buffer, `lws_http_action` reads the body from the start of that buffer.
+/// The request's own first line is still there, because the parsed bytes are removed only later. If the buffer is
+/// reported as empty at that moment, the function returns to its caller, which continues at the right place.
 enum PipelinedBody {
     /// Whether the next query of the buffer's length must report it as empty.
     ///
-    /// It is set on the event loop's thread, as the last step of the callback after which the library makes that query.
+    /// Set it on the event loop's thread, as the last step of a callback after which the library makes that query.
     static var isNext: Bool {
         get { pthread_getspecific(key) != nil }
         set { pthread_setspecific(key, newValue ? UnsafeRawPointer(bitPattern: 1) : nil) }

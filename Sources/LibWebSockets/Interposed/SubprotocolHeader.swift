@@ -4,8 +4,8 @@ internal import CLibwebsockets
 ///
 /// `lws_process_ws_upgrade` copies `Sec-WebSocket-Protocol` into 127 bytes and drops the connection if it is longer.
 /// But this header is the only one in which a browser can send its token (`ringline.v1, bearer.<JWT>`), and a JWT is
-/// longer. So for an upgrade on one of our servers, which has been read and decided by then, this function returns the
-/// chosen name only. Every other header is copied as the library does it.
+/// longer. By the time of this call, our server has read the header and has decided on the upgrade. So for its upgrades
+/// this function returns only the chosen name. Every other header is copied as the library does it.
 ///
 /// If a future library is linked so that its calls do not come here, long lists are refused again and nothing else
 /// changes; a test would fail then.

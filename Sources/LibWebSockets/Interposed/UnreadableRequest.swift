@@ -7,9 +7,9 @@ internal import CallWire
 /// a page of HTML, with 403 for any fault. This function sends a problem response as for every other request, and the
 /// connection ends.
 ///
-/// It always returns failure. After a success the library would continue with a request that asks for an unknown
-/// upgrade: it completes the transaction, which frees the header block if the connection has served a request before,
-/// and then asks about the upgrade with a pointer into that block (CVE-2025-11677, not fixed in 4.1.6).
+/// It always returns failure. After a success, the library would go on with a request that asks for an unknown upgrade.
+/// It would complete the transaction, which frees the header block if the connection has served a request before. Then
+/// it would ask about the upgrade with a pointer into that block (CVE-2025-11677, not fixed in 4.1.6).
 ///
 /// If a future library is linked so that its calls do not come here, the HTML page and the use of the freed block are
 /// back; tests would fail then.

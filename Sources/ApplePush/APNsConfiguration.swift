@@ -17,7 +17,7 @@ public struct APNsConfiguration: Sendable {
     ///
     /// Default true.
     public var usesProxyFromEnvironment = true
-    /// The wall clock, in milliseconds since 1970: the times that Apple is sent are read from it.
+    /// The wall clock, in milliseconds since 1970: the times in requests to Apple are read from it.
     public let clock: @Sendable () -> Int64
     /// The clock that `PushOrder.giveUpAt` refers to, in milliseconds since 1970; default ``clock``.
     public var orderClock: @Sendable () -> Int64

@@ -14,7 +14,7 @@ import Threads
 ///
 /// Source: Apple, "Sending notification requests to APNs"; protocol, section 6.
 public final class APNsSender: PushSender {
-    /// The lifetime that an alert's `apns-expiration` adds to the current time: a missed call is worth knowing for a
+    /// The lifetime of an alert, from which its `apns-expiration` is computed: a missed call is worth knowing for a
     /// day.
     static let alertLifeSeconds: Int64 = 24 * 60 * 60
 
@@ -97,8 +97,8 @@ public final class APNsSender: PushSender {
 
     /// Shuts the sender down, and blocks until that is done.
     ///
-    /// Pushes under way may finish for at most this long, the rest is reported as unreachable, and the connections are
-    /// closed. Later orders are reported as unreachable.
+    /// Pushes under way have this long to finish; the rest is reported as unreachable. Then the connections are closed.
+    /// Later orders are reported as unreachable.
     public func shutdown(limitMilliseconds: Int64 = 2_000) { client.shutdown(limitMilliseconds: limitMilliseconds) }
 
     // MARK: One request

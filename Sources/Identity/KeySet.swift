@@ -9,8 +9,8 @@ struct KeySet {
     /// Reads a JWKS.
     ///
     /// Keys of unknown kinds are skipped, as RFC 7517, section 5 requires. A broken key is skipped too, because it must
-    /// not make all other keys useless. Each skipped key leaves a warning. In a published set secrets are skipped: everyone who
-    /// can read the set could sign with them.
+    /// not make all other keys useless. Each skipped key leaves a warning. In a published set, secrets are skipped:
+    /// everyone who can read the set could sign with them.
     init(json: [UInt8], isPublished: Bool = false) throws(TokenKeyError) {
         let parsed: JSONValue
         do { parsed = try JSONValue(json) } catch { throw .keySetSyntax }

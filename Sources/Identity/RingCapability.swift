@@ -59,9 +59,8 @@ public struct RingCapability: Sendable {
     public func issue(_ fields: Fields) -> String {
         var bytes = [Self.version]
         for text in [fields.callId.text, fields.user.text, fields.peer.text, fields.device.text] {
-            // The length before each text prevents that one text passes for the end of another and the beginning of the
-            // next.
-            // An id has at most 128 bytes, so its length fits in one.
+            // Each text is preceded by its length, so that the end of one text cannot pass for the beginning of the
+            // next. An id has at most 128 bytes, so its length fits in one byte.
             bytes.append(UInt8(text.utf8.count))
             bytes += text.utf8
         }

@@ -1,6 +1,6 @@
 import Crypto
 
-/// The server's own keys, from which it derives the keys for what it both issues and reads: capabilities to ring.
+/// The server's own keys, from which it derives the keys that sign and verify capabilities to ring.
 ///
 /// They are kept in the data folder, so that what was issued before a restart stays valid. The newest key signs, and is
 /// replaced when it is a day old. The former keys are kept as long as anything they signed may be valid.
@@ -9,8 +9,8 @@ public struct ServerKeys: Equatable, Sendable {
     public static let fileName = "server-key"
     /// The age at which the newest key is replaced, in milliseconds.
     public static let periodMilliseconds: Int64 = 86_400_000
-    /// How far in the future a key's creation may be, because a clock was wrong, before the key is replaced; in
-    /// milliseconds.
+    /// The largest lead of a key's creation over the present, in milliseconds, at which the key is kept. A larger lead
+    /// means that a clock was wrong, and the key is replaced.
     private static let clockDoubt: Int64 = 3_600_000
 
     /// One key of the server.
@@ -152,7 +152,7 @@ public struct CapabilityRing: Sendable {
     public func verify(_ text: String, nowMs: Int64) -> RingCapability.Fields? {
         if let fields = newest.verify(text, nowMs: nowMs) { return fields }
         for (signer, until) in former {
-            // A stolen former key must not sign a capability that is valid for longer than those it could sign while in
+            // A stolen former key must not sign a capability that is valid for longer than any it could sign while in
             // use.
             if let fields = signer.verify(text, nowMs: nowMs), fields.validUntilMs <= until { return fields }
         }

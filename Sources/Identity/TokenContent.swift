@@ -63,7 +63,7 @@ struct TokenContent {
         guard case .number(let number)? = object["iat"] else { return nil }
         let seconds = number.double
         guard seconds.isFinite, seconds >= 0 else { return nil }
-        // Rounded down: in doubt a token counts as the older one, which a revocation still covers.
+        // Rounded down: in doubt the token counts as older, so that a revocation covers it.
         return Int64(min(seconds.rounded(.down), 0x1p53))
     }
 

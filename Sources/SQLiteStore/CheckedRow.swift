@@ -7,8 +7,8 @@ import SQLite
 /// All integers that have a range, and all words, are read through it. Only the counters in `meta` are not; ``Mending``
 /// checks them.
 ///
-/// An impossible moment or count is replaced by the nearest possible one. A row without a usable number, id or word
-/// that it needs is left out. Both are noted.
+/// An impossible moment or count is replaced by the nearest possible one. A row is left out if a number, an id or a
+/// word that it needs is unusable. Both cases are noted.
 struct CheckedRow {
     let row: Statement
     let table: String
@@ -44,7 +44,7 @@ struct CheckedRow {
         return nil
     }
 
-    /// Returns a column as a word of a vocabulary: a word without a value for NULL, `nil` for an unknown word.
+    /// Returns a column as a word of a vocabulary. NULL gives a word without a value, and an unknown word gives `nil`.
     func word<Value>(_ column: Int32, _ parse: (String) -> Value?) -> Word<Value>? {
         row.isNull(column) ? Word(value: nil) : value(column, parse).map { Word(value: $0) }
     }

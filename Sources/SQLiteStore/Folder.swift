@@ -122,7 +122,7 @@ struct Folder: Sendable {
         Glibc.close(file)
     }
 
-    /// Locks the folder for this process, until the lock is released or the process ends, in whichever way.
+    /// Locks the folder for this process, until the lock is released or the process ends, even by a crash.
     private func lock(_ patience: Patience) throws(StoreFailure) -> Lock {
         let file = Glibc.open(lockFile, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else {

@@ -51,7 +51,7 @@ struct Mending {
 
     /// Repairs end times.
     ///
-    /// A call with an impossible one would never be forgotten, or immediately.
+    /// A call with an impossible end time would be forgotten immediately, or never.
     private func mendEndings() throws(SQLiteError) {
         let range = KeptRange.moments
         let mend = try statement(

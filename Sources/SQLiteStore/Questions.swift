@@ -142,7 +142,7 @@ struct Questions {
 
     /// Reads two indexes, each backwards and no further than the limit.
     ///
-    /// A user's call to themself is found by the first.
+    /// The first index finds a user's call to themself.
     private static let history = SQL(
         "history",
         """

@@ -24,7 +24,7 @@ extension TimelineEvent {
 
     /// The event with this name and these details.
     ///
-    /// It is ``other(name:details:)`` if this version does not write exactly that, so that no stored text is lost.
+    /// It is ``other(name:details:)`` if this version would write other text for the event. So no stored text is lost.
     package init(name: String, details: String) {
         let other = Self.other(name: name, details: details)
         let known = StoredDetails(details).flatMap { Self.event(name, $0) } ?? other

@@ -5,8 +5,8 @@ import SQLite
 extension SQLiteCallStore {
     /// Puts a copy of a backup into a data folder as its database, which the next start uses.
     ///
-    /// An existing database is kept under another name, together with its `-wal`. SQLite would take that `-wal` for the
-    /// new database's and damage the new database. The folder is locked meanwhile, so this fails while a server runs.
+    /// An existing database is kept under another name, together with its `-wal`. Otherwise SQLite would apply that
+    /// `-wal` to the new database and damage it. The folder is locked meanwhile, so this fails while a server runs.
     /// Nothing is changed until the copy is complete, checked and on the disk. After a crash the folder contains the
     /// whole previous database or the whole new one. If run as root, it gives the files to the folder's owner, because
     /// the user that runs the server must be able to write them. A folder that it creates gets the owner of the folder
@@ -72,8 +72,8 @@ private struct Restoring {
 
     /// Gives the existing database and its `-wal` second names, and removes the `-wal` under its first name.
     ///
-    /// The `-wal` is copied into the database before. A database and its `-wal` cannot be renamed in one step, and after
-    /// a crash in between, the server would start without the data in the `-wal`.
+    /// First the content of the `-wal` is copied into the database. The two files cannot be renamed in one step. After
+    /// a crash between the two steps, the server would otherwise start without the data in the `-wal`.
     private func putAside() throws(StoreFailure) -> Bool {
         guard access(folder.database, F_OK) == 0 else { return false }
         let (log, aside) = (folder.database + "-wal", "\(folder.path)/\(name)")
@@ -94,7 +94,7 @@ private struct Restoring {
             try connection.pragma("schema_version")
             try connection.checkpoint(.passive)
         } catch {
-            // The database is damaged, and a reason to restore a backup. Its `-wal` is kept under its second name.
+            // The database is damaged, which is a reason to restore a backup. Its `-wal` is kept under its second name.
             return
         }
     }

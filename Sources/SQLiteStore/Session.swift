@@ -80,7 +80,7 @@ final class Session {
         letGo()
         // If this fails, the store stays marked as in use. The next start then counts a crash, which is correct.
         try? connection.statement(Self.uncountCrash).run()
-        // Closing the last connection does the same, but it would be skipped while a reader has the database open.
+        // Closing the last connection would do the same, but SQLite skips it while a reader has the database open.
         _ = try? connection.checkpoint(.truncate)
     }
 
@@ -109,7 +109,7 @@ final class Session {
                 let failure = StoreFailure(error, database: folder.database)
                 if !isStalled {
                     report(.stalled(failure))
-                    // The questions would have to see changes that cannot be written.
+                    // The answers would have to include changes that cannot be written.
                     refuse(questions, failure)
                 }
                 let wasClosing = mailbox.isClosing

@@ -96,9 +96,9 @@ public final class StoreReader {
 
     /// Opens the database in the way that permissions allow.
     ///
-    /// Reading a database in WAL mode needs its `-shm` file, which SQLite creates if it is allowed to. If it is not
-    /// allowed to, and no `-wal` contains data that is missing in the database, then no process writes there, and the
-    /// file can be read as it is.
+    /// Reading a database in WAL mode needs its `-shm` file, which SQLite creates if it is allowed to. Without that
+    /// permission, the database file can still be read as it is, provided that no `-wal` holds data. In that case no
+    /// process writes to the database.
     static func connect(to database: String) throws(SQLiteError) -> Connection {
         do throws(SQLiteError) {
             let connection = try Connection(.file(path: database, .readOnly))

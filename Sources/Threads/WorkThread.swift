@@ -4,8 +4,8 @@ internal import Glibc
 ///
 /// It is not Foundation's `Thread`, which would add 46 MB of ICU to the binary.
 ///
-/// All signals are blocked on it except those of its own faults, so that they are handled elsewhere. SIGPIPE matters
-/// most: a write to a closed socket raises it in the thread that writes.
+/// All signals except those of its own faults are blocked on it, so other threads handle them. SIGPIPE matters most: a
+/// write to a closed socket raises it in the thread that writes.
 package final class WorkThread: Sendable {
     /// The error when the system refuses a thread (`EAGAIN`: a limit on threads, or memory).
     package struct Refused: Error {

@@ -4,9 +4,9 @@ import DequeModule
 /// The loop of the client's thread: takes commands from the queue, runs libcurl, reports outcomes, and checks
 /// deadlines.
 ///
-/// libcurl gets only a limited number of a host's transfers at a time, since each of its rounds looks at all of them.
-/// Deadlines are kept here, because libcurl's own timeout does not run for a transfer that waits for another one's
-/// connection.
+/// libcurl gets only a limited number of a host's transfers at a time, because it looks at all of its transfers in each
+/// round. Deadlines are kept here, because libcurl's own timeout does not run while a transfer waits for the connection
+/// of another one.
 final class CurlLoop {
     private let queue: RequestQueue
     private let multi: UnsafeMutableRawPointer
@@ -32,8 +32,8 @@ final class CurlLoop {
         var queue: Deque<HTTPRequestID> = []
         /// The number of requests under way.
         var open = 0
-        /// Whether the last outcome was a response, if `firstAloneMilliseconds` is set; a fault of one stream does not
-        /// change it.
+        /// Whether the last outcome was a response; only used with `firstAloneMilliseconds`. A fault of one stream does
+        /// not change it.
         var isProven = false
         /// The moment until which its first request goes alone.
         var aloneUntil: ContinuousClock.Instant?
@@ -91,7 +91,7 @@ final class CurlLoop {
         return hosts.values.contains { !$0.queue.isEmpty && $0.hasRoom(configuration, at: now) }
     }
 
-    /// The earliest moment at which a host's waiting requests no longer need to wait for the answer to its first one.
+    /// The earliest moment at which the requests to some host stop waiting for the answer to its first request.
     private var nextAloneEnd: ContinuousClock.Instant? {
         hosts.values.filter { !$0.isProven && !$0.queue.isEmpty && $0.open < configuration.openPerHost }
             .compactMap(\.aloneUntil).min()

@@ -19,8 +19,8 @@ enum Command: Sendable {
 
 /// The only state that the client's thread shares with others: the commands, and the number of waiting requests.
 ///
-/// It owns the multi handle only as far as other threads need it, to wake the loop: `curl_multi_wakeup` is the one call
-/// of the multi interface that any thread may make. It does not touch the handle after the loop has closed the queue.
+/// It holds the multi handle so that other threads can wake the loop: `curl_multi_wakeup` is the one call of the multi
+/// interface that any thread may make. It does not touch the handle after the loop has closed the queue.
 final class RequestQueue: Sendable {
     private struct State {
         var waiting: [String: Int] = [:]

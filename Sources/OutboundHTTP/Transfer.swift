@@ -56,7 +56,7 @@ final class Transfer {
         return easy.isSound
     }
 
-    // MARK: What libcurl calls back
+    // MARK: Callbacks of libcurl
 
     func sendsNow() { isSent = true }
 

@@ -3,8 +3,8 @@ import CallCore
 import CallWire
 import JSON
 
-/// Converts the outputs of the real client core into the world's terms, and matches what it delivers with what it
-/// received.
+/// Converts the outputs of the real client core into the world's terms, and matches each output with the signal from
+/// which it came.
 extension AppClient {
     func perform(_ output: CallClient.Output, at now: Moment, into outputs: inout [CoreOutput]) {
         switch output {
@@ -12,7 +12,7 @@ extension AppClient {
             if !reported.insert(uuid).inserted {
                 outputs.append(.report(.broken("I2", "\(device.text) reports \(uuid.text) twice")))
             }
-            // A push that names no call is reported too, and the end of that report follows. It has no call name.
+            // A push that names no call is reported too, and its end follows. Such a report has no call name.
             if let name = name(of: uuid) { outputs.append(.report(.rang(name))) }
         case .reportConnecting(let uuid):
             if let name = name(of: uuid) { outputs.append(.report(.answered(name))) }

@@ -36,7 +36,7 @@ public struct Coverage: Equatable, Sendable {
 
     mutating func add(_ other: Coverage) { counts.merge(other.counts) { $0 + $1 } }
 
-    // MARK: What there is
+    // MARK: Possible pairs
 
     private static let signals = [
         "offer", "ringing", "answer", "ice", "connected", "update", "dtmf", "info", "end", "DELETE", "fetch",

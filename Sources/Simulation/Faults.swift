@@ -34,8 +34,8 @@ public struct Faults: OptionSet, Hashable, Sendable {
     public static let settings = Faults(rawValue: 1 << 11)
     /// The server is shut down cleanly and started again.
     public static let restarts = Faults(rawValue: 1 << 12)
-    /// Users begin a call under the callId of a call that they are not in, and an `end` that was acknowledged arrives
-    /// again, mostly while a later call uses its callId.
+    /// Users begin calls under callIds of calls that they are not in, and acknowledged `end` signals arrive again. Both
+    /// happen mostly while a later call uses the callId.
     public static let strangers = Faults(rawValue: 1 << 13)
     /// Several calls with different peers have the same callId.
     public static let sharedNames = Faults(rawValue: 1 << 14)

@@ -26,7 +26,7 @@ final class Handset {
     var link: Int?
     var isConnecting = false
     var offlineUntil: Int64 = 0
-    /// Its current push token, and below it the earlier ones, each with the moment at which it was replaced.
+    /// Its current push token; `oldTokens` has the earlier ones, each with the moment at which it was replaced.
     var token: String
     var oldTokens: [(token: String, until: Int64)] = []
     var tokenCount = 0

@@ -62,9 +62,9 @@ extension ModelClient {
         }
     }
 
-    /// Ends an earlier call under the same callId, which is over for this device and live on the server.
+    /// Ends an earlier call under the same callId once more.
     ///
-    /// A crash has lost the end of that call.
+    /// The call is over for this device but live on the server, because a crash has lost its end.
     func takeOlder(
         _ epoch: UInt32,
         _ index: Int,
@@ -89,7 +89,7 @@ extension ModelClient {
         )
     }
 
-    /// Begins a call that is new to this device, or that its app has forgotten.
+    /// Begins a call that is new to this device, or one that its app has forgotten.
     func begin(
         _ kind: SignalKind?,
         _ key: CallKey,
@@ -182,10 +182,10 @@ extension ModelClient {
         }
     }
 
-    /// Ends a call again that ended here and is live on the server with this device in it.
+    /// Sends another end for a call that ended here but is live on the server with this device in it.
     ///
-    /// A crash has lost the end, which was relayed before it was durable. The event with the live state may have a
-    /// `seq` that was received before.
+    /// A crash has lost the first end, which was relayed before it was durable. The event with the live state may have
+    /// a `seq` that was received before.
     private func endAgain(_ index: Int, _ object: JSONObject, at now: Moment, into outputs: inout [CoreOutput]) {
         guard table[index].view.phase == .ended, table[index].outbox.isEmpty, object.text(of: .state) != "ended" else {
             return
@@ -202,8 +202,8 @@ extension ModelClient {
         else { return }
         let name = CallName(id: id, pair: Pair(user, peer), epoch: epoch)
         if let index = table.lastIndex(where: { $0.view.name.key == name.key }) {
-            // The push is for the known call, or for an older one. Epoch 0: the epoch of this device's own call under
-            // that callId is not known yet.
+            // The push is for the known call, or for an older one. Epoch 0 means that this device does not know the
+            // epoch of its own call under that callId yet.
             if table[index].view.name.epoch == 0 || table[index].view.name.epoch >= epoch { return }
             finish(index, .replaced, .told, at: now, into: &outputs)
         }

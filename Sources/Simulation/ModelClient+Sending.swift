@@ -64,7 +64,7 @@ extension ModelClient {
         one.sentAt = now
         one.tries = 1
         table[index].outbox.append(one)
-        // A signal that follows an offer has no call to go to until the offer has arrived.
+        // Until the offer has arrived, the server has no call to which a later signal could belong.
         let waits = call.view.isCaller && !call.offerIsKnown && kind != .offer && kind != .end && kind != .ice
         if !waits { outputs.append(.transmit(one)) }
     }

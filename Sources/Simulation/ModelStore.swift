@@ -5,7 +5,7 @@ import CallPorts
 struct ModelStore {
     /// The durable calls.
     ///
-    /// The properties below are durable too, up to the queue.
+    /// The properties from here down to `queue` are durable too.
     private var calls: [CallNumber: StoredCall] = [:]
     private var forgotten: Set<CallNumber> = []
     private var order: [CallNumber] = []

@@ -19,7 +19,7 @@ struct AckOrder {
             (self.call, epoch, seq, device, self.id) = (call.id, call.epoch, entry.seq, phone.id, id.text)
         }
 
-        /// The signal for which an ack is, or the response to a POST.
+        /// Creates the signal that an ack, or the response to a POST, confirms.
         init?(ack: JSONObject, of id: String, from device: DeviceID) {
             guard let seq = ack.number(of: .seq), let epoch = ack.number(of: .epoch),
                 let call = ack.text(of: .callId).flatMap({ CallID($0) })

@@ -19,7 +19,8 @@ extension Watch {
         if frame.isOffer { offers[link, default: []].append(name) }
     }
 
-    /// Records that the server received something on a socket: what it wrote to that socket before has arrived.
+    /// Records that the server received something on a socket. So everything that it wrote to that socket before has
+    /// arrived.
     mutating func confirm(_ link: Int, by handset: Handset) {
         guard let names = offers.removeValue(forKey: link) else { return }
         for name in names { confirmed.insert(mark(name, handset.device)) }
@@ -74,7 +75,7 @@ extension Watch {
         }
     }
 
-    /// Checks the response to an outsider: it must be the one for a call that does not exist.
+    /// Checks the response to an outsider: it must equal the response about a call that does not exist.
     mutating func probed(_ reply: Reply, _ id: CallID) {
         let isUnknown = id.text.hasPrefix("nobody")
         guard reply.status == 404 else {
@@ -89,7 +90,7 @@ extension Watch {
         unknownBody["404"] = reply.body
     }
 
-    // MARK: What phones do
+    // MARK: Actions of devices
 
     /// Returns the call of the newest epoch under a callId that a device uses.
     func find(_ id: CallID, _ user: UserID, _ peer: UserID?) -> Mirror? {
@@ -115,7 +116,8 @@ extension Watch {
         return winners[call.record.number] == handset.device ? .winner : .loser
     }
 
-    /// Records a frame that reaches the server, and returns whether it may arrive twice and must change nothing then.
+    /// Records a frame that reaches the server. Returns whether it may arrive twice; the second arrival must change
+    /// nothing.
     mutating func expectation(of frame: [UInt8], from handset: Handset) -> Bool {
         guard let object = Reading.object(frame),
             let kind = object.text(of: .type).flatMap({ SignalKind(rawValue: $0) }),

@@ -5,7 +5,7 @@ import Switchboard
 
 /// Observes a world from outside: what the server stores, sends and orders, and what the simulated devices receive.
 ///
-/// It knows of the server only what the server commits, so that no check shares code with what it checks.
+/// Of the server it knows only the committed changes, so that no check shares code with the checked code.
 struct Watch {
     /// A call as the server has committed it.
     final class Mirror {
@@ -23,8 +23,8 @@ struct Watch {
         var wasAnswered = false
         /// The ids of the signals that were taken, each with its device.
         var taken: Set<String> = []
-        /// The signal's id that the log holds under each `seq`: a device may send the same signal again under another
-        /// id.
+        /// The id of the signal that the log holds under each `seq`. A device may send the same signal again under
+        /// another id.
         var held: [UInt64: String] = [:]
         var changedAt: Int64
         /// The callee's devices that could be pushed when the call began.
@@ -88,7 +88,7 @@ struct Watch {
     /// The fingerprint of the entry that was shown under each `seq`, kept over crashes.
     var shownAs: [CallName: [UInt64: UInt64]] = [:]
 
-    /// The last `seq` before the caller went on with another device; earlier entries were for the other device.
+    /// The last `seq` before the caller changed to another device; the entries up to it were for the earlier device.
     var callerSince: [CallName: UInt64] = [:]
 
     // The state of rings and pushes.
@@ -107,7 +107,7 @@ struct Watch {
     var unknownBody: [String: [UInt8]] = [:]
     /// When each user last set do-not-disturb.
     var silencedAt: [UserID: Int64] = [:]
-    /// The call that each end has ended, by device and id; below it those of the ends that were acknowledged.
+    /// The call that each end has ended, by device and id; `settledEnds` has the ends that were acknowledged.
     var ends: [String: CallName] = [:]
     var settledEnds: Set<String> = []
     /// The callee's device in each answered call; reset to that of the stored calls at each start of the server.
@@ -117,7 +117,7 @@ struct Watch {
         if violation == nil { violation = (invariant, message) }
     }
 
-    // MARK: What the server keeps
+    // MARK: Commits of the server
 
     struct News {
         var begun: (key: CallKey, epoch: UInt32, number: CallNumber)?
@@ -253,14 +253,14 @@ struct Watch {
             if !mirror.taken.insert(name).inserted {
                 fail("I7", "\(mirror.name) holds \(id) of \(sender.id.text) twice")
             }
-            // A device that calls another user under a callId that is in use must name the peer. What it sent before
-            // that call did not name it.
+            // A device that calls another user under a callId that is in use must name the peer in its signals. Signals
+            // that it sent before that call did not name the peer.
             let isOwn = mirror.record.legs.first?.phone.id == sender.id
             let key = meantTersely[name]
             if key == nil, let peer = meant[name], !mirror.name.pair.holds(peer), !isOwn {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), which was for \(peer.text)")
             }
-            // A signal without a peer means a call that the device made or answered, before any other call.
+            // A signal without a peer belongs to the call that the device made or answered, before any other call.
             let isPreferred = isOwn || winners[number] == sender.id
             if let key, key != mirror.name.key, !isPreferred, newest[key].map(live.contains) ?? false {
                 fail("I10", "\(mirror.name) holds \(id) of \(sender.id.text), for another call of that callId")

@@ -84,8 +84,8 @@ extension World {
             if part == .caller, one.kind == .ice, call.isRinging { continue }
             if part == .caller, one.seq <= watch.callerSince[call.name] ?? 0 { continue }
             if log?.names.contains("\(one.device.text) \(one.id)") == true { continue }
-            // A signal that waits for the user, or for its description, has arrived. The client that holds it checks
-            // it.
+            // A signal that waits for the user, or for its description, has arrived. Its delivery is checked by the
+            // client that holds it.
             if log?.arrived.contains("\(one.device.text) \(one.id)") == true { continue }
             // A long log is replayed only as fast as the connection takes it. An entry is checked once the replay has
             // reached it, or has stopped.

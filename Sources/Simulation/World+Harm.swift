@@ -40,10 +40,11 @@ extension World {
         foreign(handset, kind, name, fields: fields(of: kind))
     }
 
-    /// Returns whether a signal in a model device's name would change a call of which the device then has a wrong idea.
+    /// Returns whether a signal in a model device's name, sent without its core, would leave the device with a wrong
+    /// view of its call.
     ///
-    /// Only real apps fetch, and so notice that their call was ended in their name. Only they end a call that was
-    /// answered in their name after it had ended for them.
+    /// Only real apps fetch. So only they notice when such a signal has ended their call. And only they end a call that
+    /// has ended for them and was then answered in their name.
     private func changesUnseen(_ kind: SignalKind, _ name: CallName, for handset: Handset) -> Bool {
         guard let calls = handset.core?.calls else { return false }
         return switch kind {
@@ -97,7 +98,7 @@ extension World {
         foreign(handset, .info, call.name, fields: "\"data\":0", epoch: call.record.epoch + 70_000, prefix: "w")
     }
 
-    /// Makes the calling device send a flood of signals, with which the log must not grow.
+    /// Makes the calling device send a flood of signals; the log must not grow beyond its limits.
     private func flood(_ call: Watch.Mirror) {
         guard call.isLive, let handset = handsets.first(where: { $0.device == call.record.legs.first?.phone.id }) else {
             return

@@ -110,7 +110,8 @@ extension World {
         log("\(handset.device.text) → server: \(Ladder.text(frame, from: 0))")
         mix(frame)
         let expected = watch.expectation(of: frame, from: handset)
-        // A frame with an `id` may arrive twice: some are handed in again, which must change nothing (I7).
+        // A frame with an `id` may arrive twice. Some frames are passed to the server again, which must change nothing
+        // (I7).
         serve(.received(SessionID(rawValue: UInt64(index)), frame), repeatable: expected && network.percent(4))
     }
 

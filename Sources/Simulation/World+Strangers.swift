@@ -3,8 +3,8 @@ import CallPorts
 import SeededRandom
 import Switchboard
 
-/// Injects offers under the callId of a call of other users, and acknowledged ends that arrive again, mostly while a
-/// later call uses their callId.
+/// Injects offers under the callId of a call of other users, and acknowledged ends that arrive again. Both happen
+/// mostly while a later call uses the callId.
 extension World {
     /// Plans offers under the callIds of others' calls and repeated ends, in addition to the planned calls.
     ///
@@ -14,7 +14,7 @@ extension World {
         if chance.percent(40) { after(at + chance.within(500...25_000), .script(plan(.oldEnd))) }
     }
 
-    /// Makes a user that is not in a call send an offer to one of its two users under its callId.
+    /// Makes a user offer a call under the callId of a call of two other users, to one of these two.
     func stranger() {
         let known = watch.recent.suffix(6).compactMap { watch.calls[$0] }.filter { $0.record.hidden == nil }
         guard let call = strangers.pick(known),

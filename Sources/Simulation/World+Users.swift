@@ -263,7 +263,7 @@ extension World {
         }
     }
 
-    // MARK: What happens to users
+    // MARK: Reports of devices
 
     func take(_ report: Report, from handset: Handset) {
         switch report {

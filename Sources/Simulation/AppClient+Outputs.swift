@@ -158,8 +158,8 @@ extension AppClient {
         for call in client.calls where call.isLive {
             guard let remote = set[call.uuid], let round = remote.round else { continue }
             let name = name(of: call)
-            // An app that restarts numbers its rounds from the start again. So a candidate before the description is of
-            // an earlier description.
+            // A restarted app numbers its rounds from the beginning again. So a candidate whose `seq` is lower than the
+            // description's belongs to an earlier description.
             for one in candidates[name] ?? []
             where one.round == round && one.device == remote.device && one.seq > remote.seq && !one.isAdded
                 // A response that the core no longer awaits does not advance its cursor: the candidates in it arrive

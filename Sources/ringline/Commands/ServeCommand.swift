@@ -90,7 +90,7 @@ struct ServeOptions: ParsableArguments {
     /// Returns the sources of the settings; the configuration file is read here.
     func source() throws(Complaint) -> SettingsSource { try Self.source(flags, config) }
 
-    /// A function that reads the settings, each time anew: the file may have changed between two calls.
+    /// A function that reads the settings again at each call, because the file may have changed.
     var reading: @Sendable () throws(Complaint) -> ServeSettings {
         { [flags, config] () throws(Complaint) in try ServeSettings(try Self.source(flags, config)) }
     }

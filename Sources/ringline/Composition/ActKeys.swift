@@ -55,7 +55,7 @@ final class ActKeys: Sendable {
         return true
     }
 
-    /// Reads the file again, in which an operator may have put another key.
+    /// Reads the file again, because an operator may have put another key there.
     ///
     /// If the file was removed, a new key is made, and all capabilities issued before are void.
     func load(at now: Int64) throws(Complaint) {

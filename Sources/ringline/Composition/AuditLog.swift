@@ -59,7 +59,7 @@ final class AuditLog: Sendable {
         refusals.withLock { $0.counts.map { (cause: $0.key, count: $0.value) } }
     }
 
-    // MARK: What happens
+    // MARK: Events
 
     /// Logs or counts an event of the server.
     ///
@@ -150,7 +150,7 @@ final class AuditLog: Sendable {
     }
 
     private static func open(_ path: String) throws(Complaint) -> Int32 {
-        // With `O_NONBLOCK` a named pipe without a reader is refused, where opening it would otherwise block.
+        // With `O_NONBLOCK`, opening a named pipe without a reader fails; without it, the call would block.
         let descriptor = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o600)
         guard descriptor >= 0 else {
             throw Complaint("--audit-log \(path): cannot be opened for writing: \(String(cString: strerror(errno)))")

@@ -42,7 +42,7 @@ struct CommandTrace: Equatable {
     /// A folder without a server may be a copy or a backup, and those have no audit log.
     ///
     /// - Parameters:
-    ///   - folder: the data folder, or whatever path the command was given as one.
+    ///   - folder: the path that the command was given as the data folder.
     ///   - isForTheNextStart: whether to write the file even if no server runs there, for the next one that starts.
     func leave(in folder: String, isForTheNextStart: Bool = false) {
         guard isForTheNextStart || SQLiteCallStore.isHeld(folder: folder) else { return }

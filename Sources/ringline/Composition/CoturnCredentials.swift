@@ -31,8 +31,8 @@ final class CoturnCredentials: RelayIssuer {
 
     func credential(for user: UserID, at now: Moment) -> RelayCredential {
         let secret = current.withLock { $0 }
-        // coturn compares the expiry with its own clock, so it is in real-world time. The server's clock never leaps
-        // and may differ.
+        // coturn compares the expiry with its own clock, so the expiry must be in the world's time. The server's clock
+        // never leaps, so it may differ from that.
         let (current, date) = clock.nowAndDate()
         let made = TurnCredential(
             user: user.text,

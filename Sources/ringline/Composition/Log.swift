@@ -38,8 +38,8 @@ final class LogThreshold: Sendable {
         set { current.withLock { $0 = newValue } }
     }
 
-    /// Moves the threshold by a number of levels, towards `trace` if negative and at most to the end; returns the new
-    /// level.
+    /// Moves the threshold by a number of levels, at most to the first or last one; a negative number moves it towards
+    /// `trace`. Returns the new level.
     @discardableResult
     func move(by steps: Int) -> Logger.Level {
         current.withLock { level in

@@ -58,8 +58,8 @@ final class LogWriter: Sendable {
 
     /// Writes to another file from the next line on, and closes `new`; returns immediately.
     ///
-    /// The writing thread changes files itself, between two lines. Otherwise the rest of a line of which only a part is
-    /// written would get into the new file.
+    /// The writing thread changes files itself, between two lines. Otherwise one half of a line could get into the old
+    /// file and the other half into the new one.
     func move(to new: Int32) {
         let unused = successor.descriptor.exchange(new, ordering: .acquiringAndReleasing)
         if unused >= 0 { close(unused) }

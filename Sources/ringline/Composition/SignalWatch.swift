@@ -33,8 +33,8 @@ struct SignalWatch {
     /// Makes the watch take no further signal; called from a handler of a fatal signal.
     ///
     /// While `sigtimedwait` waits for a signal, the system counts that signal as unblocked. Swift's handler stops each
-    /// thread by a signal that the thread does not block. It sent SIGUSR1, the watch took that as a request to log
-    /// more, and Swift tried 16 times for 2 s each.
+    /// thread by a signal that the thread does not block. So it sent SIGUSR1 to the watch's thread, and the watch took
+    /// that as a request to log more. Swift tried this 16 times, for 2 s each.
     static func stepAside() {
         standing.isOver.store(true, ordering: .sequentiallyConsistent)
         // The watch's thread checks the flag again before it waits: either it sees the flag, or its thread id is seen
@@ -47,8 +47,8 @@ struct SignalWatch {
         }
     }
 
-    /// Whether SIGTERM or SIGINT is pending and the watch has not taken it: the process is to end before it has
-    /// started.
+    /// Whether SIGTERM or SIGINT is pending and the watch has not taken it. In that case the process must end before it
+    /// has started.
     static var hasPending: Bool {
         var set = sigset_t()
         sigpending(&set)

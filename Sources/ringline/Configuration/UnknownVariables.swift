@@ -20,8 +20,8 @@ extension SettingsSource {
 
     /// Returns the setting that a misspelt name probably means.
     ///
-    /// That is one that begins with the name, or else one with at most a third of the letters wrong; two wrong letters
-    /// are always allowed.
+    /// A setting that begins with the name comes first. Otherwise at most a third of the letters may be wrong; two
+    /// wrong letters are always allowed.
     private static func nearest(to name: String, of known: [String]) -> String? {
         func best(_ names: [String]) -> (name: String, distance: Int)? {
             names.map { ($0, distance(name, $0)) }.min { $0.1 < $1.1 }

@@ -34,7 +34,7 @@ struct PushTest {
             say("\(device.id.text): \(Self.words(result, environment))")
             switch result {
             case .answered(200, _, _): return true
-            // As the server does: builds from Xcode have sandbox tokens, all other builds have production tokens.
+            // The server does the same: builds from Xcode have sandbox tokens, all other builds have production tokens.
             case .answered(400, "BadDeviceToken", _): continue
             case .answered, .unreachable, .cancelled, .onlyLogged: return false
             }

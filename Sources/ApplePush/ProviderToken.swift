@@ -9,9 +9,9 @@ import Threads
 /// ``renewed(insteadOf:)`` after 20. The wall clock's time is written into the token, and the steady clock measures its
 /// age.
 ///
-/// A jump of the wall clock renews the token at its next use, whatever its age. Apple may find the token's time of
-/// issue too old, or in the future. The wall clock counts as having jumped if it and the steady clock have advanced by
-/// amounts that differ by more than a minute since the token was made.
+/// A jump of the wall clock renews the token at its next use, whatever its age, because Apple may find the time of
+/// issue too old or in the future. To notice a jump, the time since the token was made is measured by both clocks. If
+/// the two results differ by more than a minute, the wall clock has jumped.
 ///
 /// Source: Apple, "Establishing a token-based connection to APNs"; RFC 7515, RFC 7519.
 final class ProviderToken: Sendable {
@@ -19,8 +19,8 @@ final class ProviderToken: Sendable {
     static let renewedAfterMilliseconds: Int64 = 40 * 60_000
     /// The least age at which the token is renewed when Apple calls it expired, in milliseconds.
     static let keptForMilliseconds: Int64 = 20 * 60_000
-    /// The largest difference between the advances of the two clocks since the token was made that does not count as a
-    /// jump, in milliseconds.
+    /// The largest difference, in milliseconds, that does not count as a jump: between the two clocks' measures of the
+    /// time since the token was made.
     static let jumpMilliseconds: Int64 = 60_000
 
     private struct Issued {

@@ -69,9 +69,9 @@ static inline void clws_free_tickets(clws_ticket_ring *ring) {
     free(ring);
 }
 
-/// OpenSSL's callback for the key that seals a ticket, or for the key that a ticket names. Returns 0 if there is no
-/// such key, 1 if it was found, 2 if it was found and the client needs a new ticket under the newest key, and -1 after
-/// a failure.
+/// OpenSSL's callback for the key that seals a ticket, or for the key that a ticket names. Returns 1 if the key was
+/// found, and 0 if there is no such key. Returns 2 if it was found but the client needs a new ticket under the newest
+/// key. Returns -1 after a failure.
 static inline int clws_find_ticket_key(
     SSL *session, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int seals) {
     clws_ticket_ring *ring = (clws_ticket_ring *)SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session), 0);

@@ -196,8 +196,8 @@ public final class Gateway: @unchecked Sendable {
 
     /// Ends a turn of the loop: makes one commit of all its changes, and sets the timer for the next deadline.
     ///
-    /// There is no commit after each input, because passing changes to the store wakes its thread, and waking it costs
-    /// more than the changes do.
+    /// There is no commit after each input. A commit wakes the store's thread, and waking it costs more than the
+    /// changes do.
     func turn() {
         guard !isBusy, let switchboard else { return }
         repeat {
@@ -219,7 +219,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// When to commit the pending changes; `nil` to commit immediately, or when nothing has changed.
     ///
-    /// The first commit after a quiet time is immediate. Later commits keep a distance, so that all changes in between
+    /// The first commit after a quiet time is immediate. Later commits keep a distance. All changes in between then
     /// cost one `fsync`, one wake-up of the store's thread, and one of this thread. An ack waits as long as its commit.
     private var commitDue: Moment? {
         guard let switchboard, let lastCommit, switchboard.hasChanges, !isDraining else { return nil }

@@ -19,8 +19,8 @@ enum DescriptorLimit {
     /// Runs `body` with the number of descriptors that libwebsockets may use, and leaves the soft limit at the hard
     /// one.
     ///
-    /// `fd_limit_per_thread` must be below RLIMIT_NOFILE, or a full table makes the library spin and log. But if it is
-    /// below the limit at the time when the context is created, the library finds a socket by walking its whole table
+    /// `fd_limit_per_thread` must be below RLIMIT_NOFILE, or a full table makes the library spin and log. But it must
+    /// equal RLIMIT_NOFILE when the context is created. Otherwise the library finds a socket by walking its whole table
     /// at each event (`max_fds_unrelated_to_ulimit`). So the soft limit is set to the library's own limit first, and
     /// raised only afterwards.
     static func library<Result>(

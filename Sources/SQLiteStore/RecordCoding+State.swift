@@ -5,8 +5,9 @@ import JSON
 
 /// The parts of a call that are stored in one column, `state`.
 ///
-/// They are who answered, who declined, what each side holds and mutes, whether the call waits or is silenced, the
-/// results of its pushes, and the signals that must be recognized when they come again.
+/// These parts are the devices that answered and declined, and what each side holds and mutes. They are also whether
+/// the call waits or is silenced, the results of its pushes, and the signals that must be recognized when they come
+/// again.
 extension CallRecord {
     /// The text of the column.
     var stateText: String {

@@ -1,7 +1,6 @@
 import LibWebSockets
 
-/// Decides by the `Origin` that browsers send which web pages may use the server, and makes the CORS headers that tell
-/// the browser so.
+/// Decides which web pages may use the server, by the `Origin` that browsers send. Makes the CORS headers of responses.
 struct OriginPolicy: Sendable {
     private let allowed: Set<String>
 

@@ -7,8 +7,7 @@ import Threads
 /// Each kind is read separately. If one cannot be used, an error with its path is logged and the previous one stays in
 /// force.
 struct KeyRenewal: Sendable {
-    /// Reads the settings again, because a key may have moved to another path, or been replaced by a key with another
-    /// id, as Apple's keys are.
+    /// Reads the settings again, because a new key may have another path, or another id as each of Apple's keys has.
     let settings: @Sendable () throws(Complaint) -> ServeSettings
     let tokens: TokenKeys
     let acts: ActKeys

@@ -25,7 +25,7 @@ public enum SHA256 {
 
 /// MD5 (RFC 1321), only for TURN's long-term credentials, which require it (RFC 8489, section 9.2.2).
 ///
-/// It protects nothing.
+/// It is broken: use it for nothing else.
 public enum MD5 {
     /// The length of a digest in bytes.
     public static let byteCount = 16

@@ -113,7 +113,7 @@ public struct PublicKey: Sendable {
 }
 
 extension PEM {
-    /// Returns what a `d2i` function decodes from all the bytes; nil if it fails or leaves bytes over.
+    /// Returns the result of a `d2i` function that decodes all the bytes; nil if it fails or leaves bytes over.
     fileprivate func decoded(
         _ decode: (inout UnsafePointer<UInt8>?, Int) -> OpaquePointer?
     ) -> OpaquePointer? {

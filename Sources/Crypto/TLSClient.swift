@@ -8,7 +8,7 @@ public final class TLSClient {
     private let context: OpaquePointer
     private let session: OpaquePointer
 
-    /// Performs the TLS handshake; `nil` if the server does not speak TLS, or not in time.
+    /// Performs the TLS handshake; `nil` if the server does not speak TLS, or does not answer in time.
     ///
     /// Wraps `SSL_connect`. From then on the process ignores SIGPIPE, which OpenSSL's writes would raise.
     ///

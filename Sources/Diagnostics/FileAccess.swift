@@ -2,9 +2,9 @@ import Glibc
 
 /// The access that this process, or every user of the machine, has to files.
 package enum FileAccess {
-    /// Returns why no file can be written there (`errno`), or nil.
+    /// Returns why no file can be written in a folder (`errno`), or nil.
     ///
-    /// It writes a file, because a full disk and a read-only file system are writable by their mode bits.
+    /// It writes a file. The mode bits alone would not show a full disk or a read-only file system.
     package static func obstacle(toWritingIn folder: String) -> Int32? {
         guard access(folder, W_OK | X_OK) == 0 else { return errno }
         let path = "\(folder)/.doctor-\(getpid())"

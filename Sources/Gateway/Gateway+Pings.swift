@@ -3,7 +3,7 @@ import LibWebSockets
 import SocketIO
 import Switchboard
 
-/// Sends pings. Their pongs show what has arrived.
+/// Sends pings. A pong shows that everything that was sent before its ping has arrived.
 extension Gateway {
     /// Sends each session the last ping that was requested in this turn, after everything else that it was sent.
     ///

@@ -30,7 +30,7 @@ public final class Gateway: @unchecked Sendable {
     var pingsDue: [SessionID: UInt64] = [:]
     /// The Socket.IO sessions.
     var socketIO = SocketIOSessions()
-    /// The loop on the owner's thread, which is this one; set while ``server`` may be used.
+    /// The owner's own loop; set while ``server`` may be used.
     private(set) var ownLoop: WorkerLoop?
     /// The loops on threads of their own, in order.
     var workers: [WorkerLoopHandle] = []
@@ -141,7 +141,9 @@ public final class Gateway: @unchecked Sendable {
         server?.post { [self] in feed(.pushed(id, result)) }
     }
 
-    /// Carries out an operator's order, and calls `done` on the loop when it is durable; from any thread, once open.
+    /// Carries out an operator's order, and calls `done` on the loop when the order is durable.
+    ///
+    /// It may be called from any thread, once the gateway is open.
     public func carryOut(_ order: Switchboard.Order, done: @escaping @Sendable () -> Void) {
         server?.post { [self] in
             lastOrder += 1
@@ -241,8 +243,8 @@ public final class Gateway: @unchecked Sendable {
         }
         guard next != timerAt || drainBy != nil else { return }
         timerAt = next
-        // A deadline that has passed is met a millisecond later. The timer fires at least once a day, whatever the next
-        // deadline was computed from.
+        // For a deadline that has passed, the timer fires after a millisecond. It fires at least once a day, however
+        // late the next deadline is.
         server.setTimer(afterMilliseconds: next.map { UInt64(min(max(1, ($0 - now).milliseconds), 86_400_000)) })
     }
 

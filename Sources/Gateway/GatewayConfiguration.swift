@@ -26,7 +26,7 @@ public struct GatewayConfiguration: Sendable {
     public var certificateExpiry: @Sendable () -> Int64? = { nil }
     /// Returns the number of log lines that could not be written.
     public var droppedLogLines: @Sendable () -> UInt64 = { 0 }
-    /// Returns the state of the issuer's published keys; `nil` where none are fetched.
+    /// Returns the state of the issuer's published keys; `nil` if no keys are fetched.
     ///
     /// The state is: seconds since the keys arrived, the number of failed fetches, the number of keys.
     public var keySet: @Sendable () -> (ageSeconds: Int64, failures: UInt64, keys: Int)? = { nil }

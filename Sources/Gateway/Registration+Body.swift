@@ -21,8 +21,8 @@ extension Switchboard.Registration {
         if let bundle, !Self.isBundleID(bundle) {
             throw .invalid(.bundleId, "must be 1 to 155 characters of A–Z a–z 0–9 . -")
         }
-        // A push's topic begins with the bundle id. It is required, because guessing it from a global setting sent
-        // pushes astray.
+        // A push's topic begins with the bundle id. The bundle id is required, because pushes went to wrong topics when
+        // it was taken from a global setting.
         if voip != nil || alert != nil, bundle == nil { throw .invalid(.bundleId, "missing") }
         // An Android build in production sends its Firebase token and no other field.
         guard let platform = try object.text(.platform) ?? (voip == nil && alert == nil ? "android" : nil) else {

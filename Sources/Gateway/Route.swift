@@ -58,7 +58,7 @@ enum Route: Equatable {
         }
     }
 
-    /// Returns the switchboard's request, from the path, the address and the body.
+    /// Returns the switchboard's request, from the path, the query and the body.
     func request(_ head: RequestHead, body: [UInt8], ringFor: Moment.Span) throws(WireError) -> Switchboard.Request {
         switch self {
         case .postSignal(let id):
@@ -167,7 +167,7 @@ extension RequestHead {
         return number
     }
 
-    /// Returns the peer that the address names.
+    /// Returns the peer that the query parameter `peer` names.
     fileprivate func peer() throws(WireError) -> UserID? {
         guard let text = parameter("peer") else { return nil }
         guard let peer = UserID(text) else {

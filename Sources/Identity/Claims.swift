@@ -4,8 +4,9 @@ public import CallCore
 public struct Claims: Sendable, Equatable {
     /// The user's id.
     public var user: UserID
-    /// Whether the claim was a JSON integer; if so, responses in the app's formats return ids as integers (protocol,
-    /// section 1.5).
+    /// Whether the claim that names the user was a JSON integer.
+    ///
+    /// If so, responses in the app's formats return ids as integers (protocol, section 1.5).
     public var userIsInteger: Bool
     /// The display name (`name`, else `u`); nil if it is absent or empty.
     public var name: String?
@@ -19,7 +20,7 @@ public struct Claims: Sendable, Equatable {
     ///
     /// It is at most 2^53, so that adding a leeway never overflows.
     public var expiresAtSeconds: Int64?
-    /// When the token was issued, in seconds since 1970, rounded down; nil if its `iat` is absent or not such a number.
+    /// When the token was issued, in seconds since 1970, rounded down; nil if `iat` is absent or is not a valid date.
     public var issuedAtSeconds: Int64?
     /// The fingerprint of the token: of its `jti`, or of its text if it has no `jti`.
     ///

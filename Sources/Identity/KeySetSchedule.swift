@@ -36,7 +36,7 @@ public struct KeySetSchedule: Sendable {
     /// - Returns: whether a fetch is under way or due, so that the key may be available soon.
     public mutating func missed(at now: Int64) -> Bool {
         if isUnderWay { return true }
-        // After failures the pause is kept: forged tokens must not make the server fetch more often.
+        // After failures the pause is kept: tokens with forged key ids must not make the server fetch more often.
         guard failures == 0 else { return false }
         let earliest = missAt.map { max(now, $0 + Self.missPause) } ?? now
         dueAt = min(dueAt, earliest)

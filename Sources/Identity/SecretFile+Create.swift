@@ -4,7 +4,7 @@ import Glibc
 extension SecretFile {
     /// Creates a secret file; if another process is faster, the file of that process stays.
     static func create(_ path: String, _ text: String? = nil) throws(SecretFileError) {
-        // The name is random, so that two processes never write to one file, and a leftover of a crash does not matter.
+        // The name is random. So two processes never write to the same file, and a leftover of a crash does not matter.
         let draft = draft(of: path)
         let text = text ?? Base64URL.encode(SecureRandom.bytes(32)) + "\n"
         defer { unlink(draft) }
@@ -28,7 +28,7 @@ extension SecretFile {
     private static func write(_ bytes: [UInt8], to path: String) -> Bool {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { return false }
-        // So few bytes are written in one call, or not at all if there is no space.
+        // A few bytes like these are written in one call, or not at all if there is no space.
         let done = Glibc.write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
         let code = errno
         close(descriptor)

@@ -31,8 +31,8 @@ public enum SecretFile {
 
     /// Returns what is odd about a secret: an unintended trace of an editor or a shell.
     ///
-    /// The secret is used as it is all the same. But tokens that were signed with the intended secret are then refused,
-    /// and no other message gives the reason.
+    /// The secret is used as it is. But then tokens that were signed with the intended secret are refused, and no other
+    /// message gives the reason.
     ///
     /// - Returns: part of a sentence, such as `ends with a carriage return`; `nil` for a secret without such traces.
     public static func oddity(of secret: [UInt8]) -> String? {
@@ -62,8 +62,8 @@ public enum SecretFile {
         return access(path, F_OK) == 0
     }
 
-    /// Returns whether a text can hardly be a secret: it consists of common file names, and the last may have an
-    /// extension.
+    /// Returns whether a text is most likely a path and not a secret: it consists of plain file names, and the last one
+    /// may have an extension.
     ///
     /// Random text has digits among its letters, characters of base64, or no extension. The parts of a token are far
     /// longer than an extension.

@@ -2,7 +2,8 @@ internal import Glibc
 
 /// The network to which the limits attribute an unauthenticated connection.
 ///
-/// An IPv4 address, or an IPv6 network of 64 bits: one subscriber usually has a whole one.
+/// It is an IPv4 address, or the first 64 bits of an IPv6 address, because one customer of a provider usually has such
+/// a network alone.
 public struct AddressShare: Hashable, Sendable {
     private let high: UInt64
     private let low: UInt64
@@ -12,8 +13,9 @@ public struct AddressShare: Hashable, Sendable {
         low = address.isIPv4 ? address.low : 0
     }
 
-    /// Creates a share for one connection of a trusted proxy: any client may be behind it, so no other connection
-    /// shares it.
+    /// Creates a share for one connection of a trusted proxy.
+    ///
+    /// No other connection has the same share, because any client may be behind the proxy.
     init(alone connection: ConnectionID) {
         // No peer has a multicast address, so this cannot equal the share of an address.
         high = .max

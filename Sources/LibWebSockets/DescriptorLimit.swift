@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Raises RLIMIT_NOFILE, and chooses the descriptor limit of libwebsockets.
 enum DescriptorLimit {
-    /// Descriptors reserved for other uses: files, other libraries, one `accept` too many.
+    /// Descriptors reserved for other uses: files, other libraries, and one `accept` above the limit.
     static let margin = 64
     /// Descriptors that each further event loop uses: its listener, epoll sets, wake-ups, a spare one.
     private static let perLoop = 16
@@ -10,7 +10,8 @@ enum DescriptorLimit {
     static let most = 131_072 + margin
     /// The smallest size of the library's tables.
     ///
-    /// The library refuses a socket by its descriptor's number, and files that were opened before have the low numbers.
+    /// The library refuses a descriptor whose number is above that size, and files that were opened before have the low
+    /// numbers.
     static let fewest = 1_024
 
     /// Returns the number of descriptors that connections may not use.

@@ -47,8 +47,8 @@ extension Server {
         guard let listener = listeners.first(where: { $0.watch == handle }) else { return }
         let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         for _ in 0..<64 {
-            // The dropped connections are gone at the end of this turn; the other waiting connections are accepted
-            // then.
+            // Dropped connections are closed at the end of this turn. The remaining ones that wait are accepted after
+            // that.
             if leaving >= Self.mostLeaving, isFull(besides: 0) { return }
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

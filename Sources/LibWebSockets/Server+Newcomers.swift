@@ -4,10 +4,10 @@ internal import Threads
 
 /// Unauthenticated connections: any client can open many of them.
 ///
-/// Each holds headers, a socket and entries in tables until its deadlines end it. So their number is limited. When
-/// these places or the sockets run short, a new connection replaces another one. It is the oldest of the address that
-/// has the most unauthenticated connections (``Newcomers``). Authenticated connections are never dropped, and neither
-/// are those of listeners that were added with ``addListener(host:port:id:)``.
+/// Each holds headers, a socket and entries in tables until its deadlines end it. So there is a limited number of
+/// places for them. When the places or the sockets run short, a new connection replaces another one. It is the oldest
+/// of the address that has the most unauthenticated connections (``Newcomers``). Authenticated connections are never
+/// dropped, and neither are those of listeners that were added with ``addListener(host:port:id:)``.
 extension Server {
     /// Marks the connection of a request as authenticated; the server no longer drops it to make room.
     public func vouch(for exchange: ExchangeID) {
@@ -69,7 +69,8 @@ extension Server {
     }
 
     func dropLateNewcomers(at now: UInt64) {
-        // Dropping one costs a walk through the library's lists, so the rest is dropped at the next check.
+        // Dropping a connection costs a walk through the library's lists. So one check drops at most 500, and the next
+        // check drops more.
         for _ in 0..<500 where areNewcomersMany {
             // Connections that had sent nothing when they were accepted may have begun to send.
             if newcomers.count > mostNewcomers, let id = newcomers.first {
@@ -93,19 +94,19 @@ extension Server {
         }
     }
 
-    /// Drops a connection, unless it has sent nothing yet: such a connection holds only its socket and no place for a
-    /// handshake.
+    /// Drops a connection, unless it has sent nothing yet.
     ///
-    /// When thousands connect at the same time, after a restart, most of them are connected for a while before they can
-    /// send anything. They are considered again later, and the library's deadline applies to them. When sockets are
-    /// short (`connections`), a connection is dropped even if it has sent nothing.
+    /// A connection that has sent nothing holds only its socket, and no place for a handshake. When thousands connect
+    /// at the same time, after a restart, most of them are connected for a while before they can send anything. They
+    /// are considered again later, and the library's deadline applies to them. When sockets are short (`connections`),
+    /// a connection is dropped even if it has sent nothing.
     @discardableResult
     private func drop(_ id: ConnectionID, for reason: DroppedNewcomers.Reason) -> Bool {
         newcomers.remove(id)
         guard let slot = table.slot(of: id), let wsi = table[slot].wsi else { return false }
         if reason != .connections {
             let hasSpoken = Self.bytesReceived(from: lws_get_socket_fd(wsi)) > 0
-            // Its request may be complete but unread: it may stay until the next turn.
+            // Its request may be complete but unread, so the connection may stay until the next turn.
             let isHalf = hasSpoken && (reason == .slow || table[slot].spokeAt < loopMilliseconds)
             if hasSpoken { table[slot].spokeAt = min(table[slot].spokeAt, loopMilliseconds) }
             guard isHalf else {

@@ -20,9 +20,9 @@ struct Outbox {
 
 /// Sending one peer's frames together at the end of the turn.
 ///
-/// One packet for each frame is the largest cost of relaying: the kernel's network path, and waking the reader. In a
-/// busy turn a connection gets several frames, such as candidates and acks; concatenated, they are one write and travel
-/// as one.
+/// If each frame had a packet of its own, packets would be the largest cost of relaying: each takes the kernel's
+/// network path and wakes the reader. In a busy turn a connection gets several frames, such as candidates and acks.
+/// Concatenated, they are one write and travel as one packet.
 extension Server {
     /// The largest number of bytes that one turn holds back for one peer.
     ///

@@ -226,8 +226,8 @@ extension Server {
         peerWatch.remove(lws_get_socket_fd(wsi))
     }
 
-    /// Cuts off peers that hung up before the end of their response, sent too much before it, or sent anything while
-    /// reading it.
+    /// Cuts off peers that hung up before the end of their response, that sent too much before it, or that sent
+    /// anything while they read it.
     func peersReported() {
         for id in peerWatch.take() {
             guard let slot = table.slot(of: id), table[slot].isWatched, let wsi = table[slot].wsi else { continue }

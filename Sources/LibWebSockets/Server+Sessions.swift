@@ -87,7 +87,7 @@ extension Server {
         guard let slot = table.slot(of: connection), table[slot].phase == .open, let wsi = table[slot].wsi else {
             return .gone
         }
-        // A write in the sender's turn costs no turn and no epoll_ctl of its own: 7.4 instead of 15 µs a message.
+        // Writing within the sender's turn saves another turn and an epoll_ctl: 7.4 instead of 15 µs a message.
         if table[slot].queue.isEmpty, lws_partial_buffered(wsi) == 0 {
             hold(frame, for: slot)
             return .written

@@ -1,7 +1,7 @@
 internal import CLibwebsockets
 internal import CallWire
 
-/// WebSocket handshakes: the client's obligations in RFC 6455 §4.2.1 that the library does not check.
+/// Checks the obligations of a client in a WebSocket handshake (RFC 6455 §4.2.1) that the library does not check.
 extension Server {
     /// - Returns: 0 to upgrade, -1 to end the connection (after the response, if there was one).
     func upgradeAsked(
@@ -16,8 +16,8 @@ extension Server {
             let head = readHead(headers, slot)
         else { return -1 }
         if let name, offered.lowercased() == "h2c" {
-            // RFC 9110, section 7.8: an unwanted upgrade is ignored. Java's client offers this one with every request.
-            // The library reads this very text again, and continues with HTTP/1.1 if it does not know it.
+            // RFC 9110, section 7.8: an unwanted upgrade is ignored. Java's client offers `h2c` with every request. The
+            // library reads this text again. If it does not know the protocol in it, it continues with HTTP/1.1.
             name.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
             return 0
         }

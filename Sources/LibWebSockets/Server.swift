@@ -22,7 +22,7 @@ public final class Server: @unchecked Sendable {
     public var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
 
     let configuration: ServerConfiguration
-    /// The receiver of the callbacks; set it before ``run()``, which holds it until it returns.
+    /// The receiver of the callbacks. Set it before ``run()``; the server holds it until ``run()`` returns.
     public var delegate: (any ServerDelegate)?
     /// The work that was posted; closed by ``stop()``.
     let inbox = Inbox<@Sendable () -> Void>()
@@ -129,8 +129,8 @@ public final class Server: @unchecked Sendable {
         responseDeadlines = DeadlineQueue(seconds: configuration.responseTimeoutSeconds)
         closeDeadlines = DeadlineQueue(seconds: configuration.closeTimeoutSeconds)
         handles = try LoopHandles()
-        // A write to a closed connection must return an error instead of raising SIGPIPE. OpenSSL has no flag for a
-        // single write.
+        // A write to a closed connection must return an error instead of raising SIGPIPE. OpenSSL has no flag that
+        // would suppress the signal for one write.
         signal(SIGPIPE, SIG_IGN)
         // The port comes first: a taken port is the most common reason for a failed start, and its message is the
         // useful one.

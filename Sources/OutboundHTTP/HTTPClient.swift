@@ -10,8 +10,9 @@ import Threads
 /// ``send(_:completion:)`` returns.
 ///
 /// libcurl may repeat a request on a new connection by itself, up to five times. It does so when the server refused the
-/// stream unprocessed (REFUSED_STREAM, GOAWAY), or when a kept connection ended before any byte of an answer came. In
-/// all other cases the request fails, and its sender must repeat it. So a request's effect should tolerate repetition.
+/// stream unprocessed (REFUSED_STREAM, GOAWAY), or when a kept connection ended before any byte of an answer came. A
+/// request that is lost in another way fails, and its sender must repeat it. So a request's effect should tolerate
+/// repetition.
 public final class HTTPClient: Sendable {
     /// The outcome that a request's sender receives.
     public typealias Outcome = Result<HTTPResponse, HTTPFailure>

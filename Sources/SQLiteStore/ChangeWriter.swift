@@ -150,7 +150,7 @@ struct ChangeWriter {
 }
 
 extension ChangeWriter {
-    /// The run that sends this change counts as a crash until it stops in good order, so the counter becomes 1.
+    /// The counter becomes 1, not 0: the present run counts as a crash until it stops in good order.
     private static let forgetCrashes = SQL("forget crashes", "UPDATE meta SET value = 1 WHERE name = 'crashes'")
 
     private static let insertEntry = SQL(

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import SQLite
 
-/// Repairs impossible values at each opening, where it is not enough to ignore them when reading.
+/// At each opening, repairs those impossible values that cannot just be ignored when they are read.
 ///
 /// These are the values that SQL itself computes with: counters that would become floating-point numbers, the order of
 /// events, and the time at which a call is forgotten. Damaged events and calls are found by an index, so that an
@@ -37,9 +37,9 @@ struct Mending {
             damages.note(DamagedValue(table: "meta", column: "value", row: name, remedy: .replaced))
             switch name {
             case "forgetting_before":
-                // Otherwise the whole history might be deleted.
+                // With a damaged value, the whole history might be deleted.
                 try run("mend forgetting", "DELETE FROM meta WHERE name = 'forgetting_before'")
-            // The counter is only for forgotten calls; the stored calls contain their own numbers.
+            // This counter is only for forgotten calls; the stored calls contain their own numbers.
             case "last_call_number":
                 try run("mend counter", "UPDATE meta SET value = 0 WHERE name = 'last_call_number'")
             default:

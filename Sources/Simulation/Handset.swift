@@ -99,7 +99,7 @@ struct Link {
     let run: Int
     var isOpenAtServer = false
     var isOpenAtPhone = true
-    /// Whether nothing gets through any more, while neither end was notified.
+    /// Whether nothing gets through any more, although neither end was notified.
     var isHalfOpen = false
     var openedAt: Int64
     /// When the server last sent a ping on it.

@@ -41,7 +41,7 @@ struct AckOrder {
 extension Watch {
     /// Checks a batch that the server gives to the store.
     ///
-    /// The changes must have been taken before: they name the calls of the entries.
+    /// Call this after the changes were taken, because they name the calls of the entries.
     mutating func queued(_ changes: [Change], as ticket: Ticket) {
         for change in changes {
             guard case .entry(let number, let entry) = change, let call = calls[number],

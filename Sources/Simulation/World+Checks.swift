@@ -177,8 +177,8 @@ extension World {
                 if handset.isPoller, isAmbiguous(call.name, for: handset) { continue }
                 switch watch.part(of: handset, in: call) {
                 case .caller, .winner:
-                    // A device that only polls asks for the calls that it knows. It receives nothing of a call that was
-                    // begun or answered in its name without its core.
+                    // A device that only polls asks only about the calls that its core knows. It receives nothing of a
+                    // call that was begun or answered in its name without its core.
                     if handset.isPoller, known == nil || known?.phase == .ended { continue }
                     if known == nil || known?.phase == .ended {
                         found.append("\(call.name) lives and \(handset.device.text) is not in it")

@@ -191,14 +191,14 @@ extension World {
             handset.core?.calls.contains(where: { $0.name.key == name.key && $0.phase != .ended }) ?? false
         else { return }
         let cursor = ClientMessage.Cursor(epoch: name.epoch == 0 ? nil : name.epoch, seq: since)
-        // In a world in which other calls may have the same callId, the poll names the peer. Without the peer it could
-        // get such a call, after the end of the device's own call or while that call goes on.
+        // If other calls may have the same callId, the poll names the peer. Without the peer it could get such a call,
+        // after the end of the device's own call or while that call goes on.
         let peer = !faults.isDisjoint(with: [.strangers, .sharedNames]) ? name.pair.other(than: handset.user) : nil
         requests(
             .fetch(name.id, .init(peer: peer, since: cursor, wait: .seconds(8), device: handset.device), number: 0),
             from: handset
         )
-        // Plans a poll for the case that the request or its response is lost. A response makes this plan void.
+        // Plans a poll in case the request or its response is lost. A response makes this plan void.
         planPoll(handset, name, since: since, after: 11_000)
     }
 

@@ -51,7 +51,7 @@ final class World {
     var isHealed = false
     var hasHungUp = false
     var suspects: [String] = []
-    /// The callIds of calls to or from the outsider, which therefore knows calls with these callIds.
+    /// The callIds of all calls to or from the outsider. The outsider knows that these callIds exist.
     var outsidersNames: Set<CallID> = []
     /// The most recent ends that were acknowledged.
     var oldEnds: [OldEnd] = []

@@ -30,7 +30,7 @@ final class ConnectLimit: Sendable {
     /// The number of Socket.IO sessions that were refused because their user had too many that had not joined.
     var unjoined: UInt64 { state.withLock { $0.unjoined } }
 
-    /// Counts one such refused session.
+    /// Counts one session that was refused because its user has too many that have not joined.
     func noteUnjoined() { state.withLock { $0.unjoined += 1 } }
 
     /// Counts a connect and returns why it is refused, or `nil` if it is allowed.

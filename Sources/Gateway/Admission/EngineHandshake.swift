@@ -7,9 +7,9 @@ import Switchboard
 
 /// A parsed Engine.IO request or upgrade, with its token verified.
 enum EngineHandshake: Sendable {
-    /// It names a session, which may not exist.
+    /// The handshake names a session, which may not exist.
     case known(sid: String)
-    /// It asks for a new session.
+    /// The handshake asks for a new session.
     case new(Beginning)
 
     /// The parameters of a new session.
@@ -32,7 +32,7 @@ extension RequestRouter {
         default: throw .transportUnknown
         }
         if transport == "polling" {
-            // Responses as scripts (JSONP) were for browsers that are no longer in use.
+            // JSONP, in which responses are scripts, was for browsers that are no longer in use.
             guard head.parameter("j") == nil, head.method == "GET" || head.method == "POST" else { throw .badRequest }
         }
         if let sid = head.parameter("sid") { return .known(sid: sid) }
@@ -43,7 +43,7 @@ extension RequestRouter {
         )
     }
 
-    /// Returns the credential in a handshake, or `nil` when it names an invalid device.
+    /// Returns the credential in a handshake, or `nil` when the handshake names an invalid device id.
     private func credential(_ head: RequestHead) -> (SocketSession.Credential, Who?, DeviceID?)? {
         let device: DeviceID?
         do throws(WireError) { device = try head.device() } catch { return nil }

@@ -6,7 +6,7 @@ import SocketIO
 import Switchboard
 
 extension RequestRouter {
-    /// The result of a request, as far as it can be determined without the calls.
+    /// The result of the checks of a request that need no access to the calls.
     enum Routing {
         case answered(HTTPResponse)
         case passed(Request)
@@ -52,8 +52,8 @@ extension RequestRouter {
         }
     }
 
-    /// Returns the user of a request's `Authorization`: of a token, or of the capability in a push that woke the
-    /// device.
+    /// Returns the bearer that a request's `Authorization` names. It contains a token, or the capability in a push that
+    /// woke the device.
     private func admit(request authorization: String?, now: Moment) throws(WireError) -> Who {
         let words = authorization?.split(separator: " ", maxSplits: 1) ?? []
         guard words.count == 2, words[0].lowercased() == "ring" else { return try admit(authorization: authorization) }

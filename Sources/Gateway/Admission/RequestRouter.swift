@@ -33,14 +33,14 @@ struct RequestRouter: Sendable {
         audit = configuration.audit
     }
 
-    /// The result of an upgrade, as far as it can be determined without the sessions.
+    /// The result of the checks of an upgrade that need no access to the sessions.
     enum Upgrade {
         case decided(UpgradeDecision)
         case session(Admission, subprotocol: String?)
         case engine(EngineHandshake)
     }
 
-    /// Checks the upgrade of a browser or an app: its origin, its token and its device's name.
+    /// Checks the upgrade of a browser or an app: its origin, its token and its device id.
     func look(at upgrade: RequestHead) -> Upgrade {
         guard originPolicy.isAllowed(origin: upgrade.origin, host: upgrade.host) else {
             return .decided(.refuse(response(to: WireError(.forbidden, "this Origin is not allowed"), for: nil)))
@@ -145,7 +145,7 @@ extension WireError {
 }
 
 extension RequestHead {
-    /// The device that the address names.
+    /// Returns the device that the query parameter `device` names.
     func device() throws(WireError) -> DeviceID? {
         guard let text = parameter("device") else { return nil }
         guard let device = DeviceID(text) else {
@@ -158,6 +158,6 @@ extension RequestHead {
         return device
     }
 
-    /// The `Authorization` header, or the address parameter that replaces it where a client cannot set headers.
+    /// The `Authorization` header, or the query parameter that replaces it where a client cannot set headers.
     var bearer: String? { authorization ?? parameter("token").map { "Bearer \($0)" } }
 }

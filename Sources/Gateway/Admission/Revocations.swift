@@ -3,7 +3,7 @@ import CallPorts
 import Switchboard
 import Threads
 
-/// The users whose tokens are refused, each with the latest refused moment of issue.
+/// The users whose tokens were revoked, each with the moment up to which issued tokens are refused.
 ///
 /// The switchboard decides about revocations. With this copy every loop can answer a revoked token with 401 before a
 /// connection is made.

@@ -1,7 +1,7 @@
 import CallPorts
 import Threads
 
-/// The way of a loop's events to the owner.
+/// The destination of a loop's events: the owner, on this thread or another one.
 enum LoopEventSink {
     /// The owner runs on the loop's own thread and takes each event while it happens. Nothing is queued.
     ///
@@ -12,9 +12,9 @@ enum LoopEventSink {
     case batches(LoopEventBatches)
 }
 
-/// The events of a loop on their way to an owner on another thread, in one batch per turn of the loop.
+/// The events of a loop for an owner on another thread, in one batch per turn of the loop.
 ///
-/// So their order is kept, and a busy loop wakes the owner once for many events.
+/// A batch keeps the order of its events, and a busy loop wakes the owner once for many events.
 ///
 /// It is confined to the loop's thread, except ``lift()``.
 final class LoopEventBatches {

@@ -11,7 +11,8 @@ import Threads
 /// carries out the owner's commands. The loop on the owner's thread works in the same way; only its sink differs. There
 /// the owner takes each event as it happens, and the loop carries out each command at once.
 ///
-/// @unchecked: everything is confined to this loop's thread, except the members that are marked.
+/// @unchecked: everything is confined to this loop's thread, except the members that are documented with "from any
+/// thread".
 final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     private enum Admitted {
         case session(Admission)

@@ -6,8 +6,8 @@ import Threads
 
 /// The owner's end of a loop on another thread; used on the owner's thread only.
 ///
-/// Commands go to the loop in one batch per turn of the owner. So their order is kept, and a busy owner wakes the loop
-/// once for many commands.
+/// Commands go to the loop in one batch per turn of the owner. A batch keeps their order, and a busy owner wakes the
+/// loop once for many commands.
 final class WorkerLoopHandle {
     let loop: WorkerLoop
     /// The number of connections that the loop last reported; `nil` before its first report.

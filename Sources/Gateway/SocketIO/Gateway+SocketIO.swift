@@ -69,7 +69,7 @@ extension Gateway {
         let trusted = Who(
             user: identity.user,
             mark: TrustingBouncer.mark(of: identity.user),
-            // It has no token that could have been revoked.
+            // The session has no token, so there is none that could have been revoked.
             issuedAt: now,
             userIsInteger: identity.isInteger
         )
@@ -112,7 +112,7 @@ extension Gateway {
         }
     }
 
-    // MARK: New ones
+    // MARK: New sessions
 
     /// Creates a session.
     ///
@@ -137,7 +137,7 @@ extension Gateway {
         handle(.dismissed(code: 4401, reason: "not authenticated"), stranger)
     }
 
-    /// Returns an unpredictable name in the alphabet that is safe in addresses.
+    /// Returns an unpredictable name, in an alphabet that is safe in URLs.
     private static func name(bytes: Int) -> String { Base64URL.encode(SecureRandom.bytes(bytes)) }
 }
 

@@ -13,7 +13,7 @@ final class SessionIndex: Sendable {
     private struct State {
         /// The sessions by id, each with whether it already has a WebSocket.
         var sessions: [String: Bool] = [:]
-        /// The number of each user's sessions with a good token that have not joined.
+        /// The number of each user's sessions that have a valid token and have not joined.
         var unjoined: [UserID: Int] = [:]
         var isDraining = false
     }
@@ -36,13 +36,13 @@ final class SessionIndex: Sendable {
         }
     }
 
-    // MARK: The owner's
+    // MARK: Changes by the owner
 
     func note(_ sid: String, hasSocket: Bool) { state.withLock { $0.sessions[sid] = hasSocket } }
     func remove(_ sid: String) { state.withLock { $0.sessions[sid] = nil } }
     func drain() { state.withLock { $0.isDraining = true } }
 
-    /// Counts one session more, or fewer, of a user that has not joined.
+    /// Changes the number of a user's sessions that have not joined; `more` is 1 or -1.
     func count(_ more: Int, unjoinedOf user: UserID) {
         state.withLock { state in
             let count = (state.unjoined[user] ?? 0) + more

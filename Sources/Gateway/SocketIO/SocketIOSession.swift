@@ -11,7 +11,7 @@ final class SocketIOSession {
     var machine: SocketSession
     /// The switchboard's id of the session.
     let id: SessionID
-    /// The device that the handshake's address names.
+    /// The device that the query of the handshake names.
     let device: DeviceID?
     /// The bearer of the token that was verified last.
     var who: Who?

@@ -24,7 +24,7 @@ struct RevokeCommand: ParsableCommand {
     @Option(help: "The user to log out.") var user: String
     @Option(help: "The server's data folder.") var data = DataFolder.standard
 
-    /// The longest wait for the server: it looks for orders every second, and writes to a disk.
+    /// The longest wait for the server, which looks for orders every second and writes to a disk.
     private static let patience = Duration.seconds(10)
 
     func run() throws {

@@ -73,7 +73,7 @@ final class ActKeys: Sendable {
         do throws(SecretFileError) { keys = try ServerKeys.loadOrCreate(inFolder: folder, at: now) } catch {
             throw Complaint(error.description)
         }
-        // Capabilities that are signed with something else than a key could be forged.
+        // A capability could be forged if it was signed with anything but a key.
         guard keys.areSound else { throw Complaint("\(folder)/\(ServerKeys.fileName) holds no key") }
         return keys
     }

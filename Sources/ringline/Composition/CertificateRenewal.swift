@@ -70,7 +70,7 @@ final class CertificateRenewal: Sendable {
         }
     }
 
-    /// Loads the files if they have changed since the last load and not since the previous call of this function.
+    /// Loads the files if they have changed since the last load, but not since the previous call of this function.
     ///
     /// A certificate and its key are written one after the other, so a change must have settled.
     func look(_ take: (ServerCertificate) -> Void) {

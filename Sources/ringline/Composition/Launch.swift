@@ -29,13 +29,14 @@ struct Launch {
     /// Serves until SIGTERM or SIGINT.
     func run() throws(Complaint) {
         FatalSignals.end()
-        // Before any thread is started: all threads inherit the blocked signals, so only the watch receives them.
+        // The signals are blocked before any thread is started. All threads inherit that, so only the watch receives
+        // the signals.
         let watch = SignalWatch(and: [SIGHUP, SIGUSR1, SIGUSR2])
         let threshold = LogThreshold(settings.logLevel)
         let writer = Log.writer(asJSON: settings.logsJSON)
         let log = Log.make(threshold, asJSON: settings.logsJSON, to: writer)
-        // A complaint is printed after the log lines that led to it. If nothing reads stderr, this delays the end by a
-        // second.
+        // A complaint must be printed after the log lines that led to it. If nothing reads stderr, this delays the end
+        // by a second.
         defer { LogWriter.settle(milliseconds: 1_000) }
         if !settings.isInMemory { try DataFolder.prepare(settings.data) }
         let audit = try AuditLog(settings.auditLog)
@@ -53,7 +54,8 @@ struct Launch {
         configuration.audit = { audit.take($0) }
         configuration.droppedAuditLines = { audit.dropped }
         configuration.refusedTokens = { audit.refused }
-        // Before the store is opened, which takes time, so that the keys have usually arrived when the server listens.
+        // The keys are fetched before the store is opened. Opening takes time, so the keys have usually arrived when
+        // the server listens.
         feed?.tick()
         defer { feed?.shutdown() }
         let gateway = Gateway(configuration: configuration, bouncer: keys.bouncer, log: log)

@@ -93,7 +93,8 @@ final class LogWriter: Sendable {
             _ = Self.write(line, to: descriptor)
             return
         }
-        // Counted before it is queued, because the thread could otherwise write and subtract it first.
+        // The bytes are counted before the line is queued. Otherwise the thread could write the line and subtract its
+        // bytes first.
         Self.pending.wrappingAdd(line.count, ordering: .relaxed)
         if !inbox.put(line, weight: line.count) { Self.pending.wrappingSubtract(line.count, ordering: .relaxed) }
     }

@@ -37,8 +37,8 @@ struct SignalWatch {
     /// that as a request to log more. Swift tried this 16 times, for 2 s each.
     static func stepAside() {
         standing.isOver.store(true, ordering: .sequentiallyConsistent)
-        // The watch's thread checks the flag again before it waits: either it sees the flag, or its thread id is seen
-        // here.
+        // The watch's thread checks the flag again before it waits. So either it sees the flag, or its thread id is
+        // seen here.
         for _ in 0..<100 {
             let thread = standing.thread.load(ordering: .sequentiallyConsistent)
             guard thread != 0, thread != pthread_self() else { return }

@@ -19,8 +19,8 @@ extension SettingsSource {
 
     /// Returns a table of all settings in three columns: name, value and source.
     ///
-    /// A secret setting's value is the path of a file, and only that path is shown. If no such file exists, the value
-    /// may be the secret itself, given in the wrong place; then nothing of it is shown unless it looks like a path.
+    /// The value of a secret setting is the path of a file, and only that path is shown. If no such file exists, the
+    /// value may be the secret itself, given in the wrong place. Then the value is shown only if it looks like a path.
     func effective() throws(Complaint) -> String {
         var rows: [[String]] = []
         for setting in Setting.all {

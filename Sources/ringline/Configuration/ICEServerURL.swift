@@ -2,8 +2,8 @@ import Glibc
 
 /// The URL of a STUN or TURN server (RFC 7064, RFC 7065): `turn:host:port?transport=udp`.
 ///
-/// A browser that is sent one URL that it cannot parse refuses the whole list, and no call connects. So URLs are
-/// checked before the server starts.
+/// If a browser cannot parse one URL of a list, it refuses the whole list, and no call connects. So URLs are checked
+/// before the server starts.
 struct ICEServerURL: Equatable {
     /// The URL as it was written.
     let text: String

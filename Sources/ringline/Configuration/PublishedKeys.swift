@@ -19,7 +19,7 @@ struct PublishedKeys: Equatable {
 
     /// Returns whether an address is protected from tampering: HTTPS, or HTTP to this machine only.
     ///
-    /// An attacker who can change the key set on its way can log in as any user.
+    /// An attacker who can change the key set in transit can log in as any user.
     static func isSafe(_ url: String) -> Bool {
         guard let colon = url.firstRange(of: "://"), url.utf8.count <= 2_000,
             url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") })

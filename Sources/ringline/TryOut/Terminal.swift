@@ -54,7 +54,7 @@ final class Terminal: @unchecked Sendable {
             guard DeviceID(device) != nil else {
                 throw Complaint("--device must be 1 to 128 characters of A–Z a–z 0–9 . _ @ : + -")
             }
-            // A plus in a query stands for a blank, so it is escaped.
+            // A plus sign in a query means a blank, so it is escaped.
             url +=
                 (url.contains("?") ? "&" : "?") + "device="
                 + device.split(separator: "+", omittingEmptySubsequences: false)

@@ -9,8 +9,9 @@ public struct ServerKeys: Equatable, Sendable {
     public static let fileName = "server-key"
     /// The age at which the newest key is replaced, in milliseconds.
     public static let periodMilliseconds: Int64 = 86_400_000
-    /// The largest lead of a key's creation over the present, in milliseconds, at which the key is kept. A larger lead
-    /// means that a clock was wrong, and the key is replaced.
+    /// The largest lead of a key's creation over the present, in milliseconds, at which the key is kept.
+    ///
+    /// A larger lead means that a clock was wrong, and the key is replaced.
     private static let clockDoubt: Int64 = 3_600_000
 
     /// One key of the server.

@@ -57,8 +57,9 @@ struct TokenContent {
         return Int64(min(seconds.rounded(.up), 0x1p53))
     }
 
-    /// Reads when the token was issued. An `iat` that is not a valid date counts as absent, because `iat` proves
-    /// nothing by itself.
+    /// Reads when the token was issued.
+    ///
+    /// An `iat` that is not a valid date counts as absent, because `iat` proves nothing by itself.
     private static func issue(of object: JSONMembers) -> Int64? {
         guard case .number(let number)? = object["iat"] else { return nil }
         let seconds = number.double

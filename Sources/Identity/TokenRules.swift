@@ -10,8 +10,9 @@ public struct TokenRules: Sendable, Equatable {
     ///
     /// `exp` and `nbf` are checked whenever they are present.
     public var requireExpiry: Bool
-    /// The largest expected difference between the clocks of issuer and server, in seconds, from 0. It extends the
-    /// validity by `exp` and `nbf`.
+    /// The largest expected difference between the clocks of issuer and server, in seconds, from 0.
+    ///
+    /// It extends the validity by `exp` and `nbf`.
     public var leewaySeconds: Int64
 
     /// Creates rules with the protocol's defaults: an expiry is required, and the leeway is 60 s.

@@ -7,7 +7,9 @@ final class ConnectionAllowance: Sendable {
     private let limit = Atomic<Int>(0)
     private let taken = Atomic<Int>(0)
 
-    /// Sets the limit. It depends on the descriptor limit, which is known only after the library's context was created.
+    /// Sets the limit.
+    ///
+    /// It depends on the descriptor limit, which is known only after the library's context was created.
     func set(limit: Int) { self.limit.store(limit, ordering: .relaxed) }
 
     /// The number of open sockets on all event loops.

@@ -22,7 +22,9 @@ public final class Server: @unchecked Sendable {
     public var connectionCountOfAllLoops: Int { allowance?.count ?? table.count }
 
     let configuration: ServerConfiguration
-    /// The receiver of the callbacks. Set it before ``run()``; the server holds it until ``run()`` returns.
+    /// The receiver of the callbacks.
+    ///
+    /// Set it before ``run()``; the server holds it until ``run()`` returns.
     public var delegate: (any ServerDelegate)?
     /// The work that was posted; closed by ``stop()``.
     let inbox = Inbox<@Sendable () -> Void>()

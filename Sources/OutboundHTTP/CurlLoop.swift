@@ -32,8 +32,9 @@ final class CurlLoop {
         var queue: Deque<HTTPRequestID> = []
         /// The number of requests under way.
         var open = 0
-        /// Whether the last outcome was a response; only used with `firstAloneMilliseconds`. A fault of one stream does
-        /// not change it.
+        /// Whether the last outcome was a response; only used with `firstAloneMilliseconds`.
+        ///
+        /// A fault of one stream does not change it.
         var isProven = false
         /// The moment until which its first request goes alone.
         var aloneUntil: ContinuousClock.Instant?

@@ -44,7 +44,9 @@ struct CheckedRow {
         return nil
     }
 
-    /// Returns a column as a word of a vocabulary. NULL gives a word without a value, and an unknown word gives `nil`.
+    /// Returns a column as a word of a vocabulary.
+    ///
+    /// NULL gives a word without a value, and an unknown word gives `nil`.
     func word<Value>(_ column: Int32, _ parse: (String) -> Value?) -> Word<Value>? {
         row.isNull(column) ? Word(value: nil) : value(column, parse).map { Word(value: $0) }
     }

@@ -11,8 +11,9 @@ struct EntryColumns: Equatable {
     var sender: Phone?
     /// The sender's side or the change of state, and the audience.
     var audience: String
-    /// The `id` under which the sender sent the signal. For a change of state: the call that replaces this one, or the
-    /// `id` of the offer.
+    /// The `id` under which the sender sent the signal.
+    ///
+    /// For a change of state: the call that replaces this one, or the `id` of the offer.
     var signalID: String?
     /// A digest that distinguishes descriptions; 0 where there is no description.
     var digest: UInt64

@@ -34,8 +34,9 @@ public struct Faults: OptionSet, Hashable, Sendable {
     public static let settings = Faults(rawValue: 1 << 11)
     /// The server is shut down cleanly and started again.
     public static let restarts = Faults(rawValue: 1 << 12)
-    /// Users begin calls under callIds of calls that they are not in, and acknowledged `end` signals arrive again. Both
-    /// happen mostly while a later call uses the callId.
+    /// Users begin calls under callIds of calls that they are not in, and acknowledged `end` signals arrive again.
+    ///
+    /// Both happen mostly while a later call uses the callId.
     public static let strangers = Faults(rawValue: 1 << 13)
     /// Several calls with different peers have the same callId.
     public static let sharedNames = Faults(rawValue: 1 << 14)

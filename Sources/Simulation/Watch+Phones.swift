@@ -19,8 +19,9 @@ extension Watch {
         if frame.isOffer { offers[link, default: []].append(name) }
     }
 
-    /// Records that the server received something on a socket. So everything that it wrote to that socket before has
-    /// arrived.
+    /// Records that the server received something on a socket.
+    ///
+    /// So everything that it wrote to that socket before has arrived.
     mutating func confirm(_ link: Int, by handset: Handset) {
         guard let names = offers.removeValue(forKey: link) else { return }
         for name in names { confirmed.insert(mark(name, handset.device)) }
@@ -116,8 +117,9 @@ extension Watch {
         return winners[call.record.number] == handset.device ? .winner : .loser
     }
 
-    /// Records a frame that reaches the server. Returns whether it may arrive twice; the second arrival must change
-    /// nothing.
+    /// Records a frame that reaches the server.
+    ///
+    /// Returns whether it may arrive twice; the second arrival must change nothing.
     mutating func expectation(of frame: [UInt8], from handset: Handset) -> Bool {
         guard let object = Reading.object(frame),
             let kind = object.text(of: .type).flatMap({ SignalKind(rawValue: $0) }),

@@ -23,8 +23,9 @@ struct Watch {
         var wasAnswered = false
         /// The ids of the signals that were taken, each with its device.
         var taken: Set<String> = []
-        /// The id of the signal that the log holds under each `seq`. A device may send the same signal again under
-        /// another id.
+        /// The id of the signal that the log holds under each `seq`.
+        ///
+        /// A device may send the same signal again under another id.
         var held: [UInt64: String] = [:]
         var changedAt: Int64
         /// The callee's devices that could be pushed when the call began.

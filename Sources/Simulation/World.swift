@@ -51,7 +51,9 @@ final class World {
     var isHealed = false
     var hasHungUp = false
     var suspects: [String] = []
-    /// The callIds of all calls to or from the outsider. The outsider knows that these callIds exist.
+    /// The callIds of all calls to or from the outsider.
+    ///
+    /// The outsider knows that these callIds exist.
     var outsidersNames: Set<CallID> = []
     /// The most recent ends that were acknowledged.
     var oldEnds: [OldEnd] = []

@@ -1,6 +1,8 @@
 import LibWebSockets
 
-/// Decides which web pages may use the server, by the `Origin` that browsers send. Makes the CORS headers of responses.
+/// Decides which web pages may use the server, by the `Origin` that browsers send.
+///
+/// Makes the CORS headers of responses.
 struct OriginPolicy: Sendable {
     private let allowed: Set<String>
 

@@ -52,8 +52,9 @@ extension RequestRouter {
         }
     }
 
-    /// Returns the bearer that a request's `Authorization` names. It contains a token, or the capability in a push that
-    /// woke the device.
+    /// Returns the bearer that a request's `Authorization` names.
+    ///
+    /// The header contains a token, or the capability in a push that woke the device.
     private func admit(request authorization: String?, now: Moment) throws(WireError) -> Who {
         let words = authorization?.split(separator: " ", maxSplits: 1) ?? []
         guard words.count == 2, words[0].lowercased() == "ring" else { return try admit(authorization: authorization) }

@@ -62,8 +62,9 @@ extension Gateway {
     /// Records that the user of a request is known, so that its connection no longer counts as unauthenticated.
     func vouch(for exchange: ExchangeID) { carryOut(.vouch(exchange), on: exchange.loop) }
 
-    /// Carries out a command at once if it is for the loop of this thread. Otherwise the other loop gets it at the end
-    /// of this turn.
+    /// Carries out a command at once if it is for the loop of this thread.
+    ///
+    /// Otherwise the other loop gets it at the end of this turn.
     ///
     /// Inlined at each call, where the case is known. So for the loop of this thread no command is built.
     @inline(__always)

@@ -28,7 +28,9 @@ enum LoopEvent: Sendable {
     case counted(Int, loop: Int)
 }
 
-/// A command of the owner to a loop. Commands are carried out in the order in which the owner gave them.
+/// A command of the owner to a loop.
+///
+/// Commands are carried out in the order in which the owner gave them.
 ///
 /// It is a plain value for the same reason as a ``LoopEvent``.
 enum LoopCommand: Sendable {

@@ -105,7 +105,9 @@ extension Gateway {
         for session in socketIO.due(at: now) { handle(.deadlineReached, session) }
     }
 
-    /// Closes the sessions that have not joined. The switchboard does not know them, so it cannot close them.
+    /// Closes the sessions that have not joined.
+    ///
+    /// The switchboard does not know them, so it cannot close them.
     func drainSocketIO() {
         for session in socketIO.bySID.values where !session.isJoined {
             handle(.dismissed(code: 1001, reason: "the server is shutting down; reconnect"), session)

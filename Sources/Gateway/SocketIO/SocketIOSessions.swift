@@ -24,7 +24,9 @@ struct SocketIOSessions {
     /// How often a session's deadlines are checked.
     private static let checkEvery = Moment.Span.seconds(5)
 
-    /// Returns a new session id. It has bit 31 set, which is 0 in every connection's id.
+    /// Returns a new session id.
+    ///
+    /// It has bit 31 set, which is 0 in every connection's id.
     mutating func makeID() -> SessionID {
         last += 1
         return SessionID(rawValue: (last >> 31) << 32 | 1 << 31 | last & ((1 << 31) - 1))

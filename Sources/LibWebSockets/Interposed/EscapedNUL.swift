@@ -17,7 +17,9 @@ enum EscapedNUL {
         mendAddress(UnsafeMutableRawBufferPointer(start: bytes, count: count))
     }
 
-    /// Changes only a request line. A read may also begin with a body, which may contain the same three characters.
+    /// Changes only a request line.
+    ///
+    /// A read may also begin with a body, which may contain the same three characters.
     @inline(never)
     private static func mendAddress(_ bytes: UnsafeMutableRawBufferPointer) {
         guard let blank = bytes.prefix(8).firstIndex(of: UInt8(ascii: " ")), bytes[blank + 1] == UInt8(ascii: "/"),

@@ -24,8 +24,9 @@ final class KeySetFeed: Sendable {
 
     private struct State {
         var schedule: KeySetSchedule
-        /// The time of the last successful fetch, in milliseconds since boot. Before the first fetch, the time of this
-        /// object's creation.
+        /// The time of the last successful fetch, in milliseconds since boot.
+        ///
+        /// Before the first fetch, the time of this object's creation.
         var freshAt: Int64
         var keyCount = 0
         var failures: UInt64 = 0

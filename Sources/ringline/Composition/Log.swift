@@ -39,7 +39,9 @@ final class LogThreshold: Sendable {
     }
 
     /// Moves the threshold by a number of levels, at most to the first or last one; a negative number moves it towards
-    /// `trace`. Returns the new level.
+    /// `trace`.
+    ///
+    /// Returns the new level.
     @discardableResult
     func move(by steps: Int) -> Logger.Level {
         current.withLock { level in

@@ -47,8 +47,9 @@ struct SignalWatch {
         }
     }
 
-    /// Whether SIGTERM or SIGINT is pending and the watch has not taken it. In that case the process must end before it
-    /// has started.
+    /// Whether SIGTERM or SIGINT is pending and the watch has not taken it.
+    ///
+    /// In that case the process must end before it has started.
     static var hasPending: Bool {
         var set = sigset_t()
         sigpending(&set)

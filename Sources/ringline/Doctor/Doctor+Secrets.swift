@@ -4,8 +4,9 @@ import Identity
 import LibWebSockets
 
 extension Doctor {
-    /// Returns a finding for each secret file that every user of this machine can read. If there is no such file,
-    /// returns one finding for all files.
+    /// Returns a finding for each secret file that every user of this machine can read.
+    ///
+    /// If there is no such file, returns one finding for all files.
     func secretFiles() -> [Finding] {
         let subject = "secrets"
         let named: [(String, String?)] = [

@@ -33,15 +33,15 @@ enum Schema {
             state        TEXT    NOT NULL,            -- JSON of the switchboard
             log_kept     INTEGER NOT NULL DEFAULT 1   -- 0 once the log was forgotten
         ) STRICT;
-        -- Each ends in the number, which is the row id: newest first is the index backwards.
+        -- SQLite appends the row id, here the call's number, to each index: read backwards, it gives the newest first.
         CREATE INDEX call_by_id     ON call (id);
         CREATE INDEX call_by_caller ON call (caller);
         CREATE INDEX call_by_callee ON call (callee);
         CREATE INDEX call_by_end    ON call (ended_at) WHERE ended_at IS NOT NULL;
         CREATE INDEX call_with_log  ON call (number)   WHERE log_kept = 1;
 
-        -- Rows stand in the order in which they came, whatever call they are of: with a thousand calls at once a commit
-        -- then fills a page, where a table ordered by call (WITHOUT ROWID) would touch one page an entry. So for events.
+        -- Rows of entry and event are stored in the order of arrival, not by call. With a thousand calls at once, the
+        -- rows of a commit then fill a few pages. A table ordered by call (WITHOUT ROWID) would touch a page per row.
         CREATE TABLE entry (
             call       INTEGER NOT NULL,
             seq        INTEGER NOT NULL,
@@ -106,9 +106,10 @@ enum Schema {
             value INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         INSERT INTO meta VALUES
-            ('crashes', 0),           -- opened so many times without having been closed, since that was forgotten
-            ('last_call_number', 0);  -- of the calls that were forgotten; the others have it themselves
-        -- and 'forgetting_before': calls that ended earlier are being deleted, and count as gone
+            ('crashes', 0),           -- the number of openings without a clean close, since its last reset
+            ('last_call_number', 0);  -- the highest number of a deleted call; stored calls have theirs in call
+        -- A third row, 'forgetting_before', is written later: calls that ended before it are being deleted, and no
+        -- query returns them.
         """
     )
 

@@ -37,7 +37,7 @@ enum LegText {
         guard let array = try? JSONArray(bytes, in: 0..<bytes.count) else { return nil }
         var legs: [Leg] = []
         for element in array.elements {
-            // As above.
+            // The kind of this error is not needed either.
             guard let leg = try? JSONObject(bytes, names: .none, in: element.value),
                 let device = leg.text("device").flatMap({ DeviceID($0) }),
                 let mark = leg.text("mark").flatMap({ UInt64($0, radix: 16) }),

@@ -5,7 +5,7 @@ import Switchboard
 
 /// Observes a world from outside: what the server stores, sends and orders, and what the simulated devices receive.
 ///
-/// Of the server it knows only the committed changes, so that no check shares code with the checked code.
+/// Its model of the calls is made from the committed changes only, so that no check shares code with the checked code.
 struct Watch {
     /// A call as the server has committed it.
     final class Mirror {

@@ -14,7 +14,7 @@ extension World {
         if chance.percent(40) { after(at + chance.within(500...25_000), .script(plan(.oldEnd))) }
     }
 
-    /// Makes a user offer a call under the callId of a call of two other users, to one of these two.
+    /// Makes a user call one of two users who have a call with each other, under the callId of that call.
     func stranger() {
         let known = watch.recent.suffix(6).compactMap { watch.calls[$0] }.filter { $0.record.hidden == nil }
         guard let call = strangers.pick(known),

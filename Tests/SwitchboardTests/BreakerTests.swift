@@ -38,7 +38,7 @@ struct BreakerTests {
     @Test("Deletion stops after too many refused tokens, the metrics show it, and it resumes ten minutes later")
     func stops() throws {
         let world = try world(40, 410, "Unregistered")
-        #expect(try registered(100..<140, in: world) == 21, "19 were deleted before it was too much")
+        #expect(try registered(100..<140, in: world) == 21, "19 were deleted before deletion stopped")
         #expect(world.board.metrics.isDeletionStopped)
         world.wait(601)
         try ring(1, 410, "Unregistered", from: 200, in: world)
@@ -54,7 +54,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("Deletion goes on if APNs accepts as many pushes as it refuses: those are just deleted apps")
+    @Test("Deletion goes on if APNs accepts as many pushes as it refuses: refused tokens are of deleted apps")
     func ordinary() throws {
         let world = try world(40, 200, nil)
         try ring(40, 410, "Unregistered", from: 200, in: world)
@@ -62,7 +62,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("A device that has registered since APNs' timestamp is kept and does not count")
+    @Test("A device that has registered since APNs' timestamp is kept, and does not count towards the stop")
     func registeredSince() throws {
         let world = try world(40, 410, "Unregistered", at: Moment(milliseconds: 0))
         #expect(try registered(100..<140, in: world) == 40)

@@ -6,7 +6,7 @@ import Testing
 @testable import Switchboard
 
 /// In these tests 11 calls 10, and 66 is a third user that knows the callId.
-@Suite("The call that a callId means")
+@Suite("The call that a callId refers to")
 struct ClaimTests {
     private static let sdp = #","sdp":"v=0\r\ns=b\r\n""#
 
@@ -60,7 +60,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("With the policy busy, a third user is told busy under the callId of a live call as under any other")
+    @Test("With the policy busy, a third user's call ends as busy under a live call's callId as under any other")
     func busy() throws {
         let talk = try Talk.answered(World { $0.whenBusy = .busy })
         let stranger = try stranger(talk.world, "c-1")
@@ -92,7 +92,7 @@ struct ClaimTests {
         #expect(world.taken(stranger).isEmpty)
     }
 
-    @Test("A caller may use one callId for several callees; a signal that names no peer means the first call")
+    @Test("A caller may use one callId for several callees; a signal that names no peer goes to the first call")
     func caller() throws {
         let talk = try Talk()
         let third = try talk.world.open("12", "d1")
@@ -107,7 +107,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("A signal of one of the caller's devices means the call that this device makes")
+    @Test("A signal from one of the caller's devices goes to the call that this device makes")
     func devices() throws {
         let talk = try Talk()
         let third = try talk.world.open("12", "d1")
@@ -150,7 +150,7 @@ struct ClaimTests {
         #expect(world.taken(other).isEmpty)
     }
 
-    @Test("A third user that rings 11 under 11-10 does not keep 11 from calling 10 under it")
+    @Test("11 can call 10 under 11-10 although a third user rings 11 under that callId")
     func ownOffer() throws {
         let world = World()
         let (caller, callee) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -191,7 +191,7 @@ struct ClaimTests {
         #expect(talk.world.taken(stranger).of("ringing").count == 1)
     }
 
-    @Test("A late answer means the ended call until its device has confirmed the end, then a third user's call")
+    @Test("A late answer goes to the ended call until its device has confirmed the end, then to a third user's call")
     func untold() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
@@ -231,7 +231,7 @@ struct ClaimTests {
         #expect(talk.world.taken(callee).code == "call_ended")
     }
 
-    @Test("A resent signal means the call that took it, even if a third user rings under its callId")
+    @Test("A resent signal goes to the call that accepted it first, even if a third user rings under its callId")
     func again() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
@@ -248,8 +248,8 @@ struct ClaimTests {
 
 @Suite("A push's capability when its callId is in use with several users")
 struct CapabilityTests {
-    /// A world in which 11 rings 10 under the callId of an answered call of 12 and 10, with the capability that b1 has
-    /// for that call, and with 12's connection.
+    /// A world in which 11 rings 10 under the callId of an answered call of 12 and 10; b1's capability for the answered
+    /// call; and 12's connection.
     private func world() throws -> (World, Who, SessionID) {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -296,7 +296,7 @@ struct CapabilityTests {
         #expect(world.taken(a).states == ["ended declined"])
     }
 
-    @Test("A DELETE means the pushed call, and reports that it has ended")
+    @Test("A DELETE goes to the pushed call, and its reply reports that this call has ended")
     func delete() throws {
         let (world, act, other) = try world()
         world.send(other, World.plain("end", "12-10", id: "e", more: #","to":"10""#))

@@ -102,7 +102,7 @@ struct StalledStoreTests {
         return talk
     }
 
-    @Test("Every signal except an end is refused, and an end takes effect")
+    @Test("Every signal except an end is refused; an end takes effect")
     func signals() throws {
         let talk = try stalled()
         talk.world.give(.stored(.stalled(StoreFailure("disk full"))))
@@ -114,7 +114,7 @@ struct StalledStoreTests {
         #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
     }
 
-    @Test("Requests that wait and requests that come are answered 503, and an end takes effect")
+    @Test("Waiting requests and new requests are answered 503, but an end takes effect")
     func requests() throws {
         let talk = try stalled()
         let before = talk.world.request(try who("11"), .block(try user("12")))
@@ -127,7 +127,7 @@ struct StalledStoreTests {
         #expect(talk.world.taken(talk.callee).states == ["ended hangup"])
     }
 
-    @Test("A signal that was relayed before is acknowledged once the store can write again")
+    @Test("A signal that was relayed before the stall is acknowledged once the store can write again")
     func recovery() throws {
         let talk = try stalled()
         talk.world.send(talk.caller, World.ice("c-1", id: "i"))

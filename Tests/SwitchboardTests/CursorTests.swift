@@ -67,7 +67,7 @@ struct EpochTests {
         #expect(offer["callUUID"] == UUIDv5.call(try call("11-10"), epoch: 2))
     }
 
-    @Test("If an answer to the earlier call comes once more, by a slower way, it does not answer the next call")
+    @Test("A second copy of the earlier call's answer, which arrives late, does not answer the next call")
     func staleAnswer() throws {
         let talk = try Talk(callID: "11-10")
         let answer = #"{"type":"answer","callId":"11-10","sdp":"v=0\r\ns=b\r\n"}"#
@@ -117,7 +117,7 @@ struct EpochTests {
         #expect(callee[0]["epoch"] == "1")
     }
 
-    @Test("Another pair's call has an epoch of its own, and is hidden from a user in a live call of that callId")
+    @Test("Another pair's call has its own epoch, and is hidden from a user who is in a live call of that callId")
     func pairs() throws {
         let talk = try Talk()
         let stranger = try talk.world.open("12", "x1")
@@ -126,7 +126,7 @@ struct EpochTests {
         #expect(talk.world.taken(stranger).ack?["epoch"] == "1")
         #expect(talk.world.taken(talk.callee).isEmpty)
         talk.world.send(stranger, World.offer("c-1", to: "10", id: "p"))
-        #expect(talk.world.taken(talk.callee).isEmpty, "it is kept from who is in a call of that name")
+        #expect(talk.world.taken(talk.callee).isEmpty, "it is hidden from a user who is in a call of that callId")
         #expect(try talk.world.fetched(try who("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
     }
 

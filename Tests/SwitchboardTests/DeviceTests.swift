@@ -47,7 +47,7 @@ struct DeviceTests {
         #expect(try devices(world, "10").count == 4)
         try world.register(try who("10"), "named", voip: "ff")
         try world.register(try who("10"), nil, voip: nil, alert: "gg")
-        #expect(try devices(world, "10").count == 5, "it joins a nameless half, not the named one's")
+        #expect(try devices(world, "10").count == 5, "it completes a row without a device id, not the named row")
     }
 
     @Test("A token that another user registers is taken from the user that had it")

@@ -78,7 +78,7 @@ struct DrainingTests {
         #expect(world.farewells.map(\.session.rawValue) != world.farewells.map(\.session.rawValue).sorted())
     }
 
-    @Test("Few connections are spread over one second, many over ten, but never so that a call would end")
+    @Test("Few connections are spread over one second, many over ten, but never beyond the grace of a call")
     func span() throws {
         func longest(_ count: Int, grace: Int64 = 30) throws -> Int64 {
             let world = World({ $0.grace = .seconds(grace) })
@@ -104,7 +104,7 @@ struct DrainingTests {
         #expect(try pauses(seed: 1) != pauses(seed: 2))
     }
 
-    @Test("A Socket.IO client is sent no draining frame; a /ws client that connects too late is sent one")
+    @Test("A Socket.IO client is sent no draining frame; a /ws client is, even if it connects during the draining")
     func others() throws {
         let world = World()
         let old = world.join(try who("10"))

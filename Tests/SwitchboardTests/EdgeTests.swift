@@ -5,9 +5,9 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("Clients that name users and no calls")
+@Suite("Clients that name a user but no call")
 struct EdgeTests {
-    /// A signal as a Socket.IO client's connection sends it: it names a user and no call.
+    /// A signal as a Socket.IO client's connection sends it: it names a user but no call.
     private static func toldTo(_ user: String, _ type: String, id: String, more: String = "") -> String {
         #"{"type":"\#(type)","id":"\#(id)","to":"\#(user)"\#(more)}"#
     }
@@ -16,7 +16,7 @@ struct EdgeTests {
         toldTo("10", "ice", id: id, more: #","candidate":{"candidate":"\#(id)"}"#)
     }
 
-    /// A world in which a call of 11 and 10 has ended and is at rest; 11's app names users and no calls.
+    /// A world in which a call of 11 and 10 has ended and is at rest; 11's app names users but no calls.
     private func rested(_ callID: String = "11-10") throws -> (world: World, caller: SessionID, callee: SessionID) {
         let world = World()
         let caller = world.join(try who("11"))
@@ -35,7 +35,7 @@ struct EdgeTests {
         return (world, caller, callee)
     }
 
-    @Test("Candidates without a callId belong to the offer before them, even if it waits for a call at rest")
+    @Test("Candidates without a callId belong to the offer before them, even if the offer waits for a call at rest")
     func candidatesBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
         world.holdsAnswers = true
@@ -47,7 +47,7 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["o2", "i1", "i2"])
     }
 
-    @Test("An end without a callId ends the call of the offer before it, even if that waits for a call at rest")
+    @Test("An end without a callId ends the preceding offer's call, even if the offer waits for a call at rest")
     func endBehindAnOffer() throws {
         let (world, caller, callee) = try rested()
         world.holdsAnswers = true
@@ -70,13 +70,13 @@ struct EdgeTests {
         #expect(world.taken(caller).of("ack").map { $0["id"] } == ["r"])
     }
 
-    @Test("An app that asks for its call's record while the offer waits for a call at rest gets the new call's")
+    @Test("An app that asks for the record while its offer waits for a call at rest gets the new call's record")
     func recordBehindAnOffer() throws {
         let (world, caller, _) = try rested()
         world.holdsAnswers = true
         world.send(caller, World.offer("11-10", to: "10", id: "o2", sdp: "v=0\\r\\ns=2\\r\\n"))
         let id = world.request(try who("11"), .record(with: try user("10")))
-        // The store has read both answers before anything of the new call was written.
+        // The store reads both answers before it writes any change of the new call.
         let answers = world.questions.map { ($1, world.kept.answer($0)) }
         for (question, answer) in answers { world.give(.stored(.answered(question, answer))) }
         let reply = try #require(world.replies[id])
@@ -98,6 +98,6 @@ struct EdgeTests {
         world.give(.joined(back, try who("11"), device: nil, seen: [name: newest]))
         let told = world.taken(back)
         #expect(!told.types.contains("answer"))
-        #expect(told.states == ["answered"], "or it takes the end of any other call with 10 for the end of this one")
+        #expect(told.states == ["answered"], "otherwise it takes the end of another call with 10 for this one's end")
     }
 }

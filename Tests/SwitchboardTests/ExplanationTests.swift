@@ -80,7 +80,7 @@ struct ExplanationTests {
         #expect(text.contains("cancelled before it was sent, because 10 turned do-not-disturb on."))
     }
 
-    @Test("A device that rang is not taken for another one that was pushed and never came")
+    @Test("A device that rang is not confused with another device that was pushed and never came back")
     func otherDevice() throws {
         let text = try explain(
             [(0, "delivered.socket", #""device":"b2""#)] + pushed
@@ -90,7 +90,7 @@ struct ExplanationTests {
         #expect(text.contains("b2 rang over its connection at +0.09 s."))
     }
 
-    @Test("A device without an id that comes counts as the pushed one, with a caveat if several were pushed")
+    @Test("A device without an id that comes back counts as the pushed one, with a caveat if several were pushed")
     func nameless() throws {
         let came = (Int64(80), "fetched", #""device":"t-00""#)
         #expect(try explain(pushed + [came]).contains("and it came back at +0.08 s as t-00."))
@@ -110,7 +110,7 @@ struct ExplanationTests {
         #expect(try explain([own] + pushed).contains("was closed first"))
     }
 
-    @Test("A pushed device is reported as never coming back only if it had time to")
+    @Test("A pushed device is reported as never coming back only if it had time to come back")
     func noTime() throws {
         #expect(try explain(pushed, askedAt: 300).contains("and the device has not come back yet."))
         let brief = try explain(pushed, reason: .cancelled, endedAt: 400)
@@ -132,7 +132,7 @@ struct ExplanationTests {
         #expect(text.contains("d-1 was pushed at +0.30 s (a connection that did not answer its ping was closed first)"))
     }
 
-    @Test("A call that is stored as ringing past the ring's end means that the server stopped meanwhile")
+    @Test("If a call is stored as ringing after its ring time, the verdict reports that the server stopped")
     func stopped() throws {
         #expect(try explain(pushed, askedAt: 44_000).contains("The call is ringing."))
         let late = try explain(pushed, keptBy: .nobody, askedAt: 60_000)
@@ -153,7 +153,7 @@ struct ExplanationTests {
         #expect(text.contains("10 answered on b2 at +0.01 s; 10 hung up at +0.02 s."))
     }
 
-    @Test("A call that was answered after all is not reported as one for which nothing could ring")
+    @Test("The verdict on a call that was answered after all does not say that nothing could ring")
     func found() throws {
         let events = [
             (Int64(0), "no_device", ""), (2_000, "fetched", #""device":"t-00""#),
@@ -176,7 +176,7 @@ struct ExplanationTests {
         #expect(text.split(separator: "\n").count < 10)
     }
 
-    @Test("The verdict reports a notice sent in place of VoIP pushes without effect, and the successful attempt")
+    @Test("The verdict reports an alert that replaced ineffective VoIP pushes, and which attempt succeeded")
     func notice() throws {
         let text = try explain([
             (0, "push.sent", #""device":"b1","kind":"alert","environment":"sandbox""#),

@@ -50,7 +50,7 @@ struct FetchTests {
             #expect(try talk.world.reply(outsider, .call(try call(request))) == reply)
             #expect(try talk.world.reply(outsider, .timeline(try call(request))) == reply)
             let id = try talk.world.fetch(outsider, request, wait: 30)
-            #expect(talk.world.replies[id] == reply, "also at once, where it would wait")
+            #expect(talk.world.replies[id] == reply, "a long poll gets it too, without waiting")
         }
     }
 
@@ -66,7 +66,7 @@ struct FetchTests {
         #expect(!reply.text.contains(#""action":"call""#))
     }
 
-    @Test("A fetch by a device without an id adds no leg to a ringing call: it may only look on for its user")
+    @Test("A fetch by a device without an id adds no leg to a ringing call, but still shows the call")
     func looksOn() throws {
         let talk = try Talk()
         _ = try talk.world.fetched(try who("10", token: 9), "c-1")
@@ -75,7 +75,7 @@ struct FetchTests {
         #expect(try talk.world.fetched(try who("10", token: 9), "c-1")["state"] == "answered")
     }
 
-    @Test("A fetch of a ringing call by a named device makes the device one of those that ring")
+    @Test("A fetch of a ringing call by a named device adds a leg for that device")
     func rings() throws {
         let talk = try Talk()
         _ = try talk.world.fetched(try who("10"), "c-1", device: "b9")
@@ -158,7 +158,7 @@ struct PollTests {
         #expect(talk.world.taken(talk.caller).states.contains("ended disconnected"))
     }
 
-    @Test("A fetch with a peer means the call with that user when the callId is in use with several")
+    @Test("A fetch with a peer returns the call with that user when the callId is in use with several users")
     func peer() throws {
         let world = World()
         let caller = try world.open("10", "b1")
@@ -186,7 +186,7 @@ struct PollTests {
 
 @Suite("A request")
 struct RequestTests {
-    @Test("A request that names no device acts for its user's device in the call")
+    @Test("A request that names no device acts as its user's device in the call")
     func standIn() throws {
         let talk = try Talk.answered()
         let reply = try talk.world.reply(try who("10", token: 9), .end(try call("c-1"), device: nil))
@@ -194,7 +194,7 @@ struct RequestTests {
         #expect(talk.world.taken(talk.caller).states.last == "ended hangup")
     }
 
-    @Test("A service may send a signal for other users, any other client may not")
+    @Test("A service may send a signal for other users; any other client may not")
     func service() throws {
         let world = World()
         let body = #"{"action":"offer","callId":"c-9","from":"11","to":"10","data":{"sdp":"v=0\r\n"}}"#
@@ -216,7 +216,7 @@ struct RequestTests {
         #expect(try world.fetched(try who("10"), id)["callUUID"] == id)
     }
 
-    @Test("A signal without a callId means the live call with its addressee, and needs one")
+    @Test("A signal without a callId goes to the live call with its addressee, and is refused without an addressee")
     func noCallID() throws {
         let talk = try Talk()
         talk.clear()
@@ -226,7 +226,7 @@ struct RequestTests {
         #expect(talk.world.taken(talk.callee).of("error").last?["field"] == "callId")
     }
 
-    @Test("History and timeline are read from the store, with all changes made before")
+    @Test("History and timeline are read from the store, and contain all changes made before the request")
     func stored() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))

@@ -60,6 +60,6 @@ struct HistoryTests {
         #expect(deletions(world, 590).isEmpty)
         #expect(!deletions(world, 120).isEmpty)
         world.give(.clockDoubted(false))
-        #expect(deletions(world, 60).count == 1, "nothing was doubted")
+        #expect(deletions(world, 60).count == 1, "the clock was not in doubt, so nothing is delayed")
     }
 }

@@ -10,7 +10,7 @@ struct LivenessTests {
     /// The granularity to which check-ups are rounded up, so that one wake-up serves many connections.
     private let grain = Moment.Span.milliseconds(64)
 
-    @Test("A connection is pinged every 25 s, first at a random moment until then, and closed after 60 s of silence")
+    @Test("A connection is pinged every 25 s, first at a random moment within 25 s, and closed after 60 s of silence")
     func silence() throws {
         let world = World()
         let session = try world.open("11", "a1")
@@ -88,7 +88,7 @@ struct LivenessTests {
         world.give(.verified(SessionID(rawValue: 99), id: nil, .success(try who("10"))))
     }
 
-    @Test("An answered call is disconnected when the grace after a closed connection is over, not before")
+    @Test("An answered call ends as disconnected exactly when the grace after a closed connection is over")
     func grace() throws {
         let talk = try Talk.answered()
         talk.world.give(.closed(talk.callee))
@@ -138,7 +138,7 @@ struct TimeTests {
         }
     }
 
-    @Test("After a jump ahead, as on a machine that was suspended, every due call ends, and none ends twice")
+    @Test("After the clock jumps ahead, as on a machine that was suspended, every due call ends exactly once")
     func jump() throws {
         let talk = try Talk()
         var outputs: [Switchboard.Output] = []
@@ -150,7 +150,7 @@ struct TimeTests {
         #expect(ended == 1)
     }
 
-    @Test("A clock that is set back takes nothing from a rate limit's bucket")
+    @Test("Setting the clock back takes nothing from a rate limit's bucket")
     func setBack() {
         var bucket = TokenBucket(perSecond: 1, burst: 3, at: World.start + .seconds(100))
         let atOnce = (0..<4).map { _ in bucket.take(at: World.start) }
@@ -160,7 +160,7 @@ struct TimeTests {
         #expect(later == [true, false])
     }
 
-    @Test("Time without events leaves no calls or limits behind, and only one timer")
+    @Test("After some time without events no calls and no limits are left, and only one timer")
     func idle() throws {
         let world = World()
         let caller = try world.open("11", "a1")

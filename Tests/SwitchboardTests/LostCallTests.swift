@@ -69,7 +69,7 @@ struct LostCallTests {
         try rig.advance(0.5)
         try rig.open(a)
         try rig.advance(10)
-        #expect(a.live.isEmpty, "nothing rings at the callee, and the caller hears it ring")
+        #expect(a.live.isEmpty, "the caller hears ringing although nothing rings at the callee")
     }
 
     @Test("A lost call that its caller hung up during the outage ends for the callee", arguments: [false, true])
@@ -85,7 +85,7 @@ struct LostCallTests {
     }
 
     @Test(
-        "A call that an app makes anew after it was killed replaces its ringing one",
+        "An app that was killed while its call rang replaces that call when it calls again",
         arguments: [false, true]
     )
     func redial(isOpen: Bool) throws {
@@ -107,7 +107,7 @@ struct LostCallTests {
         #expect(b.live.count == 1)
     }
 
-    @Test("A new call rings under the epoch of a lost declined one", arguments: [false, true], [5.0, 30, 600])
+    @Test("A new call rings under the epoch of a lost declined call", arguments: [false, true], [5.0, 30, 600])
     func epochAgain(older: Bool, after seconds: Double) throws {
         let (rig, before, b, state) = try rig(older: older)
         try rig.call(before, to: "10", uuid: 2)
@@ -146,7 +146,7 @@ struct LostCallTests {
         )
     }
 
-    @Test("A new call is not ended by its device for a lost call's epoch", arguments: [false, true], [5.0, 100])
+    @Test("A device does not end its new call that has a lost call's epoch", arguments: [false, true], [5.0, 100])
     func redialAfterCrash(older: Bool, after seconds: Double) throws {
         let (rig, a, b, state) = try rig(older: older)
         try rig.call(a, to: "10", uuid: 2)
@@ -162,7 +162,7 @@ struct LostCallTests {
         #expect(a.phase == .calling, "\(String(describing: a.client.calls.last?.phase))")
     }
 
-    @Test("A call that both hung up during an outage is over, however long the outage was", arguments: [100.0, 200])
+    @Test("A call that both users hung up during a long or short outage is over", arguments: [100.0, 200])
     func hungUpInAnOutage(seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))
@@ -187,7 +187,7 @@ struct LostCallTests {
         let a = try world.open("11", "a1")
         world.send(a, World.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
         world.send(a, World.plain("end", "11-10", id: "p-2"))
-        // The crash is taken to have lost later epochs, which were relayed but never committed.
+        // Assume that the crash lost later epochs, which were relayed but never committed.
         let again = World(stored: world.kept.state(crashes: 1), at: world.now + .seconds(30))
         let b = try again.open("10", "b1")
         _ = again.taken(b)
@@ -195,12 +195,12 @@ struct LostCallTests {
         let code = again.taken(b).code
         let back = try again.open("11", "a1")
         again.send(back, World.offer("11-10", to: "10", id: "p-3", more: #","begin":true"#))
-        #expect(again.taken(back).ack?["epoch"] == "2", "the lost call is there again, under its epoch")
+        #expect(again.taken(back).ack?["epoch"] == "2", "the lost call is back under its epoch")
         #expect(again.taken(b).of("offer").count == 1)
         #expect(code == "not_found")
     }
 
-    @Test("An app that was killed while its call rang begins a new call, which the old call's end does not end")
+    @Test("An app that was killed while its call rang calls again; the end of its old call spares the new one")
     func redialWhileItRings() throws {
         let world = World()
         let b = try world.open("10", "b1")
@@ -208,8 +208,8 @@ struct LostCallTests {
         world.send(before, World.offer("11-10", to: "10", id: "p-1", more: #","begin":true"#))
         world.give(.closed(before))
         let again = try world.open("11", "a1")
-        // The new run of the app has its offer ready when its connection opens; the replay of the old call crosses the
-        // offer.
+        // The new run of the app sends its offer as soon as its connection opens, so the offer and the replay of the
+        // old call cross.
         world.send(
             again,
             World.offer("11-10", to: "10", id: "q-1", sdp: "v=0\\r\\ns=new\\r\\n", more: #","begin":true"#)
@@ -309,7 +309,7 @@ struct LostCallTests {
         #expect(reply.status == 404, "\(reply.text)")
     }
 
-    @Test("A lost call that a push showed first does not keep the next call under its epoch from ringing")
+    @Test("The next call rings under the epoch of a lost call that a push had shown first")
     func pushedFirst() throws {
         let rig = ClientRig()
         let before = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))

@@ -19,7 +19,7 @@ struct MissedCallTests {
 
     private func notices(_ world: World) -> [PushOrder] { world.takenPushes().filter { $0.kind == .alert } }
 
-    @Test("A device that was pushed is notified once if the call was not answered or its caller gave up")
+    @Test("A device that was pushed is notified once if the ring timed out or the caller gave up")
     func missed() throws {
         for givesUp in [false, true] {
             let (world, caller) = try rung()
@@ -31,11 +31,11 @@ struct MissedCallTests {
             #expect(payload["fromUserId"] == "11" && payload["fromDisplayName"] == "山田")
             world.answerPush(notice, 503)
             world.wait(60)
-            #expect(world.pushes.isEmpty, "it is told once")
+            #expect(world.pushes.isEmpty, "the device is notified only once")
         }
     }
 
-    @Test("A device that rang by its connection is notified too")
+    @Test("A device that rang over its connection is notified too")
     func bySocket() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")
@@ -78,7 +78,7 @@ struct PushHealthTests {
         return push
     }
 
-    @Test("A device is sent a notice at the fourth call, and a VoIP push again after a sign of life")
+    @Test("From the fourth call on a device is sent an alert push; after a sign of life, VoIP pushes again")
     func alert() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")

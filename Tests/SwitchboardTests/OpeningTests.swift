@@ -91,7 +91,7 @@ struct OpeningTests {
         #expect(world.board.calls.liveCount == 1)
     }
 
-    @Test("A Socket.IO client with a new token and no device id is the device in a call that has no connection")
+    @Test("A Socket.IO client with a new token and no device id acts as the call's device without a connection")
     func renewed() throws {
         let world = World()
         let first = try who("11", token: 1).phone(named: nil)
@@ -104,12 +104,12 @@ struct OpeningTests {
         _ = world.taken(again)
         world.send(try world.open("10", "b1"), World.answer("c-1"))
         #expect(world.taken(again).types.contains("answer"))
-        // A third token may be the same device's or another one's: while the second is connected, the server cannot
-        // tell.
+        // A third token may belong to the same device or to another one: the server cannot tell while the second is
+        // connected.
         #expect(world.board.phone(opening: try who("11", token: 3)) != first)
     }
 
-    @Test("If a user registered several devices without an id, each Socket.IO client is its own token's device")
+    @Test("If a user registered several devices without an id, each token of a Socket.IO client is its own device")
     func renewedOfSeveral() throws {
         let world = World()
         try world.register(try who("11", token: 1), nil, voip: "aa")
@@ -133,7 +133,7 @@ struct OpeningTests {
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
         let again = try talk.world.open("10", "b1")
         #expect(talk.world.taken(again).states == ["ended cancelled"])
-        // Written is not received: only a pong to a later ping shows that the notification arrived.
+        // A written frame may be lost: only a pong to a later ping shows that the notification arrived.
         talk.world.wait(30)
         talk.world.pong(again)
         talk.world.give(.closed(again))

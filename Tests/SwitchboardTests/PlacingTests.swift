@@ -58,7 +58,7 @@ struct CallerNameTests {
     }
 
     @Test(
-        "A blank name counts as none: the token's name is shown, else the user's id",
+        "A blank name is ignored: the token's name is shown, or the user's id if that is blank too",
         arguments: ["", " ", "\\u3000\\t"]
     )
     func blank(_ name: String) throws {

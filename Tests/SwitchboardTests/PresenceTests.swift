@@ -10,7 +10,7 @@ struct PresenceTests {
         frames.of("presence").map { "\($0["userId"] ?? "") \($0["online"] ?? "")" }
     }
 
-    @Test("A user that asks is told immediately and at each change, once for all of the other user's connections")
+    @Test("A user that asks is told a peer's presence immediately and at each change, not once per connection")
     func asked() throws {
         let world = World()
         let asker = try world.open("11", "a1")
@@ -32,7 +32,7 @@ struct PresenceTests {
         #expect(world.board.connections.watchedCount == 0)
     }
 
-    @Test("Presence is reported with one of the next pings if the store could not be read", arguments: [false, true])
+    @Test("If the store could not be read, presence is reported at one of the next pings", arguments: [false, true])
     func unreadable(_ keepsNoPlace: Bool) throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -66,7 +66,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)).isEmpty)
     }
 
-    @Test("A client without a cursor is told the presence of a live call's peer unasked, but not if it is blocked")
+    @Test("A client without a cursor is told the presence of a live call's peer unasked, unless that peer blocks it")
     func calls() throws {
         let world = World()
         let caller = try world.join("11", as: 1 << 40)
@@ -96,7 +96,7 @@ struct PresenceTests {
 
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
 
-    @Test("A user looks offline to others, until there is a call or a text between them")
+    @Test("A user looks offline to another until there is a call or a text between them")
     func strangers() throws {
         let world = World()
         let (asker, other) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -175,7 +175,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)) == ["10 true"])
     }
 
-    @Test("After the store could not be read, all that waited is returned and the store is asked again")
+    @Test("If the store cannot be read, all waiting wishes are returned, and the store is asked again")
     func failing() throws {
         var acquaintances = Acquaintances()
         let (a, b) = (try user("11"), try user("10"))
@@ -187,7 +187,7 @@ struct PresenceTests {
         #expect(acquaintances.are(a, b) == nil, "it is asked again")
     }
 
-    @Test("A limited number of pairs that exchanged a text are remembered, the oldest is forgotten first")
+    @Test("A limited number of pairs that exchanged a text are remembered; the oldest is forgotten first")
     func texts() throws {
         var acquaintances = Acquaintances()
         let a = try user("11")

@@ -68,7 +68,7 @@ struct PushTests {
         #expect(world.pushes.isEmpty)
     }
 
-    @Test("A push that was refused for good is not tried again, and keeps its token if the server is at fault")
+    @Test("A permanently refused push is not tried again, and its token is kept if the server is at fault")
     func refused() throws {
         for reason in ["DeviceTokenNotForTopic", "TopicDisallowed", "InvalidProviderToken", "PayloadTooLarge"] {
             let (world, _, order) = try rung()
@@ -179,7 +179,7 @@ struct PushTests {
         let (world, _, order) = try rung()
         world.answerPush(order, 503)
         #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 200)
-        // The shell goes on waking the switchboard, and must not find this push due again and again.
+        // The gateway goes on waking the switchboard, which must not find this push due again and again.
         world.wait(5)
         #expect(world.pushes.isEmpty)
         #expect(world.board.deadline.map { world.now < $0 } == true)

@@ -14,8 +14,7 @@ struct ReaderExplanationTests {
         return (world, caller, try #require(world.takenPushes().first))
     }
 
-    /// Explains the newest call under a callId, or under one of its epochs, from what these runs of the server have
-    /// stored.
+    /// Explains a callId's newest call, or its call of one epoch, from the changes that these server runs stored.
     private func explain(_ callID: String, epoch: UInt32? = nil, _ worlds: World...) throws -> String {
         let changes = worlds.flatMap(\.changes)
         let records = changes.compactMap { if case .call(let record) = $0 { record } else { nil } }
@@ -32,7 +31,7 @@ struct ReaderExplanationTests {
         return Explanation(record: record, events: events, log: log, devices: [], at: now).text
     }
 
-    @Test("A device that rang by its connection is reported, although APNs had refused its push")
+    @Test("A device that rang over its connection is reported, although APNs had refused its push")
     func refusedAndRang() throws {
         let (world, _, order) = try rung()
         world.answerPush(order, 503, "ServiceUnavailable")
@@ -45,7 +44,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("it came back anyway at +0.10 s and rang."), "\(text)")
     }
 
-    @Test("A device that came is reported, although the result of its push is unknown")
+    @Test("A device that came back is reported, although the result of its push is unknown")
     func unknownAndCame() throws {
         let (world, _, _) = try rung()
         world.wait(.milliseconds(500))
@@ -67,7 +66,7 @@ struct ReaderExplanationTests {
         #expect(!text.contains("cancelled before it was sent"), "\(text)")
     }
 
-    @Test("A push cancelled for a log-out is reported as that, and not as cancelled for the ring's end")
+    @Test("The verdict says that a push was cancelled because of a log-out, not because the ring ended")
     func takenBackForLogout() throws {
         let (world, _, order) = try rung()
         _ = try world.reply(try who("10"), .logOutEverywhere(nil))
@@ -91,7 +90,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("(no answer to the ping by +2.00 s); it came back at +4.00 s and rang."), "\(text)")
     }
 
-    @Test("The caller is not reported to have begun anew when the callee did")
+    @Test("If the callee began the call anew, the verdict does not say that the caller did")
     func calleeBeganAnew() throws {
         let talk = try Talk.answered()
         let anew = World.offer("c-1", to: "11", id: "n", sdp: "v=0\\r\\ns=n\\r\\n", more: #","begin":true"#)

@@ -42,7 +42,7 @@ struct ReaderFetchTests {
             let reply = try world.reply(try who(name), .fetch(try call("c-1"), fetch))
             return reply.text.firstMatch(of: /"epoch":(\d+)/).map { String($0.1) }
         }
-        // The calls are fetched from memory first, and then from rest: each fetch loads them.
+        // The calls are fetched from memory first. Later they are at rest, and each fetch loads them.
         for seconds: Int64 in [0, 20, 20] {
             world.wait(seconds)
             #expect(try epoch("10", "b1", "11") == "2")

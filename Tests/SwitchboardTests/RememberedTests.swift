@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("What the switchboard remembers")
+@Suite("State that the switchboard keeps or forgets")
 struct RememberedTests {
     @Test("Users that have used up their quota are forgotten once it has refilled")
     func quota() throws {
@@ -42,7 +42,7 @@ struct RememberedTests {
         #expect(next.pushes.isEmpty)
     }
 
-    @Test("A user's devices without an id are told apart after a restart just as before")
+    @Test("A user's devices without an id are told apart after a restart as they were before it")
     func order() throws {
         for seed in 1...8 as ClosedRange<UInt64> {
             let world = World(seed: seed)
@@ -86,7 +86,7 @@ struct RememberedTests {
         return (caller, callee)
     }
 
-    @Test("An end takes effect although its sender disconnects while the store is asked for an earlier call")
+    @Test("An end takes effect although its sender disconnects before the store has answered")
     func endBeforeClose() throws {
         let world = World()
         let (caller, callee) = try namesakes(world)
@@ -96,7 +96,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("A DELETE takes effect although its client does not wait for the reply while the store is asked")
+    @Test("A DELETE takes effect although its client leaves before the store has answered")
     func deleteBeforeAbandoned() throws {
         let world = World()
         let (caller, _) = try namesakes(world)
@@ -106,7 +106,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("An end has no effect if its user logs out everywhere while the store is asked")
+    @Test("An end has no effect if its user logs out everywhere before the store has answered")
     func endBeforeLogOut() throws {
         let world = World()
         let (caller, callee) = try namesakes(world)

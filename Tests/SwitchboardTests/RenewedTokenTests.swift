@@ -81,7 +81,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "A device that answered by request takes part in the call by its connection, and ends it",
+        "A device that answered by request takes part in the call over its connection, and ends it",
         arguments: [("b1", .auth), ("b1", .reconnect), (nil, .auth)] as [(String?, Renewal)]
     )
     func socket(_ device: String?, _ renewal: Renewal) throws {
@@ -99,7 +99,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "A device that answers by request is not told by its connection that it was answered elsewhere",
+        "A device that answers by request is not told over its connection that the call was answered elsewhere",
         arguments: ["b1", nil] as [String?],
         Renewal.allCases
     )
@@ -110,7 +110,7 @@ struct RenewedTokenTests {
         #expect(talk.world.taken(talk.callee).types.contains("ice"))
     }
 
-    @Test("A device that renewed its token by its connection is known after a restart", arguments: [false, true])
+    @Test("A device that renewed its token over its connection keeps its call in a restart", arguments: [false, true])
     func restarted(answersByRequest: Bool) throws {
         let talk = try Renewed(nil, by: .auth, answersByRequest: answersByRequest)
         let next = talk.world.restarted(crashes: 1)
@@ -138,7 +138,7 @@ struct RenewedTokenTests {
         #expect(world.taken(inCall).types.contains("ice"))
     }
 
-    @Test("A caller that began the call by request goes on in it by its connection", arguments: Renewal.allCases)
+    @Test("A caller that began the call by request goes on in it over its connection", arguments: Renewal.allCases)
     func caller(_ renewal: Renewal) throws {
         let world = World()
         let first = try world.open("11", "a1")

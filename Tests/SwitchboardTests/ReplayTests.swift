@@ -22,7 +22,7 @@ struct ReplayTests {
         }
     }
 
-    @Test("A replay of 24 ringing calls goes on as the connection takes it, and the last call can be answered")
+    @Test("A replay of 24 ringing calls is paced by the connection's pongs, and the last call can be answered")
     func paced() throws {
         let world = World { $0.callersPerCallee = 24 }
         try Self.rings(24, in: world)
@@ -33,7 +33,7 @@ struct ReplayTests {
             let slice = world.taken(victim)
             guard !slice.isEmpty else { break }
             let bytes = slice.reduce(0) { $0 + $1.description.utf8.count }
-            #expect(bytes < world.policy.replaySlice + WireLimits.frameBytes, "no more is under way than a slice")
+            #expect(bytes < world.policy.replaySlice + WireLimits.frameBytes, "at most one slice is under way")
             frames += slice
             rounds += 1
             world.pong(victim)
@@ -46,7 +46,7 @@ struct ReplayTests {
         #expect(world.taken(victim).ack != nil)
     }
 
-    @Test("Entries appended during a replay wait for the cursor, so that seq only grows")
+    @Test("Entries appended during a replay are sent when the replay reaches them, so that seq only grows")
     func ordered() throws {
         let world = World { $0.replaySlice = 1_000 }
         let caller = try world.open("11", "a1")
@@ -56,7 +56,7 @@ struct ReplayTests {
         let first = world.taken(callee).of("ice")
         #expect(first.count < 20)
         world.send(caller, World.ice("c-1", id: "late"))
-        #expect(world.taken(callee).isEmpty, "it is in the log, and the cursor will come to it")
+        #expect(world.taken(callee).isEmpty, "the entry is in the log, and the replay will reach it")
         var seqs = first.map(\.seq)
         for _ in 0..<40 {
             world.pong(callee)
@@ -68,7 +68,7 @@ struct ReplayTests {
         #expect(world.taken(callee).of("ice").count == 1, "the replay is over")
     }
 
-    @Test("A connection that does not take its replay is closed as dead, and the call goes on ringing")
+    @Test("A connection that does not confirm its replay is closed as dead, and the call goes on ringing")
     func corpse() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -80,7 +80,7 @@ struct ReplayTests {
         #expect(try world.fetched(try who("10"), "c-2")["state"] == "ringing")
     }
 
-    @Test("A connection that stops in the middle of its replay is closed too, although it sent a frame before")
+    @Test("A connection that falls silent during its replay is closed too, although it sent a frame before")
     func corpseInTheMiddle() throws {
         let world = World()
         try Self.rings(3, in: world)
@@ -106,7 +106,7 @@ struct ReplayTests {
         #expect(talk.world.closes[again] == nil)
     }
 
-    @Test("Of a call that ends before its replay, only the end is sent")
+    @Test("If a call ends before its replay, only the end is sent")
     func endedMeanwhile() throws {
         let world = World()
         try Self.rings(3, in: world)
@@ -177,7 +177,7 @@ struct FloodTests {
         world.pong(addressee)
         #expect(world.board.metrics.backlogged == 0)
         world.send(sender, #"{"type":"message","id":"again","to":"10","body":"\#(body)"}"#)
-        #expect(world.taken(sender).ack != nil, "once it has read, all is well")
+        #expect(world.taken(sender).ack != nil, "once the addressee has read, texts are accepted again")
     }
 
     @Test("A flood of info is refused, while an offer, a candidate and an end still get through")
@@ -199,7 +199,7 @@ struct FloodTests {
         #expect(world.closes.isEmpty)
     }
 
-    @Test("A flood of candidates is refused, and a signal that was taken before is acknowledged again")
+    @Test("A flood of candidates is refused, but the resend of an accepted candidate is acknowledged")
     func candidates() throws {
         let world = World {
             $0.probeFor = .seconds(60)
@@ -217,7 +217,7 @@ struct FloodTests {
         #expect(world.taken(sender).ack?["id"] == "i3")
     }
 
-    @Test("A client that answers no ping, but sends frames, does not count as slow for ever")
+    @Test("A client that sends frames but no pongs does not count as slow for ever")
     func noPongs() throws {
         let world = World { $0.probeFor = .seconds(600) }
         let addressee = try world.open("10", "b1")
@@ -234,7 +234,7 @@ struct FloodTests {
         #expect(world.board.metrics.backlogged == 0)
     }
 
-    @Test("Ends that end nothing have a rate limit of their own; the end of a live call always gets through")
+    @Test("Ends that name no live call have their own rate limit; the end of a live call always gets through")
     func ends() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -255,7 +255,7 @@ struct FloodTests {
     }
 
     @Test(
-        "Ends that end nothing do not hold back an end that names a live call by its peer or room",
+        "Ends that name no live call do not hold back an end that names a live call by its peer or room",
         arguments: [#""to":"10""#, #""room":"p2p:11-10""#, #""callId":"c-1","room":"p2p:11-10""#]
     )
     func endsByPeer(_ means: String) throws {
@@ -270,7 +270,7 @@ struct FloodTests {
         #expect(world.record("c-1")?.callee == (try user("10")) && world.record("c-1")?.reason == .cancelled)
     }
 
-    @Test("A flood of pongs is closed with 4429; a thousand between two pings are not")
+    @Test("A connection that sends a flood of pongs is closed with 4429; a thousand between two pings are allowed")
     func pongs() throws {
         let world = World()
         let session = try world.open("11", "a1")

@@ -60,7 +60,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("A resent renegotiation gets its ack too, also after a restart", arguments: [false, true])
+    @Test("A resent renegotiation gets its ack, with and without a restart", arguments: [false, true])
     func reoffer(_ isRestarted: Bool) throws {
         let talk = try Talk.answered()
         let again = World.plain("offer", "c-1", id: "ro", more: #","sdp":"v=0\r\ns=9\r\n""#)
@@ -79,7 +79,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).isEmpty)
     }
 
-    @Test("A repeated answer does not answer a later call, even after a restart", arguments: [1, 2, 3], [false, true])
+    @Test("A resent answer does not answer a later call, even after a restart", arguments: [1, 2, 3], [false, true])
     func answer(_ uses: Int, _ isRestarted: Bool) throws {
         let talk = try Talk(callID: "11-10")
         let answer = World.answer("11-10", id: "a1")
@@ -100,7 +100,7 @@ struct ResentDescriptionTests {
         #expect(call.session.answeredAt == nil)
     }
 
-    @Test("An offer with another description is a new one, although its app uses the same id again")
+    @Test("An offer with another description is a new offer, although its app uses the same id again")
     func sameName() throws {
         let (world, caller, callee, _) = try over()
         world.send(callee, World.offer("c-1", to: "11", id: "back", sdp: "v=0\\r\\ns=2\\r\\n"))
@@ -111,7 +111,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).of("offer").count == 1)
     }
 
-    @Test("An offer that waits because a call at rest began with the same id is not overtaken by its own end")
+    @Test("An offer that waits for a call at rest, which began with the same id, is not overtaken by its own end")
     func numbersAnew() throws {
         let (world, caller, callee, _) = try over()
         for _ in 0..<3 {
@@ -133,7 +133,7 @@ struct ResentDescriptionTests {
 struct ResentEndTests {
     private let end = World.plain("end", "11-10", id: "e")
 
-    @Test("A resent end gets its ack and ends nothing, after its callId was used again")
+    @Test("A resent end gets its ack and ends nothing after its callId was used again")
     func reused() throws {
         let talk = try Talk.answered(callID: "11-10")
         talk.clear()
@@ -172,7 +172,7 @@ struct ResentEndTests {
     }
 
     @Test(
-        "An end is recognized by any id, and from a device without an id under another token too",
+        "A resent end is recognized whatever its id is, and also under another token of a device without an id",
         arguments: ["e", "\u{301}e", "\u{200D}", "x\r"]
     )
     func odd(_ id: String) throws {
@@ -223,7 +223,7 @@ struct ResentEndTests {
         #expect(talk.world.taken(talk.callee).ack?["epoch"] == "4")
     }
 
-    @Test("An end of a device that had lost the call does not decline the next call")
+    @Test("A resent end from a device that had lost the call does not decline the next call")
     func loser() throws {
         let talk = try Talk(callID: "11-10")
         let tablet = try talk.world.open("10", "b2")
@@ -240,7 +240,7 @@ struct ResentEndTests {
         #expect(talk.world.board.calls.live(of: try user("11")).count == 1)
     }
 
-    @Test("An end means its own call, although the next one is hidden and a third user rings under its callId")
+    @Test("A resent end goes to its own call, although the next one is hidden and a third user uses the callId")
     func stranger() throws {
         let talk = try Talk()
         talk.world.send(talk.callee, World.plain("end", "c-1", id: "e"))
@@ -259,7 +259,7 @@ struct ResentEndTests {
         #expect(talk.world.taken(stranger).isEmpty)
     }
 
-    @Test("The ack of an end tells nothing of a later call that is hidden from its sender")
+    @Test("The ack of a resent end reveals nothing of a later call that is hidden from its sender")
     func hidden() throws {
         let talk = try Talk(callID: "11-10")
         talk.clear()

@@ -33,7 +33,7 @@ struct RestTests {
         #expect(world.board.calls.resting.count == count)
     }
 
-    @Test("An ended call soon leaves memory, and is loaded for the same time when a client asks for it")
+    @Test("An ended call soon leaves memory; when a client asks for it, it is loaded and then leaves again")
     func inAndOut() throws {
         let talk = try rested()
         let world = talk.world
@@ -101,7 +101,7 @@ struct RestTests {
         #expect(talk.world.taken(talk.caller).ack?["epoch"] == "2")
     }
 
-    @Test("A resent offer without a callId means the call at rest that it began")
+    @Test("A resent offer without a callId goes to the call at rest that it began")
     func withoutCallID() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -136,7 +136,7 @@ struct RestTests {
         try rest(world)
     }
 
-    @Test("A device is notified with one of its next pings if the store could not read the ended call")
+    @Test("If the store could not read an ended call, its device is notified at one of the next pings")
     func unreadNews() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -155,7 +155,7 @@ struct RestTests {
         #expect(world.taken(back).states == ["ended cancelled"])
     }
 
-    @Test("A repeated end means the call at rest, even if a third user uses its callId", arguments: [false, true])
+    @Test("A resent end goes to the call at rest, even if a third user uses its callId", arguments: [false, true])
     func resentEnd(_ isRequest: Bool) throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -185,7 +185,7 @@ struct RestTests {
         #expect(world.taken(other).of("ringing").count == 1)
     }
 
-    @Test("A fetch without a peer under a callId of its two users means the call at rest, not another user's ring")
+    @Test("A fetch without a peer, under a callId of two users, returns their call at rest, not a third user's ring")
     func namesTheTwo() throws {
         let talk = try rested(callID: "11-10")
         let world = talk.world
@@ -209,7 +209,7 @@ struct RestTests {
         for session in [talk.caller, stranger] { world.send(session, World.plain("end", "c-1", id: "e")) }
         world.pong(talk.callee)
         try rest(world, 2)
-        // With an argument of 12 minutes it is not even at rest any more.
+        // With an argument of 12 minutes the call is no longer at rest either: only the history has it.
         world.wait(60 * minutes)
         for reply in [
             try world.reply(try who("10"), .timeline(try call("c-1"))),
@@ -271,7 +271,7 @@ struct RestTests {
         #expect(try world.reply(try who("10"), .timeline(try call("c-1"))).text.contains("signal.ice"))
     }
 
-    @Test("A call that the store cannot read stays at rest, and the clients that ask must ask again")
+    @Test("A call that the store cannot read stays at rest, and clients that ask for it must ask again")
     func unavailable() throws {
         let talk = try rested()
         let world = talk.world
@@ -333,7 +333,7 @@ struct RestTests {
         #expect(try world.fetched(try who("10"), "c-1", device: "b1")["reason"] == "hangup")
     }
 
-    @Test("A call at rest takes at most 48 bytes besides its places in tables")
+    @Test("A call at rest takes at most 48 bytes besides its entries in tables")
     func small() {
         #expect(MemoryLayout<EndedCall>.stride <= 48)
     }

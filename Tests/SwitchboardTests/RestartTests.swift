@@ -6,7 +6,7 @@ import Testing
 
 @Suite("After a restart")
 struct RestartTests {
-    @Test("A call rings until its original end, and a device whose push has no known result is pushed later")
+    @Test("A call rings until its original deadline, and a device is pushed again if its push's result is unknown")
     func ringing() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "bb")
@@ -16,15 +16,15 @@ struct RestartTests {
         let again = world.restarted(after: 5)
         let caller = try again.open("11", "a1")
         #expect(again.taken(caller).states == ["ringing"])
-        #expect(again.pushes.isEmpty, "the phone has a moment to come back by itself")
+        #expect(again.pushes.isEmpty, "the device first gets some time to come back by itself")
         again.wait(.milliseconds(29_999))
         #expect(again.taken(caller).states.isEmpty)
         again.wait(.milliseconds(1))
         #expect(again.taken(caller).states == ["ended unanswered"])
-        #expect(again.pushes.count == 1, "nobody knows what became of the push before: deliver or push, never neither")
+        #expect(again.pushes.count == 1, "the first push's result is unknown, and I6 demands a delivery or a push")
     }
 
-    @Test("A call whose ring is over meanwhile ends immediately")
+    @Test("A call whose ring time ended during the restart ends immediately")
     func late() throws {
         let world = World()
         world.send(try world.open("11", "a1"), World.offer("c-1", to: "10"))
@@ -86,7 +86,7 @@ struct RestartTests {
         #expect(again.notes == [.ended(try call("c-1"), epoch: 1, .disconnected)])
     }
 
-    @Test("Every kind of entry is as it was, also those that name devices")
+    @Test("Every kind of entry is restored unchanged, also entries that name devices")
     func entries() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -114,14 +114,14 @@ struct RestartTests {
         }
     }
 
-    @Test("A device is notified of an end that it is not known to have received")
+    @Test("A device is notified again of an end that it has not confirmed")
     func news() throws {
         let talk = try Talk()
         talk.world.give(.closed(talk.callee))
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))
         let again = talk.world.restarted()
         #expect(again.taken(try again.open("10", "b1")).states == ["ended cancelled"])
-        #expect(again.taken(try again.open("11", "a1")).states == ["ended cancelled"], "it has not shown that it heard")
+        #expect(again.taken(try again.open("11", "a1")).states == ["ended cancelled"], "it has not confirmed the end")
     }
 
     @Test("For three minutes after a crash, new logs begin above every `seq` that the crash may have lost")
@@ -157,13 +157,13 @@ struct RestartTests {
             again.wait(50)
             for session in [a, b] { again.give(.showedLife(session)) }
         }
-        #expect(!again.kept.hasForgottenCrashes, "nothing durable stands above the gap yet")
+        #expect(!again.kept.hasForgottenCrashes, "no entry above the gap is durable yet")
         again.send(a, World.ice("c-1", id: "j"))
         again.wait(61)
         #expect(again.kept.hasForgottenCrashes)
     }
 
-    @Test("Epochs and call numbers go on")
+    @Test("Epochs and call numbers continue after the stored ones")
     func numbers() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -178,7 +178,7 @@ struct RestartTests {
         #expect(again.board.calls.lastNumber == 2)
     }
 
-    @Test("Blocks and do-not-disturb hold, and a hidden call stays hidden")
+    @Test("Blocks and do-not-disturb still hold, and a hidden call stays hidden")
     func hidden() throws {
         let world = World()
         _ = try world.reply(try who("10"), .block(try user("11")))

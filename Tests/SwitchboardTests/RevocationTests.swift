@@ -26,7 +26,7 @@ struct RevocationTests {
         )
     }
 
-    @Test("Tokens issued before a log-out are refused, to the second, and those of a later second are accepted")
+    @Test("Tokens issued up to the second of a log-out are refused, and those of a later second are accepted")
     func tokens() throws {
         let world = World()
         world.wait(10)
@@ -55,7 +55,7 @@ struct RevocationTests {
         #expect(try world.reply(issued("10", at: 123), .devices).status == 200)
     }
 
-    @Test("A log-out holds with the right clock, even after a start with one a day behind", arguments: [false, true])
+    @Test("A log-out still holds after a run of the server with a clock a day behind", arguments: [false, true])
     func fromBehind(byOrder: Bool) throws {
         let before = World()
         let revokedAt = before.now + .seconds(86_400)
@@ -69,7 +69,7 @@ struct RevocationTests {
         #expect(try world.reply(issued("10", at: 86_401), .devices).status == 200)
     }
 
-    @Test("A log-out dated in the future is cut for good once the clock is trusted")
+    @Test("A log-out dated in the future is cut permanently once the clock is trusted")
     func cut() throws {
         let before = World()
         before.wait(86_400)
@@ -135,10 +135,10 @@ struct RevocationTests {
         #expect(reply["before"] == "\((World.start + .seconds(20)).milliseconds)")
         let far = World()
         _ = try far.reply(issued("10", at: 3_600), .logOutEverywhere(nil))
-        #expect(far.revoked[try user("10")] == World.start, "an hour is no clock's error")
+        #expect(far.revoked[try user("10")] == World.start, "an hour is beyond the leeway for clocks")
     }
 
-    @Test("A log-out voids the capabilities of existing calls, and not those of later calls")
+    @Test("A log-out voids the capabilities of existing calls, but not those of later calls")
     func acts() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -188,7 +188,7 @@ struct RevocationTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("A log-out is in the timelines of the user's calls for a service, and not for a user")
+    @Test("A log-out is shown to a service in the timelines of the user's calls, but not to users")
     func timeline() throws {
         let world = World()
         _ = world.session(try issued("10", at: 0), device: "b1")
@@ -231,7 +231,7 @@ struct RevocationTests {
         #expect(try world.reply(act, .logOutEverywhere(nil)).status == 403)
     }
 
-    @Test("An operator's log-out is done when it is durable, and covers nothing after now")
+    @Test("An operator's log-out is reported as done once it is durable, and covers no token of a later time")
     func operators() throws {
         let world = World()
         let phone = world.session(try issued("10", at: 0), device: "b1")

@@ -186,7 +186,7 @@ struct RingLimitTests {
         #expect(world.board.metrics.limited[.ringsPerPair] == 24)
         #expect(try world.post(try who("11"), Self.offer("rest")).retryAfterSeconds == 8)
         world.send(caller, World.offer("other", to: "12", id: "other"))
-        #expect(world.taken(caller).ack?["id"] == "other", "somebody else may be rung")
+        #expect(world.taken(caller).ack?["id"] == "other", "the caller may ring another user")
         world.wait(10)
         #expect(try world.post(try who("11"), Self.offer("later")).status == 200)
     }
@@ -228,7 +228,7 @@ struct RingLimitTests {
         #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
-    @Test("The timeline of the last call that rang shows, to its callee only, each doubling of the refused rings")
+    @Test("The timeline of the last call that rang shows each doubling of the refused rings, to the callee only")
     func told() throws {
         let world = World { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")
@@ -254,7 +254,7 @@ struct RingLimitTests {
         }
         #expect(world.board.metrics.limited[.ringsPerCallee] == 1)
         world.send(blocked, World.offer("c-9", to: "10", id: "o9"))
-        #expect(world.taken(blocked).code == "rate_limited", "as anybody else, or it would know")
+        #expect(world.taken(blocked).code == "rate_limited", "otherwise the caller would notice the block")
         #expect(!world.events("ring.refused").contains { $0.contains(#""from":"11""#) && $0.contains("callee") })
     }
 
@@ -280,7 +280,7 @@ struct RingLimitTests {
         #expect(world.board.limits.rings.count == 0)
     }
 
-    @Test("Refused rings are explained")
+    @Test("The explanation of a call names the rings that were refused after it")
     func explained() throws {
         let world = World { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")

@@ -186,7 +186,7 @@ struct BusyTests {
         #expect(talk.world.taken(other).states == ["ringing"])
     }
 
-    @Test("With the policy busy, the caller is told busy immediately and the callee nothing")
+    @Test("With the policy busy, the caller is told busy immediately and the callee is told nothing")
     func busy() throws {
         let world = World { $0.whenBusy = .busy }
         let talk = try Talk.answered(world)
@@ -244,7 +244,7 @@ struct HiddenCallTests {
         #expect(try world.fetched(try who("10"), "c-1", device: "b1").status == 404)
     }
 
-    @Test("Earlier calls under the callId of a call that a block hides are ended for the callee, not unknown")
+    @Test("If a block hides a call, the callee still learns that earlier calls under its callId have ended")
     func earlierThanHidden() throws {
         let world = World()
         let a1 = try world.open("11", "a1")
@@ -281,7 +281,7 @@ struct HiddenCallTests {
         #expect(later.taken(SessionID(rawValue: 1)).types.contains("offer"))
     }
 
-    @Test("A late renegotiation by the callee under the earlier epoch begins no call over the hidden one")
+    @Test("A late renegotiation by the callee, in an earlier epoch, does not replace the hidden call")
     func lateRenegotiation() throws {
         let talk = try Talk.answered()
         let world = talk.world
@@ -293,7 +293,7 @@ struct HiddenCallTests {
         #expect(world.events("blocked").count == 1)
     }
 
-    @Test("The details of a call hidden by a block are shown to its caller only, by do-not-disturb to both")
+    @Test("The callee is shown the details of a call hidden by do-not-disturb, but not of one hidden by a block")
     func history() throws {
         for (isBlock, status) in [(true, 404), (false, 200)] {
             let world = World()

@@ -43,7 +43,7 @@ struct RoomPresenceTests {
         #expect(world.taken(b).ack != nil)
     }
 
-    @Test("A room of a user with oneself is refused", arguments: ["join", "leave"])
+    @Test("A pair room that names one user twice is refused", arguments: ["join", "leave"])
     func oneself(_ type: String) throws {
         let world = World()
         let a = try world.open("11", "a1")
@@ -106,7 +106,7 @@ struct RoomPresenceTests {
         #expect(world.taken(a).code == "forbidden")
     }
 
-    @Test("A blocked user is not shown the user that blocks them")
+    @Test("A blocked user is not shown the presence of the user that blocks them")
     func blocked() throws {
         let world = World()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))

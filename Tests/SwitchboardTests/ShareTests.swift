@@ -11,7 +11,7 @@ struct TimelineBoundTests {
         world.changes.count { if case .event = $0 { true } else { false } }
     }
 
-    @Test("A timeline records each device's connects once a phase, and counts the further ones")
+    @Test("A timeline records each device's first connect in a phase, and counts the others")
     func connects() throws {
         let world = World { $0.sessionsPerUser = 4 }
         let caller = try world.open("11", "a1")
@@ -30,7 +30,7 @@ struct TimelineBoundTests {
         #expect(world.board.metrics.limited[.timeline] == 1_998)
     }
 
-    @Test("A timeline contains 512 events at most, its call's end and the number of omitted events among them")
+    @Test("A timeline contains at most 512 events, including the call's end and the number of omitted events")
     func bounded() throws {
         let world = World()
         let caller = try world.open("11", "a1")
@@ -48,7 +48,7 @@ struct TimelineBoundTests {
         #expect(count(world) <= 512)
     }
 
-    @Test("A timeline shows that a device came back after its push, although it was there before")
+    @Test("A timeline shows that a device came back after its push, although it was connected before")
     func waves() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -75,7 +75,7 @@ struct TimelineBoundTests {
     }
 }
 
-@Suite("A user's share")
+@Suite("A user's share of long polls and of storage")
 struct ShareTests {
     @Test("A user may have four long polls of a call, which share one body; a fifth is refused")
     func polls() throws {
@@ -94,7 +94,7 @@ struct ShareTests {
         #expect(polls[0..<4].allSatisfy { world.replies[$0]?.status == 200 })
         #expect(world.board.metrics.fetchesBuilt - built <= 2, "one body for each user")
         let next = try world.fetch(try who("10"), "c-1", since: since, wait: 20, device: "b1")
-        #expect(world.replies[next] == nil, "the four that ended count no more")
+        #expect(world.replies[next] == nil, "the four polls that ended no longer count")
         #expect(world.board.metrics.limited[.polls] == 1)
     }
 

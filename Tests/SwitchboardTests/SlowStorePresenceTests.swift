@@ -13,7 +13,7 @@ struct SlowStorePresenceTests {
 
     private static func ask(_ user: String) -> String { #"{"type":"presence","id":"p","userId":"\#(user)"}"# }
 
-    @Test("A late answer to a question that a closed connection asked before a call does not decide presence")
+    @Test("The store's late answer to a question from before a call does not decide presence")
     func staleAnswer() throws {
         let world = World()
         world.holdsAnswers = true
@@ -35,7 +35,7 @@ struct SlowStorePresenceTests {
         #expect(states(world.taken(asker)).last == "10 false")
     }
 
-    @Test("A connection is told who goes offline while the store is asked again for the user's other connection")
+    @Test("A connection learns that a peer went offline while the store is asked for the user's other connection")
     func askedAgain() throws {
         let world = World()
         let peer = try world.open("10", "b1")

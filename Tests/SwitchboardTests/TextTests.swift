@@ -55,7 +55,7 @@ struct TextTests {
         #expect(try world.reply(try who("10"), .devices).text.contains(#""apnsDeviceToken":null"#))
     }
 
-    @Test("A text that is too long for a notice is cut in it")
+    @Test("A text that is too long for a push is cut there")
     func long() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -68,7 +68,7 @@ struct TextTests {
         #expect(world.taken(sender).code == "too_large")
     }
 
-    @Test("A text is pushed if its connection does not answer the probe, and not if it does")
+    @Test("A text is pushed only if its addressee's connection does not answer the probe")
     func corpse() throws {
         for isAlive in [false, true] {
             let world = World()
@@ -86,7 +86,7 @@ struct TextTests {
         }
     }
 
-    @Test("If one of two connections has confirmed a text, the end of the other one does not push it")
+    @Test("A text that one of two connections has confirmed is not pushed when the other connection closes")
     func oneOfTwo() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -99,7 +99,7 @@ struct TextTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("The pong to a text's ping or to a later one shows that the text arrived, an earlier one does not")
+    @Test("Only the pong to a text's ping, or to a later ping, shows that the text arrived")
     func newestPong() throws {
         for answered in [2, 3] as [UInt64] {
             let world = World()
@@ -114,7 +114,7 @@ struct TextTests {
         }
     }
 
-    @Test("Up to 64 texts wait for the pong of a client that only shows life; a further one is pushed")
+    @Test("Up to 64 texts wait for the pong of a client that shows life without pongs; further texts are pushed")
     func unanswered() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -131,7 +131,7 @@ struct TextTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("A blocked sender's text goes nowhere and looks like any other; do-not-disturb stops the push")
+    @Test("A blocked sender's text is not delivered, and its ack looks ordinary; do-not-disturb stops the push")
     func hidden() throws {
         let world = World()
         try world.register(try who("10"), "b1", alert: "bb")
@@ -196,7 +196,7 @@ struct PlaceTests {
         #expect(world.taken(third).of("ice").count == 2, "a cursor of another epoch does not count")
     }
 
-    @Test("Several connections do not replace each other, and are one device with the client's requests")
+    @Test("A client's connections do not replace each other; together with its requests they are one device")
     func phone() throws {
         let world = World()
         let one = try world.join("10", as: 1 << 40)
@@ -242,6 +242,6 @@ struct PlaceTests {
         #expect(world.taken(callee).isEmpty)
         #expect(world.taken(caller).ack?["seq"] == "1")
         world.send(caller, offer.replacing("\"s\"", with: "\"t\""))
-        #expect(world.taken(callee).types.contains("offer"), "it had come by both ways: this is another call")
+        #expect(world.taken(callee).types.contains("offer"), "both copies had come before: this is another call")
     }
 }

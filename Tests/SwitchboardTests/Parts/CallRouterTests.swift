@@ -119,7 +119,7 @@ struct CallRouterTests {
         ),
     ]
 
-    @Test("is one of these", arguments: rows)
+    @Test("An offer's meaning follows from its members, its sender and the call that it finds", arguments: rows)
     func meaning(_ row: Row) throws {
         let found = try call(row.found)
         let mark = TokenMark(rawValue: row.user == "11" ? 1 : 2)
@@ -142,7 +142,7 @@ struct CallRouterTests {
         #expect(found?.session == before, "deciding changes nothing")
     }
 
-    /// One row: a call that begins, and what becomes of it.
+    /// One row: a call that begins, and the result.
     struct Beginning: Sendable {
         var hidden: CallRecord.Hidden?
         var isBusy = false
@@ -152,14 +152,14 @@ struct CallRouterTests {
     }
 
     @Test(
-        "A call that begins rings, unless something is in its way",
+        "A call that begins rings unless it is hidden, its callee is busy, or a limit or a rival call prevents it",
         arguments: [
             Beginning(result: .rings),
             Beginning(hidden: .block, result: .hidden),
             Beginning(hidden: .nameTaken, isBusy: true, result: .busy),
             Beginning(isBusy: true, isCrowded: true, result: .crowded),
             Beginning(isBusy: true, rivals: ["a"], result: .busy),
-            // The callId that comes first in byte order goes on.
+            // The call whose callId comes first in byte order goes on.
             Beginning(rivals: ["z"], result: .rings),
         ]
     )
@@ -175,7 +175,7 @@ struct CallRouterTests {
         #expect(result == row.result)
     }
 
-    @Test("A call that crosses one with a smaller callId gives way to it, even if it is hidden")
+    @Test("A call that crosses a call with a smaller callId loses the glare, even if the new call is hidden")
     func glare() throws {
         let rivals = [try SwitchboardTests.call("z"), try SwitchboardTests.call("a")]
         for hidden in [nil, CallRecord.Hidden.nameTaken] {

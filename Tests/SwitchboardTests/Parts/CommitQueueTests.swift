@@ -10,7 +10,7 @@ struct CommitQueueTests {
         outputs.compactMap { if case .commit(let batch, let ticket) = $0 { (batch.count, ticket) } else { nil } }
     }
 
-    @Test("All changes since the last commit are one batch, a changed call once, and nothing is no commit")
+    @Test("A flush commits all changes as one batch, with a changed call once; without changes it commits nothing")
     func batch() throws {
         var queue = CommitQueue()
         var outputs: [Switchboard.Output] = []

@@ -15,7 +15,7 @@ struct CrashShadowTests {
         #expect(CrashShadow(crashes: 0, startedAt: Values.now, lasting: .seconds(180)).firstSeq(at: Values.now) == 1)
     }
 
-    @Test("The count ends with the shadow, once")
+    @Test("The count of crashes is reset once, when the time of the shadow is over")
     func end() {
         var shadow = CrashShadow(crashes: 1, startedAt: Values.now, lasting: .seconds(180))
         let calls = CallTable()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("What waits for the store, for APNs, for an entry or for a device")
+@Suite("Work that waits for the store, for APNs, for an entry or for a device")
 struct PendingWorkTests {
     private let numbers = (1...3).map { CallNumber(rawValue: $0) }
 
@@ -45,7 +45,7 @@ struct PendingWorkTests {
         #expect(queries.unpark(numbers[0]).count == 1)
     }
 
-    @Test("An answer of the store leads to its question once")
+    @Test("The store's answer finds its question once, and not a second time")
     func questions() throws {
         var queries = StoreQueries()
         let (a, b) = (queries.ask(for: .peers(try user("11"))), queries.ask(for: .takeUp(numbers[0])))
@@ -85,7 +85,7 @@ struct PendingWorkTests {
         #expect(removed == [true, false] && pushes.count == 3)
     }
 
-    @Test("Polls are counted for each user of a call, and the bodies of one moment are shared")
+    @Test("Polls are counted for each user of a call, and equal fetches of one moment share a body")
     func polls() throws {
         var polls = LongPolls(at: Values.now)
         let call = try Values.call()

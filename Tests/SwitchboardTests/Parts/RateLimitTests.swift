@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The rates and quotas of users")
 struct RateLimitTests {
-    @Test("A rate allows its burst, then one event for each share of its time, for each user separately")
+    @Test("A rate allows each user a burst, and then events at the rate")
     func rate() throws {
         var rate = UserRate(perSecond: 2, burst: 3)
         let (a, b) = (try user("11"), try user("10"))
@@ -17,7 +17,7 @@ struct RateLimitTests {
         #expect(later == [true, false])
     }
 
-    @Test("A used-up quota refuses until it has refilled, and says for how long")
+    @Test("An exhausted quota refuses until it has refilled, and reports how long that takes")
     func quota() throws {
         var quotas = StorageQuotas(bytesPerDay: 86_400)
         let user = try user("11")
@@ -35,7 +35,7 @@ struct RateLimitTests {
         #expect(quotas.count == 0)
     }
 
-    @Test("One sweep forgets the users of every limit whose limits are full again, and no other")
+    @Test("One sweep of all limits forgets the users whose limits are full again, and no others")
     func sweep() throws {
         var limits = RateLimits(Policy())
         let (a, b) = (try user("11"), try user("10"))

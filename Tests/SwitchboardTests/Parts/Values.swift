@@ -4,7 +4,7 @@ import CallWire
 
 @testable import Switchboard
 
-/// Values that the tests of parts have in common: a moment, connections and calls without a switchboard.
+/// Values for the tests of the switchboard's parts: a moment, connections and calls without a switchboard.
 enum Values {
     static let now = Moment(milliseconds: 1_700_000_000_000)
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Switchboard
 
-/// Real client cores and the real switchboard, with a network without faults between them.
+/// Real client cores and the real switchboard, connected by a network without faults.
 final class ClientRig {
     final class Device {
         var client: CallClient
@@ -134,7 +134,7 @@ final class ClientRig {
             device.session = nil
             try feed(device, .socketClosed)
         }
-        // Only the devices' clocks go on: what the old switchboard decides meanwhile is discarded.
+        // Only the devices' clocks matter here: the decisions of the old switchboard are discarded.
         try advance(5)
         try during()
         try advance(seconds - 5)

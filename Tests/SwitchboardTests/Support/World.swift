@@ -8,7 +8,7 @@ import Testing
 
 @testable import Switchboard
 
-/// A fake issuer, whose capabilities name in plain text what they are for.
+/// A fake issuer whose capabilities are plain texts: call, epoch, user, device and end of validity.
 struct Capabilities: CapabilityIssuer {
     func capability(
         call: CallID,
@@ -209,10 +209,10 @@ final class World {
         }
     }
 
-    /// Returns the frames that a connection was sent since this was last asked for.
+    /// Returns the frames that a connection was sent since the last call of this function.
     func taken(_ session: SessionID) -> [Frame] { frames.removeValue(forKey: session) ?? [] }
 
-    /// Returns the pushes that were ordered since this was last asked for.
+    /// Returns the pushes that were ordered since the last call of this function.
     func takenPushes() -> [PushOrder] {
         defer { pushes = [] }
         return pushes

@@ -29,7 +29,7 @@ SERVER_KEY = base64.b64encode(bytes(range(32))) + b"\n"
 DATABASE = "ringline.sqlite"
 IPHONE = "ab" * 32
 
-# The users that `answers` asks as, for each call.
+# For each call, the users whose view of it `answers` asks for.
 CALLS = {
     "c-ringing": "11 10 12",
     "c-shown": "12 13",
@@ -139,8 +139,8 @@ class Story:
             phone.ask(type="connected", callId="c-active")
         one.ask(type="offer", callId="c-active", id="c-active-second", sdp=description("second offer"))
         other.ask(type="answer", callId="c-active", id="c-active-reply", sdp=description("second answer"))
-        # One offer has the callId of a live call between other users, the other goes to a user who has blocked the
-        # caller. Neither rings a device.
+        # Neither of these offers rings a device: the first has the callId of a live call between other users, the
+        # second goes to a user who has blocked the caller.
         self.ring("c-active", "20", "17")
         self.ring("c-blocked", "21", "22")
         return taro

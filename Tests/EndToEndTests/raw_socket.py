@@ -1,4 +1,4 @@
-"""A WebSocket client that sends any frame: for tests of frames that a library would not send, or would not show."""
+"""A WebSocket client that can send and receive any frame, also those that a library would not send or would hide."""
 
 import base64
 import os

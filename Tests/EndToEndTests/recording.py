@@ -7,7 +7,8 @@ received into a file in that folder. Then
     python Tests/EndToEndTests/recording.py FOLDER            compares them with recorded-forms.txt; fails on a new form
     python Tests/EndToEndTests/recording.py FOLDER --accept   adds new forms to that file; read the diff, then commit it
 
-Forms in the file that the run did not receive are only counted, because some need a race or a test that was not run.
+Forms in the file that the run did not receive are only counted, because some appear only in a race or in a test that
+was not run.
 """
 
 import atexit
@@ -64,7 +65,7 @@ def parsed(text: str | bytes):
 
 
 def heard(channel: str, text: str | bytes):
-    """Records the form of a frame or body; for one that is not JSON, only that fact."""
+    """Records the form of a frame or body, or only the fact that it is not JSON."""
     if FOLDER is None or _silent:
         return
     try:
@@ -98,7 +99,7 @@ def template(path: str) -> str:
 
 
 def begins(module: str):
-    """Called when a test of this module begins. Turns recording off for modules that use random input."""
+    """Turns recording off if the test that begins belongs to a module with random input."""
     global _silent
     _silent = module in MODULES_OF_CHANCE
 

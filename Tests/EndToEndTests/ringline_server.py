@@ -50,7 +50,7 @@ class Server:
         command = [*self.launcher, str(binary()), "serve", "--data", str(self.data)]
         if "--listen" not in self.options:
             command += ["--listen", "127.0.0.1:0"]
-        # Without limits on rings, except in the tests that set them.
+        # Rings are unlimited, except in tests that set a limit.
         for limit in ("--rings-per-pair", "--rings-per-callee"):
             if limit not in self.options:
                 command += [limit, "0"]

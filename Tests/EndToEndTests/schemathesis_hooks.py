@@ -119,17 +119,17 @@ def without_breaks(value):
 
 
 def is_lost(name: str) -> bool:
-    """Returns whether libwebsockets mishandles a header of this name.
+    """Returns whether libwebsockets mishandles headers with this name.
 
-    It loses the line after a header with a name that is the beginning of a name that it knows, and ends the connection
-    at a header that is named like a method. Only a short random name can be such a beginning.
+    If a header's name is a prefix of a name that libwebsockets knows, it loses the next line. Only a short random name
+    can be such a prefix. If a header is named like a method, libwebsockets ends the connection.
     """
     return len(name) < 4 or name.upper() in ("PATCH", "DELETE", "POST", "HEAD", "OPTIONS", "CONNECT")
 
 
 @schemathesis.hook
 def before_call(_context, case, _kwargs):
-    """Points half of the requests with valid data at an existing call, because otherwise most would be answered 404."""
+    """Points half of the valid requests at an existing call, because otherwise most would be answered 404."""
     meta = case.meta
     if meta is None:
         return
@@ -150,7 +150,7 @@ def before_call(_context, case, _kwargs):
     if body is not None:
         case.body = body = without_points(body)
     if signal and body is not None and "callId" in path:
-        # The body may not name another call than the path, which no schema can express.
+        # The body must not name a different call than the path does; no schema can express this.
         body.pop("callId", None)
     kind = (body.get("action") or body.get("type") or body.get("signalType")) if signal and body is not None else None
     if kind == "offer" and not names_callee(body):

@@ -151,14 +151,14 @@ class App:
             raise AssertionError(f"{event} {fields}: {failure}") from None
 
     def events(self, name: str) -> list[dict]:
-        """Returns all events of a name that have arrived, taken or not; first reads those that are on their way."""
+        """Reads the events that are on their way; returns all events of a name that have arrived, taken or not."""
         self.fence()
         return [said["data"] for said in self.heard if said.get("event") == name]
 
     def fence(self):
-        """Reads everything that the server sent before this call; afterwards its pings are answered, too."""
-        # Another thread of the client sends the pongs. By the time the second question is sent, it has answered each
-        # ping that came before the first answer.
+        """Reads everything that the server sent before this call, and makes sure that its pings are answered."""
+        # Another thread of the client sends the pongs. When the second question is sent, that thread has answered
+        # every ping that came before the answer to the first question.
         for _ in range(2):
             self.ask("is-online", {"userId": self.user})
         self.inbox = [said for said in self.inbox if said.get("event") != "user-online"]

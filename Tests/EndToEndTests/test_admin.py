@@ -36,7 +36,7 @@ def eventually(condition, seconds=5):
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
-def test_it_is_healthy_and_ready(server, path):
+def test_a_running_server_is_healthy_and_ready(server, path):
     assert get(server, path).status_code == 200
 
 
@@ -54,7 +54,7 @@ def test_metrics_are_prometheus_text(world):
     assert len(names) == len(set(names)), "duplicate sample"
 
 
-def test_there_are_sessions_calls_signals_acks_pushes_and_the_store(world):
+def test_there_are_metrics_of_sessions_calls_signals_acks_pushes_and_the_store(world):
     taro, hanako = world.call("c-1")
     text = world.server.metrics_text()
     for word in ("session", "call", "signal", "ack", "push", "store"):
@@ -101,7 +101,7 @@ def test_calls_are_not_on_the_admin_listener(world):
 @pytest.mark.parametrize(
     "path", ["/ws", "/socket.io/?EIO=4&transport=websocket", "/signal/socket.io/?EIO=4&transport=websocket"]
 )
-def test_the_admin_listener_takes_no_client(world, path):
+def test_the_admin_listener_accepts_no_client(world, path):
     """Where clients use TLS, a client on the admin listener would be unencrypted."""
     token = world.token()
     port = int(world.server.admin_url.rsplit(":", 1)[1])

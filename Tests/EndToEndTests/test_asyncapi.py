@@ -31,7 +31,7 @@ def errors(side: str, frame: dict) -> list[str]:
     message = named(side, str(frame.get("type")))
     if message not in MESSAGES:
         return [f"no such frame: {frame.get('type')}"]
-    # In draft 7 a `$ref` hides its siblings, so the payload goes into `allOf`, beside the components that it refers to.
+    # In draft 7 a `$ref` hides its siblings. So the payload goes into `allOf`, and the components beside it.
     schema = {"allOf": [MESSAGES[message]["payload"]], "components": DOCUMENT["components"]}
     return [f"{message}: {error.message[:200]}" for error in Draft7Validator(schema).iter_errors(frame)]
 
@@ -80,7 +80,7 @@ def references(value):
     if isinstance(value, dict):
         for name, part in value.items():
             if name == "$ref":
-                assert len(value) == 1, f"a reference stands alone: {value}"
+                assert len(value) == 1, f"a reference must have no siblings: {value}"
                 yield part
             else:
                 yield from references(part)
@@ -105,7 +105,7 @@ def test_the_document_is_asyncapi():
             is_object("reply", operation["reply"], name)
         for part in (operation, operation.get("reply", {"messages": []})):
             for reference in part["messages"]:
-                assert reference["$ref"].startswith("#/channels/socket/messages/"), "a channel's own"
+                assert reference["$ref"].startswith("#/channels/socket/messages/"), "points elsewhere"
     for name, message in MESSAGES.items():
         is_object("message", message, name)
         for example in message["examples"]:
@@ -138,7 +138,7 @@ def test_every_example_is_as_its_schema_says(key, name, payload):
     assert errors(key[:6], payload) == []
 
 
-def test_the_schemas_tell_wrong_frames_from_right_ones():
+def test_the_schemas_reject_wrong_frames():
     """Leaves out each required member in turn, because a schema that accepts everything would check nothing."""
     for side in ("client", "server"):
         for parameter in examples(side):
@@ -339,14 +339,14 @@ def more(stage: Stage):
 
 
 @pytest.mark.timeout(180)
-def test_the_examples_are_replayed_and_every_frame_that_comes_is_known(make_server, make_world):
+def test_the_server_accepts_every_example_and_sends_only_documented_frames(make_server, make_world):
     heard: list[dict] = []
     places = {key: set(names) for key, names in PLACES.items()}
     written: dict[str, set] = {}
     for parameter in examples("client"):
         key, name, _ = parameter.values
         written.setdefault(key, set()).add(name)
-    assert places == written, "each example has its place"
+    assert places == written, "PLACES must have an entry for each example"
 
     def perform(what):
         server = make_server("--stun-url", "stun:stun.example.com:3478")

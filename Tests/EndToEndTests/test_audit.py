@@ -27,7 +27,7 @@ class Audited:
         return [json.loads(line) for line in self.path.read_text().splitlines()]
 
     def expect(self, **wanted) -> dict:
-        """Waits for the only line with all these members; returns the line without `time` and `event`."""
+        """Waits for the one line that has all these members; returns it without `time` and `event`."""
 
         def found():
             return [line for line in self.lines() if line.items() >= wanted.items()]
@@ -79,11 +79,11 @@ def test_a_forged_token_is_logged_wherever_it_comes(audited, where):
         phone.refused(type="auth", token=forged)
     else:
         url = f"{audited.server.url}/socket.io/?EIO=4&transport=polling&token={forged}"
-        assert httpx.get(url, trust_env=False).status_code == 200, "it is refused once it asks for its namespace"
+        assert httpx.get(url, trust_env=False).status_code == 200, "the token is refused later, at the namespace"
     assert audited.expect(event="token_refused") == {"cause": "signature"}
 
 
-def test_a_token_that_was_revoked_is_logged_with_its_user(audited):
+def test_a_revoked_token_is_logged_with_its_user(audited):
     old = audited.world.token("10")
     assert audited.world.rest(token=old).post("/api/logout-all", {}).status_code == 200
     assert upgrade_status(audited.server.ws_url, old) == 401
@@ -229,7 +229,7 @@ def test_start_and_end_are_logged(audited):
 # The file
 
 
-def test_it_continues_in_a_new_file_after_sighup(audited):
+def test_the_audit_log_continues_in_a_new_file_after_sighup(audited):
     audited.path.rename(audited.path.with_suffix(".1"))
     os.kill(audited.server.pid, signal.SIGHUP)
     eventually(audited.path.exists)
@@ -249,11 +249,11 @@ def test_if_a_file_cannot_be_reopened_the_old_one_stays_in_use(make_server, make
     audited.expect(event="blocked")
 
 
-def test_a_file_that_cannot_be_opened_is_one_clear_line(tmp_path):
+def test_a_file_that_cannot_be_opened_is_reported_in_one_line(tmp_path):
     one_clear_line(serve(tmp_path, "--audit-log", tmp_path / "none/audit"), "--audit-log", "none/audit")
 
 
-def test_stdout_takes_it_too(make_server, make_world):
+def test_the_audit_log_may_go_to_stdout(make_server, make_world):
     server = make_server("--audit-log", "-")
     assert json.loads(server.lines.get(timeout=5))["event"] == "started"
     make_world(server).rest("10").post("/api/blocks", {"userId": "11"})
@@ -268,14 +268,14 @@ def test_a_full_disk_drops_lines_counts_them_and_stops_no_client(make_server, ma
     eventually(lambda: sample(server, "ringline_audit_lines_dropped_total") >= 4)
 
 
-def test_without_it_nothing_is_written_and_refused_tokens_are_counted(server, make_world, tmp_path):
+def test_without_an_audit_log_nothing_is_written_and_refused_tokens_are_counted(server, make_world, tmp_path):
     assert upgrade_status(server.ws_url, mint(b"guessed" * 8, "10")) == 401
     assert sample(server, "ringline_tokens_refused_total", cause="signature") == 1
     assert run("devices", "--user", "10", "--data", server.data).returncode == 1
     assert not [path for path in tmp_path.iterdir() if "audit" in path.name]
 
 
-def test_it_holds_no_token_no_description_and_no_address(audited):
+def test_the_audit_log_holds_no_token_no_description_and_no_address(audited):
     world = audited.world
     good, forged = world.token("10"), mint(b"guessed" * 8, "10")
     register(world, "10")

@@ -173,7 +173,7 @@ def test_a_renewed_token_keeps_the_socket_open(world):
     phone = world.phone("11", claims={"exp": ends})
     phone.ask(type="auth", token=world.token("11"))
     bystander = world.phone("10", claims={"exp": ends + 1})
-    assert bystander.close_code(10) == 4401, "by now the first token is over too"
+    assert bystander.close_code(10) == 4401, "by now the first token has expired, too"
     assert phone.fence() == []
 
 
@@ -233,7 +233,7 @@ def test_a_token_without_expiry_is_good_when_that_is_configured(make_server, mak
     world = make_world(make_server("--jwt-require-expiry", "false"))
     assert world.phone("11", claims={"exp": None}).user == "11"
     assert upgrade_status(world.server.ws_url, world.token("11", ttl=-LEEWAY - 5)) == 401, (
-        "but one that is over is over"
+        "an expired token is still refused"
     )
 
 
@@ -270,7 +270,7 @@ def test_a_public_key_file_lets_its_own_tokens_in_and_nothing_else(make_server, 
 
 @pytest.mark.parametrize("algorithm", KEYS)
 def test_the_public_key_is_not_accepted_as_an_hs256_secret(make_server, tmp_path, algorithm):
-    # The algorithm confusion attack: an HS256 token that is signed with the bytes of the public key, which are public.
+    # The algorithm confusion attack: an HS256 token is signed with the bytes of the public key.
     import hashlib
     import hmac
 

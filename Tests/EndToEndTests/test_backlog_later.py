@@ -1,4 +1,4 @@
-"""Tests that are not part of the normal run; they run with `-m later`."""
+"""Tests that run only with `-m later`."""
 
 import pytest
 import samples

@@ -78,7 +78,7 @@ STATUS = {"invalid_json": 400, "invalid_field": 400, "unknown_type": 400, "too_l
 
 
 def undisturbed(world, call_id="c-1"):
-    """Checks that the call of `world.call` is unchanged for both users, and in the log."""
+    """Checks that the call which `world.call` made is unchanged for both users, and so is its log."""
     for user in ("11", "10"):
         log = world.rest(user, device=f"phone-{user}").log(call_id)
         assert log["state"] == "answered", log["state"]
@@ -124,7 +124,7 @@ def test_json_other_than_an_object_is_refused_on_the_socket(world, text):
     assert phone.fence() == []
 
 
-def test_ten_bad_ones_in_a_row_close_with_4400(world):
+def test_ten_frames_of_bad_json_in_a_row_close_with_4400(world):
     phone = world.phone("11")
     for _ in range(10):
         phone.send_raw("{")
@@ -132,7 +132,7 @@ def test_ten_bad_ones_in_a_row_close_with_4400(world):
     assert len([message for message in phone.heard if message.get("code") == "invalid_json"]) >= 9
 
 
-def test_a_good_frame_between_bad_ones_resets_their_count(world):
+def test_a_good_frame_resets_the_count_of_bad_frames(world):
     phone = world.phone("11")
     for _ in range(3):
         for _ in range(9):
@@ -158,7 +158,7 @@ def test_json_nested_too_deep_is_refused(world):
     assert [message["data"] for message in hanako.heard if message["type"] == "info"] == [json.loads(nested(20))]
 
 
-def test_a_lone_surrogate_breaks_nothing(world):
+def test_a_lone_surrogate_does_not_disturb_later_signals(world):
     taro, hanako = world.call("c-1")
     taro.send_raw('{"type":"info","id":"s","callId":"c-1","data":"\\ud800"}')
     taro.wait(lambda message: message["type"] in ("ack", "error"))

@@ -1,4 +1,4 @@
-"""`ringline call` and `ringline answer`, the clients that come with the server."""
+"""`ringline call` and `ringline answer`, the server's own command-line clients."""
 
 import queue
 import signal
@@ -12,7 +12,7 @@ from ringline_server import binary, clean_environment
 
 
 class Client:
-    """One run of such a client; collects the lines that it prints."""
+    """One run of `ringline call` or `ringline answer`; collects the lines that it prints."""
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen(

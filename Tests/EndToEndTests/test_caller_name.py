@@ -3,13 +3,13 @@
 import samples
 
 
-def test_by_default_a_caller_says_its_name_itself(world):
+def test_by_default_the_offer_sets_the_callers_name(world):
     hanako = world.phone("10")
     world.phone("11", claims={"name": "Taro"}).ring(hanako, "c-1", displayName="The Bank")
     assert hanako.expect(type="offer")["displayName"] == "The Bank"
 
 
-def test_with_token_a_caller_has_only_the_name_in_its_token(make_server, make_world):
+def test_with_the_value_token_only_the_name_in_the_token_is_shown(make_server, make_world):
     world = make_world(make_server("--caller-name", "token"))
     hanako = world.phone("10")
     world.phone("11", claims={"name": "Taro"}).ring(hanako, "c-1", displayName="The Bank")

@@ -1,6 +1,6 @@
 """The call flows of the app in production (its contract), with the original Socket.IO client library.
 
-The clients use both Engine.IO versions, each with WebSocket only, and with polling that is upgraded to WebSocket.
+Each test runs with both Engine.IO versions, with WebSocket only and with polling that is upgraded to WebSocket.
 """
 
 import pytest
@@ -24,7 +24,7 @@ def talk(caller: App, callee: App, sdp=samples.OFFER, answer=samples.ANSWER):
 
 
 @pytest.mark.parametrize("way", WAYS | POLLING)
-def test_a_call_while_both_are_online(world, way):
+def test_a_call_between_two_online_apps(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     offer = begin(taro, hanako, samples.VIDEO_OFFER, hasVideo=True)
     assert (offer["from"], offer["sdp"]) == (11, samples.VIDEO_OFFER)
@@ -41,7 +41,7 @@ def test_a_call_while_both_are_online(world, way):
     assert (ended["from"], ended["reason"]) == (11, "hangup")
     assert len(hanako.events("offer")) == 1, "it rang once"
     assert len(taro.events("answer")) == 1, "the answer came twice and counts once"
-    assert taro.events("call-ended") == [], "who hangs up is not told so"
+    assert taro.events("call-ended") == [], "the app that hangs up is not notified"
     expected = "polling" if way in POLLING else "websocket"
     assert (taro.transport(), hanako.transport()) == (expected, expected)
 
@@ -57,7 +57,7 @@ def test_a_callee_that_was_killed_is_pushed_and_answers(push_world, way):
     assert (payload["callId"], payload["callerId"]) == ("11-10", "11")
     woken = App(world, 10, way, token=hanako.token)
     assert woken.poll("11-10", "offer")["sdp"] == samples.OFFER
-    assert woken.expect("offer")["sdp"] == samples.OFFER, "and by the socket"
+    assert woken.expect("offer")["sdp"] == samples.OFFER, "the offer comes over the socket, too"
     woken.answer(11)
     assert taro.expect("answer")["sdp"] == samples.ANSWER
     assert len(fake.pushes(device)) == 1
@@ -82,12 +82,12 @@ def test_a_woken_callee_answers_before_its_socket_is_up(push_world, way):
     hanako.emit("answer", {"to": 11, "sdp": samples.ANSWER})
     hanako.ice(11, samples.CANDIDATES[4])
     assert taro.expect("ice")["candidate"] == samples.CANDIDATES[4]
-    assert hanako.events("offer") == [], "what it has answered does not ring again"
+    assert hanako.events("offer") == [], "a call that the app has answered does not ring again"
     assert len(taro.events("answer")) == 1
 
 
 @WAY
-def test_an_answer_by_rest_only(world, way):
+def test_an_answer_by_rest_alone_reaches_the_caller(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way, online=False)
     taro.call(10)
     hanako.poll("11-10", "offer")
@@ -97,7 +97,7 @@ def test_an_answer_by_rest_only(world, way):
 
 
 @WAY
-def test_a_caller_that_polls_for_the_answer(world, way):
+def test_a_caller_whose_socket_died_polls_for_the_answer(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     begin(taro, hanako)
     taro.kill()
@@ -108,7 +108,7 @@ def test_a_caller_that_polls_for_the_answer(world, way):
 @WAY
 @pytest.mark.parametrize("who", ["caller", "callee"])
 @pytest.mark.parametrize("when", ["ringing", "answered"])
-def test_hanging_up(world, way, who, when):
+def test_a_hang_up_reaches_the_other_app_with_its_reason(world, way, who, when):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     begin(taro, hanako)
     if when == "answered":
@@ -123,7 +123,7 @@ def test_hanging_up(world, way, who, when):
 
 
 @pytest.mark.parametrize("by", ["post", "delete"])
-def test_hanging_up_over_rest(world, by):
+def test_a_hang_up_over_rest_reaches_the_other_app(world, by):
     taro, hanako = App(world, 11), App(world, 10)
     talk(taro, hanako)
     if by == "post":
@@ -141,7 +141,7 @@ def test_calling_again_with_the_same_call_id(world, way):
         taro.call(10, sdp)
         offer = hanako.expect("offer")
         assert (offer["sdp"], offer["callId"], offer["epoch"]) == (sdp, "11-10", number)
-        assert taro.rest.log("11-10")["answer"] is None, "of an earlier call nothing shows"
+        assert taro.rest.log("11-10")["answer"] is None, "nothing of an earlier call is shown"
         hanako.answer(11, answer)
         assert taro.expect("answer")["sdp"] == answer
         taro.hang_up(10)
@@ -207,5 +207,5 @@ def test_a_socket_that_comes_back_gets_what_it_missed_and_nothing_twice(world, w
     hanako.fence()
     back = App(world, 11, way, token=taro.token)
     assert back.expect("ice")["candidate"] == samples.CANDIDATES[1]
-    assert back.events("answer") == [], "it had the answer"
+    assert back.events("answer") == [], "the app had received the answer before"
     assert len(back.events("ice")) == 1

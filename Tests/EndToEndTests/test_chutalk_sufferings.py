@@ -1,4 +1,7 @@
-"""The twelve problems that the existing app had with its old server, each caused as the app causes it."""
+"""The twelve problems that the existing app had with its old server. Each test acts as the app does.
+
+A suspended app keeps its sockets open but does not read them; a killed app has none.
+"""
 
 import time
 
@@ -21,7 +24,7 @@ def put(app: App, **body) -> dict:
 
 
 @WAY
-def test_suffering_01_a_suspended_app_is_found_out_and_pushed(push_world, way):
+def test_suffering_01_a_suspended_app_is_detected_and_pushed(push_world, way):
     world, fake = push_world
     taro, hanako = App(world, 11, way), App(world, 10, way)
     put(hanako, voipDeviceToken=token(1))
@@ -55,7 +58,7 @@ def test_suffering_01_a_suspended_app_that_polls_is_pushed_too(push_world, way):
     hanako.resume()
 
 
-def test_suffering_01_an_app_that_is_there_is_not_pushed(push_world):
+def test_suffering_01_a_connected_app_is_not_pushed(push_world):
     world, fake = push_world
     taro = App(world, 11)
     for number, way in enumerate([*WAYS, "eio4-polling", "eio3-polling"]):
@@ -63,8 +66,8 @@ def test_suffering_01_an_app_that_is_there_is_not_pushed(push_world):
         put(hanako, voipDeviceToken=token(100 + number))
         taro.emit("offer", {"to": hanako.user, "sdp": samples.OFFER})
         hanako.expect("offer")
-    # The last device called is suspended, and is pushed when its probe times out. The other devices were probed
-    # earlier: a push to one of them would have come by then.
+    # The device that is called last is suspended, and is pushed when its probe times out. The other devices were
+    # probed earlier, so a wrong push to one of them would have come by then.
     away = App(world, 20)
     put(away, voipDeviceToken=token(2))
     away.suspend()
@@ -74,7 +77,7 @@ def test_suffering_01_an_app_that_is_there_is_not_pushed(push_world):
     assert len(fake.pushes()) == 1
 
 
-def test_suffering_02_the_offer_is_there_for_the_woken_app(push_world):
+def test_suffering_02_the_woken_app_can_fetch_the_offer(push_world):
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10, online=False)
     put(hanako, voipDeviceToken=token(1))
@@ -108,7 +111,7 @@ def test_suffering_04_candidates_sent_while_the_callee_wakes_up_arrive(push_worl
     assert hanako.expect("offer")["sdp"] == samples.OFFER
     for candidate in samples.CANDIDATES[:5]:
         assert hanako.expect("ice", candidate=candidate)["from"] == 11
-    assert len(hanako.events("ice")) == 5, "and each once"
+    assert len(hanako.events("ice")) == 5, "each candidate comes once"
 
 
 def test_suffering_05_the_topic_is_the_devices_own(push_world):
@@ -148,7 +151,7 @@ def test_suffering_07_the_payload_has_both_pairs_of_keys(push_world):
     assert (payload["fromUserId"], payload["fromDisplayName"]) == ("11", "山田太郎")
 
 
-def test_suffering_08_a_voice_call_whose_sdp_holds_m_video_0_is_a_voice_call(push_world):
+def test_suffering_08_an_offer_with_m_video_0_begins_a_voice_call(push_world):
     world, fake = push_world
     taro, hanako, asleep = App(world, 11), App(world, 10), App(world, 12, online=False)
     put(asleep, voipDeviceToken=token(1))
@@ -160,7 +163,7 @@ def test_suffering_08_a_voice_call_whose_sdp_holds_m_video_0_is_a_voice_call(pus
 
 
 @pytest.mark.parametrize("has_video", [True, False])
-def test_suffering_09_has_video_is_not_lost_on_the_way(push_world, has_video):
+def test_suffering_09_has_video_reaches_the_callee_unchanged(push_world, has_video):
     world, fake = push_world
     taro, hanako, asleep = App(world, 11), App(world, 10), App(world, 12, online=False)
     put(asleep, voipDeviceToken=token(1))
@@ -220,7 +223,7 @@ def timeline(app: App, call_id="11-10") -> list[dict]:
     return app.rest.get(f"/api/calls/{call_id}/timeline").json()["events"]
 
 
-def test_suffering_12_the_timeline_tells_why_a_phone_did_not_ring(push_world):
+def test_suffering_12_the_timeline_shows_why_a_phone_did_not_ring(push_world):
     world, fake = push_world
     fake.script(token(1), [{"status": 400, "reason": "DeviceTokenNotForTopic", "always": True}])
     taro, hanako = App(world, 11), App(world, 10)

@@ -30,7 +30,7 @@ def run(*arguments, environment=None, seconds=15, **options) -> subprocess.Compl
 
 
 def serve(tmp_path, *options, **more) -> subprocess.CompletedProcess:
-    """Runs `serve` with options with which it must fail."""
+    """Runs `serve` with options that must make it fail."""
     defaults = []
     for name, value in (("--listen", "127.0.0.1:0"), ("--admin-listen", "127.0.0.1:0"), ("--data", tmp_path / "data")):
         if name not in options:
@@ -47,7 +47,7 @@ def one_clear_line(result: subprocess.CompletedProcess, *words: str):
     assert "listening on" not in result.stdout
 
 
-def test_a_bad_option_is_one_line_and_a_failure(tmp_path):
+def test_a_bad_option_is_reported_in_one_line_and_fails(tmp_path):
     one_clear_line(serve(tmp_path, "--no-such-option"), "--no-such-option")
 
 
@@ -63,16 +63,16 @@ def test_a_bad_option_is_one_line_and_a_failure(tmp_path):
         ("--disconnect-grace", "x"),
     ],
 )
-def test_a_bad_value_is_one_line_that_names_the_option(tmp_path, option, value):
+def test_a_bad_value_is_reported_in_one_line_that_names_the_option(tmp_path, option, value):
     one_clear_line(serve(tmp_path, f"{option}={value}"), option)
 
 
-def test_a_bad_value_in_the_environment_is_one_line(tmp_path):
+def test_a_bad_value_in_the_environment_is_reported_in_one_line(tmp_path):
     one_clear_line(serve(tmp_path, environment={"RINGLINE_RING_TIMEOUT": "soon"}), "soon")
 
 
 @pytest.mark.parametrize("option", ["--listen", "--admin-listen"])
-def test_a_taken_port_is_one_line_that_names_it(tmp_path, option):
+def test_a_taken_port_is_reported_in_one_line_that_names_it(tmp_path, option):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         one_clear_line(serve(tmp_path, option, f"127.0.0.1:{port}"), str(port))
@@ -81,7 +81,7 @@ def test_a_taken_port_is_one_line_that_names_it(tmp_path, option):
 @pytest.mark.parametrize(
     "option", ["--jwt-secret-file", "--jwt-public-key-file", "--jwks-file", "--apns-key-file", "--tls-cert"]
 )
-def test_a_key_that_is_not_there_is_one_line_that_names_it(tmp_path, option):
+def test_a_missing_key_file_is_reported_in_one_line_that_names_it(tmp_path, option):
     path = tmp_path / "missing.pem"
     others = {
         "--apns-key-file": ["--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"],
@@ -104,7 +104,7 @@ def certificate(tmp_path_factory):
 
 
 @pytest.mark.parametrize("cert, key", [("noise.pem", "k.pem"), ("c.pem", "noise.pem"), ("c.pem", "other.pem")])
-def test_a_certificate_that_cannot_be_used_is_one_line_that_names_it(tmp_path, certificate, cert, key):
+def test_an_unusable_certificate_is_reported_in_one_line_that_names_it(tmp_path, certificate, cert, key):
     result = serve(tmp_path, "--tls-cert", certificate / cert, "--tls-key", certificate / key)
     one_clear_line(result, "--tls-cert", str(certificate / cert), str(certificate / key))
 
@@ -115,11 +115,11 @@ def test_a_good_certificate_serves(make_server, certificate):
 
 
 @pytest.mark.parametrize("option", ["--jwt-secret-file", "--jwt-public-key-file", "--jwks-file"])
-def test_a_key_that_cannot_be_read_is_one_line_that_names_the_option(tmp_path, option):
+def test_an_unreadable_key_is_reported_in_one_line_that_names_the_option(tmp_path, option):
     one_clear_line(serve(tmp_path, option, tmp_path / "missing"), option)
 
 
-def test_a_misspelt_variable_is_warned_of_with_the_nearest_setting_and_without_its_value(make_server):
+def test_the_warning_about_a_misspelt_variable_names_the_nearest_setting_but_no_value(make_server):
     server = make_server(environment={"RINGLINE_RING_TIMOUT": "s3cret", "RINGLINE_BANANA": "s3cret"})
     warnings = [line for line in server.errors().splitlines() if " warning " in line]
     (misspelt,) = [line for line in warnings if "RINGLINE_RING_TIMOUT" in line]
@@ -144,7 +144,7 @@ def test_kubernetes_variables_of_a_service_named_ringline_are_not_misspelt_setti
     assert "RINGLINE_" not in server.errors()
 
 
-def test_authorities_that_no_push_could_trust_are_one_line_at_the_start(apns, tmp_path):
+def test_an_unusable_apns_ca_file_is_reported_in_one_line_at_the_start(apns, tmp_path):
     options = push_options(apns)
     place = options.index("--apns-ca-file") + 1
     noise = tmp_path / "noise.pem"
@@ -155,7 +155,7 @@ def test_authorities_that_no_push_could_trust_are_one_line_at_the_start(apns, tm
 
 
 @pytest.mark.parametrize("option, word", [("--apns-key-id", "key id"), ("--apns-team-id", "team id")])
-def test_a_wrong_apns_id_is_not_laid_at_the_keys_door(apns, tmp_path, option, word):
+def test_a_wrong_apns_id_is_not_reported_as_a_bad_key_file(apns, tmp_path, option, word):
     options = push_options(apns)
     options[options.index(option) + 1] = "abc"
     result = serve(tmp_path, *options)
@@ -173,13 +173,13 @@ def test_an_invalid_key_is_reported_in_one_line_with_its_path(tmp_path, option):
     assert str(path) in result.stderr or option.removeprefix("--") in result.stderr
 
 
-def test_a_data_folder_that_cannot_be_made_is_one_line_that_names_it(tmp_path):
+def test_a_data_folder_that_cannot_be_made_is_reported_in_one_line_that_names_it(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     one_clear_line(serve(tmp_path, "--data", file / "data"), str(file / "data"))
 
 
-def test_a_data_folder_that_is_a_file_is_one_line_that_names_it(tmp_path):
+def test_a_data_folder_that_is_a_file_is_reported_in_one_line_that_names_it(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     one_clear_line(serve(tmp_path, "--data", file), str(file))
@@ -207,7 +207,7 @@ def test_help_explains(arguments):
     assert "USAGE" in result.stdout.upper()
 
 
-def test_the_help_of_serve_names_every_option():
+def test_the_help_of_serve_names_the_main_options():
     text = run("serve", "--help").stdout
     for option in (
         "--listen",
@@ -239,7 +239,7 @@ def test_the_version_is_printed():
     assert result.returncode == 0 and result.stdout.strip()
 
 
-def test_the_environment_configures_and_flags_go_first(make_server, make_world):
+def test_the_environment_configures_and_options_override_it(make_server, make_world):
     def ring_seconds(*options, **environment) -> float:
         world = make_world(make_server(*options, environment=environment))
         world.phone("11").ring("10", "c-1")
@@ -250,7 +250,7 @@ def test_the_environment_configures_and_flags_go_first(make_server, make_world):
     assert abs(ring_seconds("--ring-timeout", 10, RINGLINE_RING_TIMEOUT="20") - 10) <= 1
 
 
-def test_a_file_of_settings_goes_before_the_default_and_after_the_environment(make_server, make_world, tmp_path):
+def test_the_environment_overrides_a_settings_file_which_overrides_the_defaults(make_server, make_world, tmp_path):
     file = tmp_path / "ringline.conf"
     file.write_text("# a comment\n\nring-timeout = 30\n")
 
@@ -265,13 +265,13 @@ def test_a_file_of_settings_goes_before_the_default_and_after_the_environment(ma
 
 
 @pytest.mark.parametrize("text", ["no-such-setting = 1\n", "ring-timeout = soon\n", "ring-timeout\n"])
-def test_a_file_of_settings_with_a_mistake_is_one_line(tmp_path, text):
+def test_a_mistake_in_a_settings_file_is_reported_in_one_line(tmp_path, text):
     file = tmp_path / "ringline.conf"
     file.write_text(text)
     one_clear_line(serve(tmp_path, "--config", file))
 
 
-def test_a_file_of_settings_that_is_not_there_is_one_line_that_names_it(tmp_path):
+def test_a_missing_settings_file_is_reported_in_one_line_that_names_it(tmp_path):
     one_clear_line(serve(tmp_path, "--config", tmp_path / "missing.conf"), "missing.conf")
 
 
@@ -299,7 +299,7 @@ def test_listen_addresses_may_come_from_the_environment(tmp_path):
 
 @pytest.mark.parametrize("option", ["jwt-secret-file", "apns-key-file", "tls-key", "turn-secret-file"])
 @pytest.mark.parametrize("secret", ["hunter2", "hunter2/ab+cd==", "/hunter2"])
-def test_a_secret_in_the_place_of_its_file_is_not_shown(tmp_path, certificate, option, secret):
+def test_a_secret_given_instead_of_its_file_is_not_shown(tmp_path, certificate, option, secret):
     others = {
         "apns-key-file": ["--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"],
         "tls-key": ["--tls-cert", certificate / "c.pem"],
@@ -312,7 +312,7 @@ def test_a_secret_in_the_place_of_its_file_is_not_shown(tmp_path, certificate, o
         assert "hunter2" not in result.stdout + result.stderr
 
 
-def test_a_key_in_the_place_of_its_file_is_not_shown_either(tmp_path):
+def test_a_key_given_instead_of_its_file_is_not_shown(tmp_path):
     result = serve(tmp_path, "--apns-key-file", "-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----")
     assert result.returncode == 64 and "hunter2" not in result.stderr
 
@@ -370,7 +370,7 @@ def test_a_token_lets_its_user_in(world):
     assert world.rest("10").log("c-1")["offer"]["displayName"] == "山田太郎"
 
 
-def test_a_token_made_before_the_first_start_is_good_too(make_server, make_world, tmp_path):
+def test_a_token_made_before_the_first_start_is_accepted_too(make_server, make_world, tmp_path):
     token = run("token", "--data", tmp_path / "data-0", "--user", "11").stdout.strip()
     assert token
     world = make_world(make_server(data=tmp_path / "data-0"))
@@ -385,7 +385,7 @@ def test_a_token_made_before_the_first_start_is_good_too(make_server, make_world
         *(["--user", "11", "--ttl", ttl] for ttl in ("soon", "-5m", "3651d", "315360000d", "9223372036854775807d")),
     ],
 )
-def test_a_token_that_makes_no_sense_is_refused(tmp_path, arguments):
+def test_token_with_invalid_arguments_fails(tmp_path, arguments):
     result = run("token", "--data", tmp_path / "data", *arguments)
     assert result.returncode != 0 and result.stderr and not result.stdout
 
@@ -398,14 +398,14 @@ def test_only_its_owner_can_read_the_development_key(server):
 # Health
 
 
-def test_health_tells_by_its_exit_code(server):
+def test_health_reports_by_its_exit_code(server):
     assert run("health", "--admin", server.admin_url).returncode == 0
     server.kill()
     result = run("health", "--admin", server.admin_url)
     assert result.returncode != 0 and result.stderr
 
 
-def test_health_finds_a_server_by_name_and_takes_an_empty_variable_for_none(server, tmp_path):
+def test_health_finds_a_server_by_name_and_treats_an_empty_variable_as_unset(server, tmp_path):
     port = server.admin_url.rpartition(":")[2]
     assert run("health", "--admin", f"http://localhost:{port}").returncode == 0
     result = run("health", environment={"RINGLINE_ADMIN_LISTEN": ""})
@@ -454,7 +454,7 @@ def hangs_up(connection):
 
 
 @pytest.mark.parametrize("answer", [silent, drips, rubbish, hangs_up])
-def test_a_server_that_is_none_is_one_line_within_seconds(answer, tmp_path):
+def test_a_server_that_is_not_ringline_is_reported_in_one_line_within_seconds(answer, tmp_path):
     with listener(answer) as port:
         began = time.monotonic()
         result = run("health", "--admin", f"http://127.0.0.1:{port}")
@@ -481,7 +481,7 @@ def test_health_ends_before_the_timeout_of_the_images_health_check():
             assert time.monotonic() - began < limit, answer.__name__
 
 
-def test_a_client_may_give_up_before_it_gets_an_answer(tmp_path):
+def test_sigterm_ends_a_client_that_waits_for_an_answer(tmp_path):
     has_asked = threading.Event()
 
     def says_nothing(connection):
@@ -514,7 +514,7 @@ def test_an_untrusted_certificate_is_reported(make_server, certificate):
 
 
 @pytest.mark.parametrize("device", ["", "a b", "a&b", "x" * 129, "\x1b"])
-def test_a_device_that_cannot_be_is_one_line(device):
+def test_an_invalid_device_id_is_reported_in_one_line(device):
     one_clear_line(answer("--device", device), "--device")
 
 
@@ -525,7 +525,7 @@ def test_a_devices_name_may_have_a_plus(world):
         process.terminate()
 
 
-def test_a_callers_name_does_not_steer_the_callees_terminal(world):
+def test_a_callers_name_cannot_control_the_callees_terminal(world):
     token = world.token("10")
     command = [str(binary()), "answer", "--url", world.server.ws_url, "--token", token, "--once"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=clean_environment()) as process:
@@ -539,7 +539,7 @@ def test_a_callers_name_does_not_steer_the_callees_terminal(world):
                 taro.ask(type="end", callId="c-1")
 
 
-def test_the_server_says_nothing_of_the_calls_content_in_its_log(world):
+def test_the_log_contains_nothing_of_a_calls_content(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="ice", callId="c-1", candidate=samples.CANDIDATES[0])
     taro.ask(type="end", callId="c-1")

@@ -12,7 +12,7 @@ def lines(result) -> dict[str, str]:
     return {name: rest[0] if rest else "" for name, *rest in rows}
 
 
-def test_every_value_is_shown_with_where_it_comes_from(tmp_path):
+def test_every_value_is_shown_with_its_source(tmp_path):
     file = tmp_path / "ringline.conf"
     file.write_text("ring-timeout = 30\nbusy-policy = busy\nstun-url = stun:a:1\nstun-url = stun:b:2\n")
     shown = lines(

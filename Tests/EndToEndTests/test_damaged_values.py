@@ -25,7 +25,7 @@ COLUMNS = {
     "revocation": ["before"],
     "meta": ["crashes", "last_call_number", "forgetting_before"],
 }
-# Columns in which every integer is valid, or in which a wrong one cannot be detected.
+# Columns in which every integer is valid, or in which a wrong integer cannot be detected.
 FREE = {
     *("call.has_video", "call.log_kept", "entry.call", "entry.mark", "entry.digest", "event.call", "device.is_named"),
     *("event.position", "event.at"),
@@ -102,8 +102,8 @@ def test_calls_go_through_with_any_integer_in_any_column(make_server, make_world
             server = make_server(data=folder)
             world = make_world(server)
             assert httpx.get(server.admin_url + "/readyz", trust_env=False).status_code == 200, where
-            # A call between users whom the damaged rows do not concern, a call of a user whom they concern, and below
-            # a call after a restart.
+            # The first call is between users without damaged rows. The second has a user with damaged rows. A third
+            # call follows below, after a restart.
             a_call_goes_through(world, "c-8", "21", "20")
             a_call_goes_through(world, "c-9", "11", "17")
             for user in ("10", "11"):

@@ -38,7 +38,7 @@ def test_a_device_without_an_id_has_one(world):
     assert made and devices(rest)[0]["deviceId"] == made
 
 
-def test_both_tokens_together(world):
+def test_both_tokens_together_are_one_device(world):
     rest = world.rest("10")
     assert rest.put("/api/me/devices", body(voipDeviceToken=VOIP, apnsDeviceToken=ALERT)).status_code == 200
     assert len(devices(rest)) == 1
@@ -47,7 +47,7 @@ def test_both_tokens_together(world):
 @pytest.mark.parametrize(
     "first, second", [("voipDeviceToken", "apnsDeviceToken"), ("apnsDeviceToken", "voipDeviceToken")]
 )
-def test_the_two_halves_of_one_installation_join_without_a_device_id(world, first, second):
+def test_two_tokens_registered_separately_without_a_device_id_are_one_device(world, first, second):
     rest = world.rest("10")
     rest.put("/api/me/devices", body(**{first: VOIP}))
     rest.put("/api/me/devices", body(**{second: ALERT}))
@@ -135,7 +135,7 @@ def test_devices_survive_a_restart(world):
     assert [device["deviceId"] for device in devices(world.rest("10"))] == ["d-1"]
 
 
-def test_a_firebase_token_that_comes_alone_leaves_the_rest_as_it_was(world):
+def test_registering_only_a_firebase_token_changes_nothing_else(world):
     """Such a registration once turned an iPhone with Firebase into an Android device without a bundle id.
 
     This was found when the OpenAPI document was written.

@@ -1,8 +1,8 @@
-"""The disk fails at any moment and in any way: acknowledged signals are not lost, and the server goes on.
+"""While the disk fails, at any moment and in any way, the server goes on and loses no acknowledged signal.
 
-A preloaded library makes calls of the C library on the database's files fail. A setting names the call, the error, the
-first call that fails after the library was armed, and how many calls fail from that one on. RINGLINE_DISK_FAULTS=180
-tries all settings, which takes some minutes.
+A preloaded library makes C library calls on the database's files fail. A setting names the call, the error, the number
+of the first call that fails, and how many calls fail from there. Calls are counted from the moment when the test writes
+the setting. RINGLINE_DISK_FAULTS=180 tries all settings, which takes some minutes.
 """
 
 import errno
@@ -37,7 +37,8 @@ FAULTS = r"""
 #include <sys/types.h>
 #include <unistd.h>
 
-/* The setting is a file, so that it can be changed while the server runs: "CALL ERRNO FIRST COUNT"; none = nothing fails. */
+/* The setting is a file, so that a test can change it while the server runs. It contains "CALL ERRNO FIRST COUNT";
+   without the file, nothing fails. */
 static int fails(const char *call, int fd) {
     static __thread int inside;
     static int seen, was_armed;
@@ -151,9 +152,9 @@ def test_a_failing_disk_loses_nothing_that_was_acked(make_server, make_world, tm
         assert not lost, f"{where}: acked and lost: {sorted(lost)}"
         assert log["state"] == "answered", where
         server.kill()
-    # Not every setting causes a fault. Three of the five calls are rare, and a busy machine writes in a few large
-    # batches, so that there may be no 11th write.
-    assert failed_at_all > len(settings()) / 8, "hardly any fault was felt: this proved nothing"
+    # Not every setting causes a fault. Three of the five calls are rare. A busy machine writes few large batches, so
+    # there may be no 11th write.
+    assert failed_at_all > len(settings()) / 8, "hardly any setting caused a fault: the run proved nothing"
 
 
 def ask_until_taken(phone, mark: str, where: str, **signal):
@@ -171,7 +172,7 @@ def ask_until_taken(phone, mark: str, where: str, **signal):
 
 
 def test_an_end_by_request_is_answered_at_once_while_the_disk_is_full(make_server, make_world, tmp_path, library):
-    """The answer once waited for the disk: the app's hang-up button did not react, and the peer's call went on."""
+    """The answer used to wait for the disk: the app's hang-up button did not react, and the peer's call went on."""
     setting = tmp_path / "setting"
     server = make_server(environment={"LD_PRELOAD": str(library), "DISK_FAULT": str(setting)})
     world = make_world(server)
@@ -183,7 +184,7 @@ def test_an_end_by_request_is_answered_at_once_while_the_disk_is_full(make_serve
     assert time.monotonic() - began < 1, f"it waited {time.monotonic() - began:.2f} s"
     assert answer.status_code == 503 and answer.json()["code"] == "store_unavailable", answer.text
     assert "retry-after" in answer.headers
-    # The peer receives the end although nothing can be written. A repeated request is answered without delay, too.
+    # The peer receives the end although the store cannot write. A repeated request is answered without delay, too.
     hanako.expect(type="end", callId="c-1")
     began = time.monotonic()
     assert app.delete("/api/calls/signal/c-1").json()["code"] in ("call_ended", "store_unavailable")

@@ -47,12 +47,12 @@ def doctor(tmp_path, *options, code=None, **more) -> dict[str, tuple[str, str]]:
     return findings
 
 
-def test_a_sound_configuration_has_no_error_and_changes_nothing(tmp_path, certificate, jwt):  # noqa: F811
+def test_a_valid_configuration_has_no_error_and_doctor_changes_nothing(tmp_path, certificate, jwt):  # noqa: F811
     found = doctor(tmp_path, "--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem", *jwt, code=0)
     assert found["settings"][0] == "ok"
     assert found["JWT keys"] == ("ok", "loaded")
-    # The file system of the temporary folder depends on the machine, and cannot be determined in a chroot. So compare
-    # with the grade of a folder that exists there.
+    # The grade depends on the temporary folder's file system, which differs between machines and cannot be determined
+    # in a chroot. So compare with the grade of a folder that exists there.
     there = doctor(tmp_path, "--data", tmp_path, *jwt, code=0)["data folder"][0]
     assert found["data folder"][0] == there and (there != "ok" or "can be created" in found["data folder"][1])
     assert found["TLS certificate"][0] == "warning" and "it expires on 20" in found["TLS certificate"][1]
@@ -65,14 +65,14 @@ def test_a_wrong_setting_is_an_error(tmp_path):
     assert grade == "error" and "--ring-timeout" in text
 
 
-def test_without_keys_the_development_key_is_warned_of_and_not_made(tmp_path):
+def test_without_keys_doctor_warns_of_the_development_key_and_does_not_create_it(tmp_path):
     data = tmp_path / "empty"
     data.mkdir()
     assert doctor(tmp_path, "--data", data, code=0)["JWT keys"][0] == "warning"
     assert list(data.iterdir()) == []
 
 
-def test_a_key_that_is_none_is_an_error_that_names_it(tmp_path):
+def test_an_invalid_key_file_is_an_error_that_names_it(tmp_path):
     path = tmp_path / "noise"
     path.write_text("noise")
     grade, text = doctor(tmp_path, "--jwks-file", path, code=1)["JWT keys"]
@@ -87,7 +87,7 @@ def test_a_key_that_is_none_is_an_error_that_names_it(tmp_path):
         ("c.pem", "other.pem", "is not the key of"),
     ],
 )
-def test_a_certificate_and_a_key_that_do_not_go_together_are_an_error(tmp_path, certificate, cert, key, word):  # noqa: F811
+def test_an_invalid_pair_of_certificate_and_key_is_an_error(tmp_path, certificate, cert, key, word):  # noqa: F811
     options = ["--tls-cert", certificate / cert, "--tls-key", certificate / key]
     grade, text = doctor(tmp_path, *options, code=1)["TLS certificate"]
     assert grade == "error" and word in text
@@ -106,7 +106,7 @@ def test_an_expired_certificate_is_an_error(tmp_path):
     assert grade == "error" and f"expired on {(now - day).date()}" in text
 
 
-def test_a_data_folder_that_is_none_or_holds_noise_is_an_error(tmp_path):
+def test_a_data_folder_that_is_a_file_or_holds_noise_is_an_error(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     assert doctor(tmp_path, "--data", file, code=1)["data folder"][0] == "error"
@@ -162,14 +162,14 @@ def test_apns_is_asked_about_every_registered_app(push_world, tmp_path):
 @pytest.mark.parametrize(
     "offset, grade", [(0, "ok"), (-60, "warning"), (60, "warning"), (-4000, "error"), (4000, "error")]
 )
-def test_the_clock_is_compared_with_apples(apns, tmp_path, offset, grade):
+def test_the_clock_is_compared_with_that_of_apns(apns, tmp_path, offset, grade):
     apns.config(clockOffset=offset, sendsDate=True)
     found = doctor(tmp_path, *push_options(apns))
     assert found["clock"][0] == grade, found["clock"]
 
 
 @pytest.mark.parametrize("bundle", ["", "a b", "a\r\nX: 1", "a" * 156, "ünï"])
-def test_a_bundle_that_can_be_none_is_an_error_and_not_asked_about(apns, tmp_path, bundle):
+def test_an_invalid_bundle_id_is_an_error(apns, tmp_path, bundle):
     grade, text = doctor(tmp_path, *push_options(apns), "--bundle", bundle, code=1)["settings"]
     assert grade == "error" and "--bundle" in text
 
@@ -181,7 +181,7 @@ def test_a_key_that_apple_does_not_know_is_an_error(apns, tmp_path):
     assert grade == "error" and "InvalidProviderToken" in text and "the key id, the team id and the .p8 file" in text
 
 
-def test_an_apns_key_that_is_none_is_an_error(tmp_path):
+def test_an_invalid_apns_key_is_an_error(tmp_path):
     path = tmp_path / "AuthKey.p8"
     path.write_text("noise")
     options = ["--apns-key-file", path, "--apns-key-id", "KEY1234567", "--apns-team-id", "TEAM123456"]
@@ -199,7 +199,7 @@ def test_apns_that_cannot_be_reached_is_a_warning(apns, tmp_path):
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
-def test_an_allocation_is_taken_from_the_turn_server(coturn, secret_file, tmp_path, transport):  # noqa: F811
+def test_doctor_gets_an_allocation_from_the_turn_server(coturn, secret_file, tmp_path, transport):  # noqa: F811
     url = f"turn:127.0.0.1:{coturn}?transport={transport}"
     found = doctor(tmp_path, "--turn-secret-file", secret_file, "--turn-url", url, code=0)
     assert found[f"TURN {url}"] == ("ok", "granted an allocation for 600 s")
@@ -212,7 +212,7 @@ def test_a_turn_server_with_another_secret_is_an_error(coturn, tmp_path):  # noq
     assert grade == "error" and "static-auth-secret" in text
 
 
-def test_a_turn_server_that_is_not_there_is_an_error(secret_file, tmp_path):  # noqa: F811
+def test_an_unreachable_turn_server_is_an_error(secret_file, tmp_path):  # noqa: F811
     options = ["--turn-secret-file", secret_file, "--turn-url", "turn:127.0.0.1:9?transport=tcp"]
     assert doctor(tmp_path, *options, code=1)["TURN turn:127.0.0.1:9?transport=tcp"][0] == "error"
 
@@ -224,7 +224,7 @@ def secure_coturn(tmp_path_factory, certificate):  # noqa: F811
         yield port, certificate / "c.pem"
 
 
-def test_an_allocation_is_taken_over_tls_and_the_certificate_looked_at(secure_coturn, secret_file, tmp_path):  # noqa: F811
+def test_doctor_gets_an_allocation_over_tls_and_checks_trust(secure_coturn, secret_file, tmp_path):  # noqa: F811
     port, trusted = secure_coturn
     url = f"turns:localhost:{port}?transport=tcp"
     options = ["--turn-secret-file", secret_file, "--turn-url", url]
@@ -246,7 +246,7 @@ def test_a_port_without_tls_is_an_error_if_tls_is_configured(server, secret_file
     assert grade == "error" and "no TLS" in text
 
 
-def test_a_secret_that_everybody_can_read_is_warned_of(tmp_path):
+def test_doctor_warns_of_a_secret_that_everybody_can_read(tmp_path):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         os.chmod(folder, 0o755)
         path = pathlib.Path(folder) / "secret"
@@ -258,17 +258,17 @@ def test_a_secret_that_everybody_can_read_is_warned_of(tmp_path):
         assert doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"][0] == "ok"
         os.chmod(path, 0o644)
         os.chmod(folder, 0o700)
-        assert doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"][0] == "ok", "nobody gets that far"
+        assert doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"][0] == "ok", "the folder keeps others out"
 
 
-def test_a_secret_with_a_line_end_of_windows_is_warned_of(tmp_path):
+def test_doctor_warns_of_a_secret_that_ends_with_a_carriage_return(tmp_path):
     path = tmp_path / "secret"
     path.write_bytes(KEY.encode() + b"\r\n")
     grade, text = doctor(tmp_path, "--jwt-secret-file", path, code=0)["JWT keys"]
     assert grade == "warning" and "carriage return" in text
 
 
-def test_a_folder_that_is_yet_to_be_made_in_memory_is_warned_of(tmp_path):
+def test_doctor_warns_of_a_data_folder_in_memory(tmp_path):
     grade, text = doctor(tmp_path, "--data", f"/dev/shm/{tmp_path.name}/none", code=0)["data folder"]
     assert grade == "warning" and "tmpfs" in text
     assert doctor(tmp_path, "--data", "", code=1)["settings"][0] == "error"

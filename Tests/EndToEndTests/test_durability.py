@@ -46,7 +46,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
     world = make_world(server)
     registered = {"bundleId": "com.example.chat", "platform": "ios", "voipDeviceToken": "a" * 64, "deviceId": "d-1"}
     world.rest("10").put("/api/me/devices", registered)
-    taken: dict[tuple[str, int], str] = {}  # (callId, seq) → the id of the only signal with that seq
+    taken: dict[tuple[str, int], str] = {}  # (callId, seq) → the id of the signal with that seq
     deadlines: dict[str, int] = {}
     acked: dict[str, list[tuple[int, str]]] = {}
 
@@ -85,7 +85,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
         while hears_an_ack():
             pass
         killer.join()
-        # A signal that was relayed but not acked has shown its seq to the callee: no other signal may get that seq.
+        # The callee has seen the seq of a signal that was relayed but not acked: no other signal may get that seq.
         read_to_the_end(hanako)
         for message in hanako.heard:
             if message["type"] == "ice" and message.get("callId") == call_id:
@@ -118,7 +118,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
         hanako.close()
 
     assert [call for call in acked.values() if 0 < len(call) < SIGNALS], (
-        "no kill fell into the traffic: this proved nothing"
+        "no kill came while signals were acked: the run proved nothing"
     )
     # At the end, the call of every round is still ringing with its own deadline, and the device is still registered.
     for call_id, until in deadlines.items():
@@ -153,7 +153,7 @@ def test_an_ended_call_stays_ended_after_a_kill(world):
     assert world.phone("10", "phone-10").refused(type="info", callId="c-1", data=1)["code"] == "call_ended"
 
 
-def test_an_answered_call_is_not_answered_twice_over_a_kill(world):
+def test_a_call_answered_before_a_kill_is_not_answered_again_after_it(world):
     world.call("c-1")
     world.server.kill()
     world.server.start()
@@ -180,7 +180,7 @@ def test_a_ring_that_ran_out_while_the_server_was_down_is_unanswered(make_server
     assert (log["state"], log["reason"]) == ("ended", "unanswered")
 
 
-def test_the_original_deadline_holds_over_a_restart(make_server, make_world):
+def test_the_original_ring_deadline_holds_after_a_restart(make_server, make_world):
     world = make_world(make_server("--ring-timeout", 4))
     world.phone("11", "a").ring("10", "c-1")
     until = world.rest("10").log("c-1")["ringUntil"]
@@ -192,7 +192,7 @@ def test_the_original_deadline_holds_over_a_restart(make_server, make_world):
     assert -100 <= time.time() * 1000 - until < 1500
 
 
-def test_numbers_go_on_above_those_before_the_kill(world):
+def test_seq_goes_on_above_the_values_before_the_kill(world):
     taro, _ = world.call("c-1")
     before = taro.ask(type="info", callId="c-1", data=1)["seq"]
     world.server.kill()
@@ -213,8 +213,8 @@ def test_the_history_survives_a_kill(world):
 def test_a_fatal_signal_ends_the_process_at_once(make_server):
     import signal
 
-    # Swift's own handler is switched off. It would write a backtrace and return, and the process would live on: a
-    # fault raises its signal again after that, but a signal from another process comes only once.
+    # Swift's own handler is switched off, because it writes a backtrace and returns. A real fault then raises its
+    # signal again and ends the process. A signal from another process comes only once, so the process would live on.
     server = make_server(environment={"SWIFT_BACKTRACE": "enable=no"})
     os.kill(server.pid, signal.SIGSEGV)
     assert server.exit_code(2) == -signal.SIGSEGV

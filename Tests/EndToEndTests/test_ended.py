@@ -5,11 +5,11 @@ import time
 import samples
 from rest import code
 
-# An ended call is removed from memory 15 s after its end, unless a connected device has yet to confirm the end.
+# An ended call is removed from memory 15 s after its end, once all connected devices have confirmed the end.
 RESTED = 16
 
 
-def test_an_ended_call_at_rest_is_fetched_resent_told_and_used_again(world):
+def test_a_call_at_rest_answers_as_before_and_its_call_id_is_used_again(world):
     taro, hanako = world.call("11-10")
     for number in range(5):
         taro.ask(type="ice", callId="11-10", candidate=samples.candidate(number))
@@ -34,7 +34,7 @@ def test_an_ended_call_at_rest_is_fetched_resent_told_and_used_again(world):
     assert back.expect(type="offer", callId="11-10")["epoch"] == 2
 
 
-def test_an_ended_call_at_rest_is_there_after_kill_9(make_server, make_world):
+def test_a_call_at_rest_can_be_fetched_after_kill_9(make_server, make_world):
     server = make_server()
     world = make_world(server)
     taro, hanako = world.call("c-1")

@@ -15,7 +15,7 @@ def test_a_call_id_used_again_after_the_end_is_a_new_call(world):
     assert (offer["epoch"], offer["seq"], offer["sdp"]) == (2, 1, AGAIN)
 
 
-def test_even_with_the_same_description(world):
+def test_the_same_description_after_the_end_begins_a_new_call(world):
     taro, hanako = world.call("11-10")
     taro.ask(type="end", callId="11-10")
     assert taro.ring(hanako, "11-10")["epoch"] == 2
@@ -41,7 +41,7 @@ def test_nothing_of_the_earlier_call_shows_in_the_new_one(world):
     assert all(signal["epoch"] == 2 for signal in hers["signals"])
 
 
-def test_each_use_of_a_name_has_its_own_record_and_timeline(world):
+def test_each_use_of_a_call_id_has_its_own_record_and_timeline(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "11-10", sdp=samples.OFFER)
     hanako.signal("end", "11-10")
@@ -62,7 +62,7 @@ def test_each_use_of_a_name_has_its_own_record_and_timeline(world):
     assert taro.get("/api/calls/11-10", peer="12").json()["callee_id"] == "12"
 
 
-def test_a_cursor_of_another_epoch_counts_as_nought(world):
+def test_a_cursor_of_another_epoch_counts_as_zero(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "11-10", sdp=samples.OFFER)
     for number in range(5):
@@ -93,7 +93,7 @@ def test_a_late_end_of_the_earlier_epoch_does_not_end_the_new_call(world):
     assert world.rest("10").log("11-10")["state"] == "ringing"
 
 
-def test_another_description_while_still_ringing_replaces_it_without_a_second_ring(world):
+def test_a_new_description_during_the_ring_replaces_the_old_one_without_a_second_ring(world):
     taro = world.phone("11", "d-1")
     first = taro.ring("10", "c-1")
     second = taro.ring("10", "c-1", sdp=AGAIN)
@@ -113,14 +113,14 @@ def test_an_offer_from_another_device_of_the_caller_replaces_an_answered_call(wo
     assert hanako.expect(type="offer", epoch=2)["sdp"] == AGAIN
 
 
-def test_an_offer_of_a_leg_of_the_answered_call_is_renegotiation(world):
+def test_an_offer_from_a_device_in_the_answered_call_is_a_renegotiation(world):
     taro, hanako = world.call("c-1")
     assert taro.ring(hanako, "c-1", sdp=AGAIN)["epoch"] == 1
     assert hanako.expect(type="offer")["epoch"] == 1
     assert not [message for message in hanako.fence() if message.get("state") == "ended"]
 
 
-def test_epochs_go_on_over_a_restart(world):
+def test_epochs_go_on_after_a_restart(world):
     taro, hanako = world.call("11-10")
     taro.ask(type="end", callId="11-10")
     world.server.kill()

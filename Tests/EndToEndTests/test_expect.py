@@ -75,7 +75,7 @@ def test_a_client_that_leaves_before_100_continue_does_not_disturb_others(make_s
         with connected(world.server.port) as gone:
             asks = f"{json}Expect: 100-continue\r\nContent-Length: 15\r\n"
             gone.sendall(request(world, "POST /api/blocks", more=asks))
-            assert read(gone, 1, 0.2) == b"", "it was written all the same"
+            assert read(gone, 1, 0.2) == b"", "100 Continue was written although the library makes the write fail"
         got = read(waiting, 2)
         assert got.count(b"HTTP/1.1 200") == 2 and b'"user_id":77' in got.replace(b'"77"', b"77"), got
 

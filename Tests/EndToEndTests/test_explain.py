@@ -1,4 +1,4 @@
-"""`ringline explain` reports why a call rang or did not ring, for each possible course of a call.
+"""`ringline explain` reports why a call rang or did not ring, for every course that a call can take.
 
 With RINGLINE_EXPLAIN_DOC=FILE the outputs are written to that file; the page in the documentation is copied from such a
 run. Every other run checks that the page still has the verdicts that the binary prints.
@@ -37,8 +37,8 @@ def explain(world, call_id: str, title: str) -> str:
             page.write(f"## {title}\n\n```\n$ ringline explain {call_id} --data ./data\n{run.stdout}```\n\n")
     else:
         shown = PAGE.read_text()
-        assert f"## {title}\n" in shown, "the page does not show this"
-        assert verdict(shown[shown.index(f"## {title}\n") :]) == verdict(run.stdout), "the page says something else"
+        assert f"## {title}\n" in shown, "the page has no such heading"
+        assert verdict(shown[shown.index(f"## {title}\n") :]) == verdict(run.stdout), "the page shows another verdict"
     for secret in ("v=0", "192.0.2.", "candidate:", "a=ice"):
         assert secret not in run.stdout
     return run.stdout
@@ -119,7 +119,7 @@ def test_a_push_refused_by_its_topic(short):
     text = until(world, "c-1", "ended: unanswered", title="Push refused: the topic")
     assert "400 DeviceTokenNotForTopic: the token belongs to another app" in text
     kept = world.rest("10").get("/api/me/devices").json()[0]["voipDeviceToken"]
-    assert kept == token(1), "our fault, no reason to forget it"
+    assert kept == token(1), "the server is at fault, so the token is kept"
 
 
 def test_a_push_refused_by_its_token(short):
@@ -177,7 +177,7 @@ def test_do_not_disturb_while_it_rings(short):
     tries = len(fake.pushes())
     text = until(world, "c-1", "ended: unanswered", title="Do not disturb, set while it rang")
     assert "set do-not-disturb while it rang" in text
-    assert len(fake.pushes()) <= tries + 1, "one may have been on its way"
+    assert len(fake.pushes()) <= tries + 1, "one push may have been on its way"
 
 
 def test_a_caller_who_gave_up_first(push_world):
@@ -208,7 +208,7 @@ def test_a_server_that_was_restarted_while_it_rang(push_world):
     assert "The server was restarted in between" in text
 
 
-def test_it_reads_the_folder_of_a_stopped_server_too(push_world):
+def test_explain_reads_the_folder_of_a_stopped_server_too(push_world):
     world, _ = push_world
     world.phone("11", "iphone-t").ring("10", "c-1")
     world.server.terminate()
@@ -218,7 +218,7 @@ def test_it_reads_the_folder_of_a_stopped_server_too(push_world):
     assert run.returncode == 0 and "Verdict: The call rang when the server stopped or was killed" in run.stdout
 
 
-def test_an_unknown_call_is_one_line_and_a_failure(world):
+def test_an_unknown_call_is_reported_in_one_line_and_fails(world):
     command = [str(binary()), "explain", "nowhere", "--data", str(world.server.data)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=20, env=clean_environment())
     assert run.returncode != 0 and len(run.stderr.strip().splitlines()) == 1 and "nowhere" in run.stderr
@@ -265,7 +265,7 @@ def test_an_answered_call_of_a_server_that_was_killed(world):
     assert run.returncode == 0 and "it was going on when this copy was made" in run.stdout
 
 
-def test_one_name_in_use_by_several_people_and_again(world):
+def test_one_call_id_used_by_several_pairs_and_several_times(world):
     taro, hanako = world.phone("11", "iphone-t"), world.phone("10", "iphone-h")
     for number in range(3):
         taro.ring("10", "c-1", sdp=samples.changed(samples.OFFER, str(number)))

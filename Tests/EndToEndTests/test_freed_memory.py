@@ -1,7 +1,7 @@
 """The server does not read memory that libwebsockets 4.1.6 has freed.
 
-It runs under valgrind, which ends with exit code 99 if it does. Decision 0011 lists the faults of the library that the
-server avoids, and how it avoids them.
+The server runs under valgrind, which makes the exit code 99 if it reads such memory. Decision 0011 lists the library's
+faults that the server avoids, and how it avoids them.
 """
 
 import shutil

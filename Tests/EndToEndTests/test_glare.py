@@ -29,7 +29,7 @@ def test_a_losing_offer_over_rest_is_accepted_and_names_the_winning_call(world):
     assert (body["state"], body["reason"], body["replacedBy"]) == ("ended", "glare", "a")
 
 
-def test_the_losers_caller_answers_the_winner_and_they_talk(world):
+def test_the_losing_caller_answers_the_winning_call(world):
     taro, hanako = world.phone("11"), world.phone("10")
     taro.ring(hanako, "a")
     hanako.ring(taro, "b")
@@ -53,7 +53,7 @@ def test_the_room_names_of_the_two_directions_are_the_same_pair(world):
     assert taro.expect(type="call", callId="11-10", state="ended")["replacedBy"] == "10-11"
 
 
-def test_two_calls_in_the_same_direction_are_no_glare_the_later_one_goes_on(world):
+def test_two_calls_in_the_same_direction_are_no_glare_and_the_later_one_goes_on(world):
     taro, hanako = world.phone("11"), world.phone("10")
     taro.ring(hanako, "a")
     taro.ring(hanako, "b")
@@ -62,13 +62,13 @@ def test_two_calls_in_the_same_direction_are_no_glare_the_later_one_goes_on(worl
     assert world.rest("10").log("b")["state"] == "ringing"
 
 
-def test_an_answered_call_takes_no_part(world):
+def test_an_answered_call_takes_no_part_in_a_glare(world):
     taro, hanako = world.call("b")
     hanako.ask(type="offer", callId="a", to="11", sdp=samples.OFFER)
     assert world.rest("11", device="phone-11").log("b")["state"] == "answered"
 
 
-def test_calls_with_others_take_no_part(world):
+def test_calls_of_other_pairs_take_no_part_in_a_glare(world):
     taro, hanako, ichiro = world.phone("11"), world.phone("10"), world.phone("12")
     taro.ring(hanako, "b")
     hanako.ring(ichiro, "a")

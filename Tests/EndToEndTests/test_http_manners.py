@@ -43,13 +43,13 @@ def test_head_is_refused_as_get_is(world):
         ("GET", "/api/blocks/12", "DELETE"),
     ],
 )
-def test_a_method_that_a_path_does_not_know_is_405_with_those_that_it_knows(world, method, path, allowed):
+def test_a_method_that_a_path_does_not_allow_is_405_with_the_allowed_methods(world, method, path, allowed):
     answer = world.rest("11").request(method, path)
     assert code(answer) == (405, "method_not_allowed")
     assert answer.headers["allow"] == allowed
 
 
-def test_an_offer_of_http_2_is_ignored(world):
+def test_an_upgrade_to_http_2_is_ignored(world):
     """Java's HttpClient makes this offer with every unencrypted request (RFC 9110, section 7.8)."""
     offer = {
         "Connection": "Upgrade, HTTP2-Settings",
@@ -72,7 +72,7 @@ def test_the_admin_listener_has_get_and_head(server):
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
-def test_a_browsers_preflight_is_answered_for_an_allowed_origin_alone(make_server, make_world):
+def test_a_browsers_preflight_is_accepted_only_for_an_allowed_origin(make_server, make_world):
     world = make_world(make_server("--allow-origin", ORIGIN))
     asks = {"Access-Control-Request-Method": "DELETE", "Access-Control-Request-Headers": "authorization,content-type"}
     answer = httpx.options(
@@ -90,7 +90,7 @@ def test_a_browsers_preflight_is_answered_for_an_allowed_origin_alone(make_serve
     assert refused.status_code == 403 and "access-control-allow-origin" not in refused.headers
 
 
-def test_a_page_may_read_how_long_to_wait_and_what_is_wrong_with_its_token(make_server, make_world):
+def test_a_page_may_read_retry_after_and_www_authenticate(make_server, make_world):
     world = make_world(make_server("--allow-origin", ORIGIN))
     for rest in (world.rest("11"), world.rest(token="none")):
         answer = rest.request("GET", "/api/calls", headers={"Origin": ORIGIN})

@@ -1,4 +1,4 @@
-"""The issuer's keys from a URL: fetched over HTTPS, fetched again when due, and required to accept a token."""
+"""The issuer's key set from a URL: fetched over HTTPS, fetched again when due, and used to verify tokens."""
 
 import os
 import signal
@@ -66,13 +66,13 @@ def test_a_key_that_is_no_longer_published_is_refused_from_the_next_fetch_on(iss
     rest = make_world(server).rest(token=old, allow_5xx=True)
     assert rest.get("/api/me/devices").status_code == 200
     os.kill(server.pid, signal.SIGHUP)
-    # The server does not know whether the unknown kid is of a newer key, so it fetches once more before it refuses.
+    # The unknown kid may belong to a newer key, so the server fetches once more before it refuses the token.
     eventually(lambda: rest.get("/api/me/devices").status_code == 401)
     assert code(rest.get("/api/me/devices")) == (401, "unauthenticated")
     assert issuer.fetches == 3
 
 
-def test_unknown_keys_have_it_fetched_once_a_minute_and_are_refused(issuer, make_server, make_world):
+def test_a_token_of_an_unknown_key_causes_one_fetch_a_minute_and_is_refused(issuer, make_server, make_world):
     server = make_server(*issuer.options)
     ready(server)
     forged = mint(issuer.keys["one"], "11", algorithm="ES256", headers={"kid": "none"})
@@ -84,7 +84,7 @@ def test_unknown_keys_have_it_fetched_once_a_minute_and_are_refused(issuer, make
 
 
 @pytest.mark.parametrize("fault", ["stall", "error", "noise", "empty", "huge", "redirect", "secret"])
-def test_without_a_set_the_server_starts_is_not_ready_and_says_so_to_all(issuer, make_server, fault):
+def test_without_a_key_set_the_server_is_not_ready_and_answers_503(issuer, make_server, fault):
     body = {
         "error": (500, b"{}"),
         "noise": (200, b"<html>"),
@@ -122,7 +122,7 @@ def test_without_a_set_the_server_starts_is_not_ready_and_says_so_to_all(issuer,
 
 
 @pytest.mark.parametrize("fault", ["error", "noise", "gone"])
-def test_the_last_good_set_stays_in_force(issuer, make_server, make_world, fault):
+def test_the_last_good_key_set_stays_in_force(issuer, make_server, make_world, fault):
     issuer.headers["Connection"] = "close"
     server = make_server(*issuer.options)
     ready(server)
@@ -138,7 +138,7 @@ def test_the_last_good_set_stays_in_force(issuer, make_server, make_world, fault
     issuer.released.set()
 
 
-def test_failures_make_it_ask_less_and_less_often(issuer, make_server):
+def test_after_failures_the_key_set_is_fetched_less_and_less_often(issuer, make_server):
     issuer.answer = (500, b"{}")
     make_server(*issuer.options)
     time.sleep(9)
@@ -146,14 +146,14 @@ def test_failures_make_it_ask_less_and_less_often(issuer, make_server):
     assert 2 <= issuer.fetches <= 3
 
 
-def test_a_server_of_another_authority_is_not_believed(issuer, make_server):
+def test_a_key_server_with_an_untrusted_certificate_is_refused(issuer, make_server):
     server = make_server("--jwks-url", issuer.url)
     eventually(lambda: "certificate was refused" in server.errors())
     assert issuer.fetches == 0
     assert upgrade_status(server.ws_url, token(issuer)) == 503
 
 
-def test_keys_of_files_hold_beside_it_and_before_it_has_come(issuer, make_server, make_world, tmp_path):
+def test_keys_from_files_hold_beside_the_key_set_and_before_its_first_fetch(issuer, make_server, make_world, tmp_path):
     (tmp_path / "jwt").write_bytes(b"a" * 40)
     issuer.answer = (500, b"{}")
     server = make_server("--jwt-secret-file", tmp_path / "jwt", *issuer.options)
@@ -178,18 +178,18 @@ def test_a_session_that_renews_its_token_gets_keys_unavailable(issuer, make_serv
 @pytest.mark.parametrize(
     "url", ["http://auth.example.com/keys", "auth.example.com", "https://user:s3cret@auth.example.com/", "https://"]
 )
-def test_an_unsafe_address_is_one_clear_line(tmp_path, url):
+def test_an_unsafe_url_is_reported_in_one_line(tmp_path, url):
     result = serve(tmp_path, "--jwks-url", url)
     one_clear_line(result, "--jwks-url", "https://")
     assert "s3cret" not in result.stderr
 
 
-def test_a_file_of_authorities_that_is_none_is_one_clear_line(tmp_path):
+def test_a_missing_ca_file_is_reported_in_one_line(tmp_path):
     result = serve(tmp_path, "--jwks-url", "https://localhost/", "--jwks-ca-file", tmp_path / "none.pem")
     one_clear_line(result, "--jwks-ca-file", "none.pem")
 
 
-def test_the_doctor_fetches_it(issuer, tmp_path):
+def test_the_doctor_fetches_the_key_set(issuer, tmp_path):
     options = ["doctor", "--data", tmp_path / "data", *issuer.options]
     result = run(*options)
     assert f"JWKS {issuer.url}: 1 keys (ES256)" in result.stdout, result.stdout

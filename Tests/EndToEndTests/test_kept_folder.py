@@ -27,18 +27,18 @@ def kept(make_server, tmp_path, clock_library):
     world.close()
 
 
-def test_every_question_about_it_has_the_answer_that_it_had(kept):
+def test_every_query_is_answered_as_by_the_earlier_build(kept):
     told = kept.explanations | kept_folder.answers(kept, kept.moment)
     assert told.keys() == TOLD.keys()
     assert {question for question in TOLD if told[question] != TOLD[question]} == set()
 
 
-def test_nothing_in_it_is_mended_or_complained_of(kept):
+def test_the_server_reports_nothing_wrong_with_the_folder(kept):
     logged = [line for line in kept.server.errors().splitlines() if " error " in line or "damaged" in line]
     assert logged == []
 
 
-def test_a_call_that_rings_in_it_rings_on_and_is_answered(kept):
+def test_a_ringing_call_rings_on_and_is_answered(kept):
     taro, hanako = kept.phone("11", "phone-11"), kept.phone("10", "iphone-10")
     offer = hanako.expect(type="offer", callId="c-ringing")
     assert offer["sdp"] == description("offer of c-ringing") and offer["displayName"] == "Taro"
@@ -49,7 +49,7 @@ def test_a_call_that_rings_in_it_rings_on_and_is_answered(kept):
     assert taro.expect(type="answer", callId="c-ringing")["sdp"] == description("at last")
 
 
-def test_a_call_that_was_talked_in_goes_on_under_numbers_that_were_never_given(kept):
+def test_an_active_call_goes_on_with_seqs_that_were_never_used(kept):
     one, other = kept.phone("16", "phone-16"), kept.phone("17", "phone-17")
     before = [signal["seq"] for signal in TOLD["17 GET /api/calls/signal/c-active"]["body"]["signals"]]
     one.ask(type="offer", callId="c-active", sdp=description("third offer"))
@@ -71,13 +71,13 @@ def test_a_signal_resent_after_the_kill_gets_the_same_ack(kept):
     assert (ended["epoch"], kept.rest("30").get("/api/calls/c-cancelled").json()["reason"]) == (1, "cancelled")
 
 
-def test_a_name_used_three_times_in_it_is_used_a_fourth_time(kept):
+def test_a_call_id_used_three_times_gets_epoch_4(kept):
     one, other = kept.phone("18", "phone-18"), kept.phone("19", "phone-19")
     assert one.ring("19", "19-18", room="p2p:19-18")["epoch"] == 4
     assert other.expect(type="offer", callId="19-18")["epoch"] == 4
 
 
-def test_blocks_do_not_disturb_and_log_outs_hold_on(kept):
+def test_blocks_do_not_disturb_and_log_outs_still_hold(kept):
     blocked, quiet = kept.phone("22", "phone-22"), kept.phone("23", "phone-23")
     kept.phone("21", "phone-21").ring("22", "b-1")
     kept.phone("30", "phone-30").ring("23", "d-1")
@@ -85,7 +85,7 @@ def test_blocks_do_not_disturb_and_log_outs_hold_on(kept):
     assert kept.rest("24").get("/api/me/devices").status_code == 401
 
 
-def test_it_is_opened_again_after_an_orderly_end(kept):
+def test_the_folder_is_opened_again_after_an_orderly_stop(kept):
     kept.server.terminate()
     assert kept.server.exit_code() == 0
     kept.server.start()

@@ -119,8 +119,8 @@ def test_the_17th_session_of_a_user_is_closed_with_4429(world):
 
 
 def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_closed(make_server, make_world):
-    # The reader does not answer pings either. With the default probe timeout, the server might close it for that
-    # reason on a slow machine, with code 1001.
+    # The reader does not answer pings either. With the default probe timeout, a server on a slow machine might
+    # close it with code 1001 for that reason.
     world = make_world(make_server("--probe-timeout", 60))
     stuck = RawSocket(world.server.port, world.token("10"), path="/ws?device=stuck", receive_buffer=4096)
     assert stuck.status == 101
@@ -132,7 +132,7 @@ def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_close
             accepted += 1
             assert accepted < 100
         assert answer["code"] == "rate_limited"
-        assert accepted <= 40, "256 KiB, from whomever they come"
+        assert accepted <= 40, "256 KiB for all senders together"
         # A call and its end still get through.
         sender.ask(type="offer", callId=f"c{user}", to="10", sdp=samples.OFFER)
         sender.ask(type="end", callId=f"c{user}")
@@ -173,8 +173,8 @@ def test_a_user_who_connects_too_often_is_answered_429_with_retry_after(make_ser
     assert 'ringline_limited_total{limit="connects"} 2' in world.server.metrics_text()
 
 
-def test_a_socketio_client_that_gives_its_token_in_connect_connects_no_more_often(make_server, make_world):
-    """Such a handshake has no token and was once not counted, so that an account could connect without a limit."""
+def test_a_socketio_client_with_its_token_in_connect_has_the_same_limit(make_server, make_world):
+    """Such a handshake has no token. It used not to be counted, so an account could connect without a limit."""
     world = make_world(make_server("--connects-per-minute", 3))
     token = world.token(None, uid=11)
     answers = []
@@ -207,8 +207,8 @@ def test_a_flood_of_pings_or_pongs_closes_with_4429(world, kind):
         deadline = time.monotonic() + 60
         while not closed and time.monotonic() < deadline:
             try:
-                # The library drops empty pongs, so pongs have a payload. Pings have none: the library would put it
-                # where the close code belongs.
+                # Pongs have a payload, because the library drops empty pongs. Pings have none, because the library
+                # would put it where the close code belongs.
                 flood.frame(kind, b"" if kind == raw_socket.PING else b"x")
             except OSError:
                 break
@@ -229,7 +229,7 @@ def test_the_fifth_long_poll_of_a_call_is_429(world):
         assert {poll.result().status_code for poll in waiting} == {200}
 
 
-def test_a_user_over_the_quota_of_the_day_may_only_end(make_server, make_world):
+def test_a_user_over_the_daily_quota_may_only_end_calls(make_server, make_world):
     world = make_world(make_server("--kept-bytes-per-day", 100_000))
     taro, hanako = world.call("c-1")
     while (answer := taro.answer_to(taro.send(type="info", callId="c-1", data="x" * 9000)))["type"] == "ack":

@@ -1,4 +1,4 @@
-"""A thread of its own writes the server's log, so that a slow or stalled reader of the log does not stop calls."""
+"""The server writes its log on a separate thread, so a slow or stalled reader of the log does not stop calls."""
 
 import fcntl
 import os
@@ -53,7 +53,7 @@ def world_without_reader(make_server, make_world, stalled):
 
 
 def make_calls(world, count: int):
-    """Begins and ends this number of calls, from enough callers to stay below their rate limits."""
+    """Begins and ends this number of calls, with enough callers that each stays below its rate limit."""
     for number in range(count):
         if number % 25 == 0:
             caller = world.phone(f"u{number}")

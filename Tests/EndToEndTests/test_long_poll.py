@@ -28,7 +28,7 @@ class Polling:
         return self.answer.json()
 
 
-def test_it_answers_as_soon_as_there_is_something_new(world):
+def test_a_poll_is_answered_as_soon_as_there_is_a_new_entry(world):
     taro, hanako = world.phone("11"), world.rest("10")
     taro.ring("10", "c-1")
     polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=20)
@@ -38,7 +38,7 @@ def test_it_answers_as_soon_as_there_is_something_new(world):
     assert polling.seconds < 5
 
 
-def test_it_answers_at_once_when_there_is_something_already(world):
+def test_a_poll_is_answered_at_once_if_there_is_a_new_entry(world):
     taro, hanako = world.phone("11"), world.rest("10")
     taro.ring("10", "c-1")
     polling = Polling(hanako, "c-1", since=0, wait=20)
@@ -46,7 +46,7 @@ def test_it_answers_at_once_when_there_is_something_already(world):
     assert polling.seconds < 5
 
 
-def test_it_answers_with_nothing_when_the_time_is_up(world):
+def test_a_poll_is_answered_empty_when_its_time_is_over(world):
     taro, hanako = world.phone("11"), world.rest("10")
     taro.ring("10", "c-1")
     cursor = hanako.log("c-1")["next"]
@@ -56,7 +56,7 @@ def test_it_answers_with_nothing_when_the_time_is_up(world):
     assert 0.9 <= polling.seconds < 5
 
 
-def test_the_caller_waits_for_the_answer(world):
+def test_a_callers_poll_is_answered_by_the_answer(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     polling = Polling(taro, "c-1", since=taro.log("c-1")["next"], wait=20)
@@ -64,7 +64,7 @@ def test_the_caller_waits_for_the_answer(world):
     assert polling.result()["answer"]["sdp"] == samples.ANSWER
 
 
-def test_the_end_wakes_it(world):
+def test_a_poll_is_answered_when_its_call_ends(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=20)
@@ -73,7 +73,7 @@ def test_the_end_wakes_it(world):
     assert (log["state"], log["reason"]) == ("ended", "cancelled")
 
 
-def test_ones_own_signal_does_not_wake_it(world):
+def test_a_poll_is_not_answered_by_a_signal_of_its_own_user(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     polling = Polling(hanako, "c-1", since=hanako.log("c-1")["next"], wait=2)
@@ -82,13 +82,13 @@ def test_ones_own_signal_does_not_wake_it(world):
     assert polling.seconds >= 1.9
 
 
-def test_an_unknown_call_is_not_waited_for(world):
+def test_a_poll_of_an_unknown_call_does_not_wait(world):
     began = time.monotonic()
     assert code(world.rest("10").get("/api/calls/signal/c-unknown", wait=20)) == (404, "not_found")
     assert time.monotonic() - began < 2
 
 
-def test_many_wait_at_once(world):
+def test_many_polls_wait_at_once(world):
     callers = [world.phone(f"c{number}") for number in range(5)]
     polls = []
     for caller in callers:

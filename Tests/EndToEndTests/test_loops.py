@@ -126,7 +126,7 @@ def test_an_abandoned_long_poll_is_forgotten(world):
     eventually(lambda: total(world.server, "connections") <= 3)
 
 
-def test_a_reader_that_stops_reading_holds_up_its_sender_and_is_closed_wherever_it_is(world):
+def test_on_every_loop_a_reader_that_stops_reading_is_closed_and_its_sender_refused(world):
     port, token = world.server.port, world.token("10")
     stuck = [RawSocket(port, token, path=f"/ws?device=d{n}", receive_buffer=4096) for n in range(12)]
     sender = world.phone("11")
@@ -179,7 +179,7 @@ def test_socketio_and_websocket_call_each_other(world):
         app.socket.close()
 
 
-def test_all_are_told_when_it_ends(world):
+def test_every_client_is_closed_with_1001_when_the_server_stops(world):
     phones = [world.phone(f"u{number}") for number in range(40)]
     stuck = [RawSocket(world.server.port, world.token(f"s{n}"), receive_buffer=4096) for n in range(10)]
     began = time.monotonic()
@@ -191,14 +191,14 @@ def test_all_are_told_when_it_ends(world):
     assert time.monotonic() - began < 5
 
 
-def test_without_clients_it_ends_at_once(world):
+def test_a_server_without_clients_stops_at_once(world):
     began = time.monotonic()
     world.server.terminate()
     assert world.server.exit_code(10) == 0
     assert time.monotonic() - began < 3
 
 
-def test_a_waiting_long_poll_does_not_hold_it_up(world):
+def test_a_waiting_long_poll_does_not_delay_the_stop(world):
     world.phone("11").ring("10", "c-1")
     cursor = world.rest("10").log("c-1")["next"]
     statuses = []
@@ -256,7 +256,7 @@ def test_a_second_server_reports_that_the_port_is_taken(world, tmp_path, options
     one_clear_line(result, "taken", str(world.server.port))
 
 
-def test_its_limit_of_connections_holds_for_all_loops(make_server, make_world):
+def test_the_limit_of_connections_holds_over_all_loops(make_server, make_world):
     world = make_world(make_server(*LOOPS, "--max-connections", 30))
     sockets = [RawSocket(world.server.port, world.token(f"u{number}")) for number in range(29)]
     for _ in range(20):
@@ -285,7 +285,7 @@ def test_tls_is_served_on_every_loop(make_server, certificate):  # noqa: F811
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_tls_session_is_taken_up_on_every_loop(make_server, certificate, version):  # noqa: F811
+def test_a_tls_session_is_resumed_on_every_loop(make_server, certificate, version):  # noqa: F811
     server = make_server(*LOOPS, "--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -76,12 +76,12 @@ def test_promtool_finds_nothing_wrong_with_the_metrics(page, promtool):
     assert judge(promtool, "check", "metrics", text=page) == ""
 
 
-def test_the_rules_are_rules_and_fire_when_they_should(promtool):
+def test_the_rules_are_valid_and_fire_as_their_tests_demand(promtool):
     assert "SUCCESS" in judge(promtool, "check", "rules", RULES_PATH)
     assert "SUCCESS" in judge(promtool, "test", "rules", TESTS_PATH)
 
 
-def test_every_alert_is_shown_to_fire_and_to_be_silent_and_is_explained():
+def test_every_alert_is_tested_firing_and_silent_and_is_explained():
     fires, silent = set(), set()
     for each in yaml.safe_load(TESTS_PATH.read_text())["tests"]:
         for test in each["alert_rule_test"]:
@@ -113,7 +113,7 @@ def test_dashboard_and_rules_query_only_served_metrics(page, make_server, certif
             assert set(re.split(r",\s*", group)) <= labels | {"job", "instance"}, expression
 
 
-def test_the_dashboard_is_one_that_grafana_can_draw(promtool, tmp_path):
+def test_the_dashboard_has_a_valid_layout_and_valid_expressions(promtool, tmp_path):
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(ids) == len(set(ids))
     taken = set()
@@ -160,7 +160,7 @@ def test_the_process_is_described(world):
 
 
 @pytest.mark.timeout(90)
-def test_a_session_that_reads_too_slowly_is_a_queue_drop(make_server, make_world):
+def test_a_connection_that_reads_too_slowly_is_closed_and_counted_as_a_queue_drop(make_server, make_world):
     world = make_world(make_server("--probe-timeout", 600))
     assert sample(world.server, "ringline_queue_drops_total") == 0
     stuck = RawSocket(world.server.port, world.token("10"), receive_buffer=4096)
@@ -183,7 +183,7 @@ def test_a_session_that_reads_too_slowly_is_a_queue_drop(make_server, make_world
 # The log
 
 
-def test_json_lines_carry_the_calls_id(make_server, make_world):
+def test_json_log_lines_contain_the_call_id(make_server, make_world):
     world = make_world(make_server("--log-format", "json"))
     taro, _ = world.call("call-to-look-for")
     taro.ask(type="end", callId="call-to-look-for")
@@ -195,7 +195,7 @@ def test_json_lines_carry_the_calls_id(make_server, make_world):
     assert of_call[0]["call.epoch"] == "1" and of_call[1]["call.reason"] == "hangup"
 
 
-def test_text_lines_carry_the_calls_id(world):
+def test_text_log_lines_contain_the_call_id(world):
     taro, _ = world.call("call-to-look-for")
     taro.ask(type="end", callId="call-to-look-for")
     eventually(lambda: "call ended" in world.server.errors())

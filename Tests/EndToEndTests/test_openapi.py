@@ -19,11 +19,11 @@ METHODS = {"get", "put", "post", "delete", "patch", "head", "options", "trace"}
 
 
 class Strict(yaml.SafeLoader):
-    """A YAML loader that refuses duplicate keys, of which the last one would silently win."""
+    """A YAML loader that refuses duplicate keys; PyYAML's own loader silently takes the last one."""
 
     def construct_mapping(self, node, deep=False):
         names = [self.construct_object(name, deep=True) for name, _ in node.value]
-        assert len(names) == len(set(names)), f"twice, {node.start_mark}: {names}"
+        assert len(names) == len(set(names)), f"duplicate key, {node.start_mark}: {names}"
         return super().construct_mapping(node, deep)
 
 
@@ -91,10 +91,10 @@ def test_every_example_is_as_its_schema_says(name):
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_everything_that_is_described_is_used(name):
+def test_every_component_of_the_document_is_used(name):
     api = document(name)
     text = json.dumps(api)
-    # Responses that any path may give before its request is read. OpenAPI has no place for them, so the document
+    # Any path may give these responses before its request is read. OpenAPI has no place for them, so the document
     # describes them in prose.
     anywhere = {"MethodNotAllowed", "VersionNotSupported", "Problem500"}
     for kind in ("schemas", "responses", "parameters", "headers"):
@@ -211,14 +211,13 @@ def test_schemathesis_finds_no_failure_over_the_whole_document(make_server, tmp_
     count = len(list(operations(document(name))))
     assert f"Selected: {count}/{count}" in run.stdout and f"Tested: {count}" in run.stdout, run.stdout[-3000:]
     cases = int(re.search(r"(\d+) generated, \1 passed", run.stdout).group(1))
-    assert cases > (5 if "admin" in name else 100) * count, "so few cases test nothing"
+    assert cases > (5 if "admin" in name else 100) * count, "too few cases to prove anything"
 
 
 def test_the_examples_have_the_members_that_the_server_sends(make_server, make_world, tmp_path):
     """Compares the members of each response with its example.
 
-    The examples were taken from a run, so they can lack members that the server sends now, or have members that it no
-    longer sends.
+    The examples were copied from an earlier run. Since then the server may have gained or lost members.
     """
     world = make_world(make_server(*relay_options(tmp_path), "--stun-url", "stun:stun.example.com:3478"))
     api = document()
@@ -269,8 +268,8 @@ def test_the_examples_have_the_members_that_the_server_sends(make_server, make_w
     assert seen == {(method, path) for method, path, _ in operations(api)} - {("GET", "/ws")}
 
 
-def test_every_request_body_that_is_an_example_is_taken(world):
-    """Sends the examples in the order of the document, in which they make whole calls."""
+def test_every_example_of_a_request_body_is_accepted(world):
+    """Sends the examples in the document's order; in that order they make up whole calls."""
     api = document()
     examples = {
         path: api["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]

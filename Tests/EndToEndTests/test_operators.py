@@ -75,7 +75,7 @@ def test_the_data_folder_may_come_from_the_environment(server, tmp_path):
 @pytest.mark.parametrize(
     "command", [["calls"], ["devices", "--user", "10"], ["backup", "copy.sqlite"], ["explain", "c-1"]]
 )
-def test_a_folder_without_a_database_is_one_line_that_names_it(tmp_path, command):
+def test_a_folder_without_a_database_is_reported_in_one_line_that_names_it(tmp_path, command):
     one_clear_line(run(*command, "--data", tmp_path, cwd=tmp_path), str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
@@ -90,11 +90,11 @@ def test_devices_are_listed_with_the_results_of_their_pushes(push_world):
     world.phone("11").ring("10", "c-1")
     result = wait_for(world, "devices", "--user", "10", holds="DeviceTokenNotForTopic")
     assert "iphone-h" in result.stdout and "com.example.chat" in result.stdout
-    assert "the token belongs to another app" in result.stdout, "in words"
+    assert "the token belongs to another app" in result.stdout, "the reason is explained in words"
     assert device not in result.stdout and f"voip {device[:6]}…" in result.stdout
 
 
-def test_a_user_without_devices_is_one_line(server):
+def test_a_user_without_devices_is_reported_in_one_line(server):
     one_clear_line(run("devices", "--user", "10", "--data", server.data), "10")
     one_clear_line(run("devices", "--user", "a b", "--data", server.data), "--user")
 
@@ -125,7 +125,7 @@ def test_a_test_push_is_a_real_voip_push(push_world):
     assert answer.status_code == 404, answer.text
 
 
-def test_a_token_of_the_other_environment_is_found_out(push_world):
+def test_push_test_finds_out_the_environment_of_a_token(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     fake.device(device, environment="production")
@@ -158,7 +158,7 @@ def test_a_refusal_is_reported_in_words_and_by_the_exit_code(push_world, answer,
         assert word in result.stdout
 
 
-def test_a_test_push_that_cannot_be_sent_is_one_line(push_world):
+def test_a_test_push_that_cannot_be_sent_is_reported_in_one_line(push_world):
     world, fake = push_world
     one_clear_line(push_test(world, fake), "no registered device")
     register(world, deviceId="iphone-h")
@@ -194,7 +194,7 @@ def test_a_copy_made_while_calls_go_on_can_be_read_and_restored(world, make_serv
     assert other.rest("10").log("c-1")["offer"]["sdp"]
 
 
-def test_a_file_that_is_there_is_not_overwritten(server, tmp_path):
+def test_an_existing_file_is_not_overwritten(server, tmp_path):
     copy = tmp_path / "copy.sqlite"
     copy.write_text("precious")
     one_clear_line(run("backup", copy, "--data", server.data), str(copy))
@@ -202,7 +202,7 @@ def test_a_file_that_is_there_is_not_overwritten(server, tmp_path):
     one_clear_line(run("backup", tmp_path / "none" / "copy", "--data", server.data), "none")
 
 
-def test_copies_under_load_are_each_sound(world, tmp_path):
+def test_every_backup_made_under_load_is_intact(world, tmp_path):
     taro, hanako = world.call("c-1")
     for number in range(5):
         process = subprocess.Popen(
@@ -217,7 +217,7 @@ def test_copies_under_load_are_each_sound(world, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["kill", "terminate"])
-def test_a_back_up_is_restored_in_the_place_of_the_database_and_that_one_is_kept(world, tmp_path, how):
+def test_restore_replaces_the_database_and_keeps_the_old_one(world, tmp_path, how):
     """After a kill there is a -wal file, which belongs to the replaced database only."""
     server = world.server
     world.call("c-1")
@@ -274,7 +274,7 @@ DEATH = r"""
 #include <string.h>
 #include <unistd.h>
 
-/* The process dies in place of its n-th change of a name of the database or of a file beside it. */
+/* Kills the process instead of its n-th rename, link or unlink of the database or of a file beside it. */
 static void change(const char *path) {
     static int left = -1;
     if (left < 0) left = atoi(getenv("DIES_AT"));
@@ -287,7 +287,7 @@ int unlink(const char *path) { change(path); return NEXT(unlink)(path); }
 """
 
 
-def test_a_crash_while_restoring_leaves_the_whole_previous_database_or_the_whole_new_one(world, tmp_path):
+def test_a_crash_during_restore_leaves_the_old_or_the_new_database_complete(world, tmp_path):
     library = tmp_path / "death.so"
     (tmp_path / "death.c").write_text(DEATH)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, tmp_path / "death.c", "-ldl"], check=True)
@@ -314,7 +314,7 @@ def test_a_crash_while_restoring_leaves_the_whole_previous_database_or_the_whole
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_a_folder_that_root_makes_for_a_back_up_belongs_to_the_owner_of_the_one_above(server, tmp_path):
+def test_a_folder_that_root_creates_in_a_restore_belongs_to_the_parents_owner(server, tmp_path):
     copy, above, roots = tmp_path / "copy.sqlite", tmp_path / "above", tmp_path / "roots"
     assert run("backup", copy, "--data", server.data).returncode == 0
     above.mkdir()
@@ -337,5 +337,5 @@ def test_files_restored_by_root_belong_to_the_server(server, tmp_path):
     assert run("restore", copy, "--data", folder).returncode == 0
     kept = {each.name: (each.stat().st_uid, each.stat().st_gid) for each in folder.iterdir()}
     (trace,) = [name for name in kept if name.startswith("ran-")]
-    assert kept.pop(trace)[0] == 0, "for the audit log, which says by its owner who ran the command"
+    assert kept.pop(trace)[0] == 0, "the audit log learns from its owner who ran the command"
     assert kept == {"ringline.sqlite": (10001, 10002), "ringline.lock": (10001, 10002)}

@@ -42,16 +42,16 @@ def test_a_blocked_user_does_not_see_the_blocker_enter_their_room(world):
     assert taro.fence() == []
 
 
-def test_a_stranger_cannot_tell_who_is_online(world):
+def test_a_user_cannot_tell_whether_a_stranger_is_online(world):
     stranger, _ = world.phone("66"), world.phone("10", "h")
     assert presence(stranger) is False and presence(stranger, "nobody") is False
     world.phone("10", "h")
     assert stranger.fence() == []
     assert stranger.ask(type="message", to="10", body="hello")["online"]
-    assert stranger.expect(type="presence")["online"], "they have had to do with each other"
+    assert stranger.expect(type="presence")["online"], "a text makes the two users contacts"
 
 
-def test_a_call_in_the_history_is_enough_also_after_a_restart(world):
+def test_a_call_in_the_history_makes_presence_visible_also_after_a_restart(world):
     taro, _ = world.call(answer=False)
     taro.ask(type="end", callId="c-1")
     world.server.kill()
@@ -60,7 +60,7 @@ def test_a_call_in_the_history_is_enough_also_after_a_restart(world):
     assert presence(taro) is True and presence(jiro) is False
 
 
-def test_a_block_takes_somebody_away_and_gives_them_back(world):
+def test_a_block_hides_presence_and_its_removal_shows_it_again(world):
     taro, _ = world.call(answer=False)
     assert presence(taro) is True
     rest = world.rest("10")
@@ -71,7 +71,7 @@ def test_a_block_takes_somebody_away_and_gives_them_back(world):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_contacts_have_their_dots_without_asking(world, way):
+def test_a_socketio_client_is_sent_its_contacts_presence_unasked(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     taro.ask("message", {"to": 10, "body": "hello"})
     hanako.expect("message")
@@ -80,11 +80,11 @@ def test_contacts_have_their_dots_without_asking(world, way):
     again, stranger = App(world, 10, way), App(world, 12, way)
     assert again.expect("user-online") == {"userId": 11}
     assert taro.expect("user-online") == {"userId": 10}
-    assert {each["userId"] for each in stranger.events("user-online")} == {12}, "of itself alone, as it has asked"
+    assert {each["userId"] for each in stranger.events("user-online")} == {12}, "only its own, which it asked for"
 
 
 def test_a_client_that_asks_about_many_users_gets_an_answer_for_each(world):
-    """The store is queried once; questions that come meanwhile wait for the result."""
+    """The server queries the store once. Questions that arrive meanwhile wait for the result."""
     taro, _ = world.call(answer=False)
     world.server.kill()
     world.server.start()

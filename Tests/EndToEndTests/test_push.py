@@ -1,7 +1,7 @@
 """A callee without a connection is woken by a push (protocol, section 6).
 
-The fake verifies the signature of the provider token and refuses what Apple would refuse, so a push that it has
-accepted was well-formed.
+The fake verifies the signature of the provider token and refuses every push that Apple would refuse. So a push that it
+has accepted was well-formed.
 """
 
 import time
@@ -31,7 +31,7 @@ def pushed(fake, device: str, seconds=8) -> dict:
     push = fake.wait_for_push(device, after=0, timeout=seconds)
     assert push is not None, "no push"
     while not push["accepted"] and time.monotonic() < deadline:
-        # The fake has received the push and not answered it yet.
+        # The fake has received the push but not answered it yet.
         push = fake.pushes(device)[0]
     assert push["accepted"], push["answer"]
     return push
@@ -68,7 +68,7 @@ def test_an_offline_callee_gets_a_voip_push_with_everything_that_it_needs(push_w
     assert payload["offer"] == samples.VIDEO_OFFER, "it fits"
 
 
-def test_the_headers_are_apples(push_world):
+def test_a_push_has_the_headers_that_apple_demands(push_world):
     world, fake = push_world
     device = register(world, bundle="com.example.chat")
     world.phone("11").ring("10", "c-1")
@@ -213,7 +213,7 @@ def test_the_production_environment_is_used_when_configured(apns, make_server, m
     assert pushed(apns, device)["environment"] == "production"
 
 
-def test_an_answer_of_apple_is_kept_with_the_device(push_world):
+def test_apples_last_answer_is_shown_with_the_device(push_world):
     world, fake = push_world
     device = register(world)
     fake.script(device, [{"status": 400, "reason": "DeviceTokenNotForTopic", "always": True}])
@@ -223,7 +223,7 @@ def test_an_answer_of_apple_is_kept_with_the_device(push_world):
     text = ""
     while time.monotonic() < deadline and "DeviceTokenNotForTopic" not in text:
         text = world.rest("10").get("/api/me/devices").text
-    assert "DeviceTokenNotForTopic" in text, "and the device is still there"
+    assert "DeviceTokenNotForTopic" in text, "the device is not listed with this answer"
 
 
 @pytest.mark.parametrize("trouble", [{"hang": True, "always": True}, {"delay": 5, "always": True}])
@@ -257,7 +257,7 @@ def test_a_dead_apns_never_delays_relaying(apns, make_server, make_world):
     apns.stop = lambda: None
 
 
-def test_a_stranger_to_the_ca_gets_no_push(apns, make_server, make_world):
+def test_a_server_with_an_untrusted_certificate_gets_no_push(apns, make_server, make_world):
     options = push_options(apns)
     at = options.index("--apns-ca-file")
     world = make_world(make_server(*options[:at], *options[at + 2 :]))
@@ -272,4 +272,4 @@ def test_without_keys_the_server_runs_and_says_that_pushes_are_only_logged(world
     register(world)
     assert world.phone("11").ring("10", "c-1")["type"] == "ack"
     eventually(lambda: "push" in world.server.errors().lower())
-    assert token(1) not in world.server.errors(), "device tokens are no matter for a log"
+    assert token(1) not in world.server.errors(), "the log must not contain device tokens"

@@ -9,7 +9,7 @@ from tokens import mint
 
 
 def talk(port: int, data: bytes, seconds: float = 5) -> bytes:
-    """Sends bytes unchanged; returns the first answer, or what came until the server closed or the time was over."""
+    """Sends bytes unchanged; returns the first answer, or all bytes received until the end or the timeout."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as plain:
         try:
             plain.sendall(data)
@@ -92,14 +92,14 @@ def test_a_request_hidden_in_a_body_is_not_answered(world):
     ],
     ids=["tls", "no-version", "nulls", "endless-line", "endless-header", "http2-preface", "endless-path"],
 )
-def test_noise_ends_that_connection_and_no_other(world, data):
+def test_noise_ends_only_the_connection_it_came_on(world, data):
     phone = world.phone("10")
     assert b"HTTP/1.1 5" not in talk(world.server.port, data, 3)
     assert phone.fence() == []
     alive(world)
 
 
-def test_hundreds_of_half_open_handshakes_do_not_keep_anybody_out(world):
+def test_hundreds_of_half_open_handshakes_keep_no_client_out(world):
     idle = []
     try:
         for _ in range(300):
@@ -131,8 +131,8 @@ def test_requests_with_bodies_in_one_packet_are_answered_and_delay_no_other_clie
 
 
 @pytest.mark.parametrize("escape", ["%0d", "%0a", "%0D%0A"])
-def test_a_line_break_in_the_address_is_the_clients_fault(world, escape):
-    """The library ends the request line at the break, and the answer was once 505, as if the server were at fault.
+def test_a_line_break_in_the_address_is_answered_400(world, escape):
+    """The library ends the request line at the break. The answer used to be 505, as if the server were at fault.
 
     schemathesis found this.
     """
@@ -142,7 +142,7 @@ def test_a_line_break_in_the_address_is_the_clients_fault(world, escape):
 
 
 @pytest.mark.parametrize("line", ["TRACE / HTTP/1.1", "GET /%zz HTTP/1.1", "OPTIONS * HTTP/1.1", "GET http://x/ HTTP/1.1"])
-def test_a_request_line_that_cannot_be_read_is_a_problem_like_any_other(world, line):
+def test_an_unreadable_request_line_is_answered_with_a_400_problem(world, line):
     answer = talk(world.server.port, f"{line}\r\nHost: x\r\n\r\n".encode())
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ") and b"application/problem+json" in head

@@ -84,7 +84,7 @@ def test_user_ids_may_contain_a_dash(world, caller, callee):
 
 
 def test_a_room_that_could_be_split_in_two_ways_is_forbidden(world):
-    # `a` calls `b-a`, or `a-b` and `a` are the two: the authenticated user `a` is at both ends of the name.
+    # The name can mean `a` and `b-a`, or `a-b` and `a`. The authenticated user `a` is at both ends of it.
     assert (
         world.phone("a").refused(type="offer", callId="c-1", room="p2p:a-b-a", sdp=samples.OFFER)["code"] == "forbidden"
     )
@@ -133,7 +133,7 @@ def test_a_description_with_any_text_arrives_byte_for_byte(world, name):
     assert hanako.expect(type="offer")["sdp"] == wanted
     assert world.rest("10").log("c-1")["offer"]["sdp"] == wanted
     late = world.phone("10", "late")
-    assert late.expect(type="offer")["sdp"] == wanted, "and so it does when it is replayed"
+    assert late.expect(type="offer")["sdp"] == wanted, "a replay must not change it either"
 
 
 def test_payload_bytes_are_relayed_and_not_re_encoded(world):
@@ -206,7 +206,7 @@ def test_hundreds_of_signals_both_ways_arrive_once_and_in_order(world):
     for number in range(count):
         taro.send(type="ice", callId="c-1", candidate=samples.candidate(number))
         hanako.send(type="ice", callId="c-1", candidate=samples.candidate(1000 + number))
-    # The first two fences wait until the server has received all signals, the others until each client has, too.
+    # The first two fences wait until the server has received all signals, the other two until each client has them.
     for phone in (taro, hanako, taro, hanako):
         phone.fence()
     for phone, first in ((hanako, 0), (taro, 1000)):
@@ -276,7 +276,7 @@ def test_the_call_uuid_is_the_call_id_when_that_is_a_uuid(world):
     assert offer["callUUID"] == call_id.lower()
 
 
-def test_any_other_call_id_makes_a_version_5_uuid(world):
+def test_any_other_call_id_is_hashed_into_a_version_5_uuid(world):
     taro, hanako = world.phone("11"), world.phone("10")
     taro.ring(hanako, "11-10")
     assert hanako.expect(type="offer")["callUUID"] == str(uuid.uuid5(uuid.NAMESPACE_URL, "ringline:11-10/1"))

@@ -92,7 +92,7 @@ def test_a_renewed_certificate_is_served_on_sighup_and_sessions_go_on(make_serve
     taro.ring(hanako, "c-1")
     hanako.expect(type="offer")
     for name, kind in (("second", "ec"), ("third", "rsa"), ("fourth", "ec")):
-        # Key and certificate may be of another kind than before. Nothing of the old pair may remain.
+        # Key and certificate may be of another kind than before. The old pair must not remain in use.
         renew(place, issued(name, kind))
         os.kill(world.server.pid, signal.SIGHUP)
         wanted = der(issued(name, kind))
@@ -122,7 +122,7 @@ def test_a_phone_over_tls_reads_and_writes_its_ssl_object_from_one_thread(make_s
 
 @pytest.mark.parametrize("loops", [1, 2])
 @pytest.mark.parametrize("tls12", [True, False])
-def test_a_ticket_is_good_until_the_second_renewal_and_not_longer(make_server, place, issued, loops, tls12):
+def test_a_tls_ticket_is_valid_until_the_second_renewal(make_server, place, issued, loops, tls12):
     server = start(make_server, place, "--loops", loops)
     context = client(tls12=tls12)
 
@@ -159,7 +159,7 @@ def test_changed_files_are_noticed(make_server, place, issued):
     eventually(lambda: "the certificate was loaded" in server.errors())
 
 
-def test_a_link_that_leads_elsewhere_is_noticed(make_server, tmp_path, issued):
+def test_a_link_that_is_pointed_elsewhere_is_noticed(make_server, tmp_path, issued):
     link = tmp_path / "live"
     link.symlink_to(issued("first"))
     server = start(make_server, link)
@@ -169,7 +169,7 @@ def test_a_link_that_leads_elsewhere_is_noticed(make_server, tmp_path, issued):
 
 
 @pytest.mark.parametrize("fault", ["noise", "other-key", "gone"])
-def test_a_certificate_that_cannot_be_used_is_complained_about_and_the_old_one_served_on(
+def test_an_unusable_certificate_is_reported_and_the_old_one_stays_in_use(
     make_server, make_world, place, issued, fault
 ):
     world = make_world(start(make_server, place))
@@ -196,7 +196,7 @@ def test_sighup_without_a_certificate_changes_nothing(make_server, make_world):
     assert phone.fence() == []
 
 
-def test_the_log_says_more_and_less_by_signals(make_server, make_world):
+def test_sigusr1_and_sigusr2_change_the_log_level(make_server, make_world):
     server = make_server("--log-level", "error")
 
     def levels() -> list[str]:
@@ -219,7 +219,7 @@ def test_the_log_says_more_and_less_by_signals(make_server, make_world):
     assert server.alive()
 
 
-def test_a_folder_as_kubernetes_swaps_it_is_noticed(make_server, tmp_path, issued):
+def test_a_folder_that_kubernetes_swaps_is_noticed(make_server, tmp_path, issued):
     """The files are links to ..data/NAME, and ..data is a link that Kubernetes replaces."""
     mount = tmp_path / "mount"
     mount.mkdir()
@@ -236,7 +236,7 @@ def test_a_folder_as_kubernetes_swaps_it_is_noticed(make_server, tmp_path, issue
     assert "cannot be used" not in server.errors()
 
 
-def test_a_key_that_is_written_long_before_its_certificate_is_waited_out(make_server, place, issued):
+def test_a_key_written_long_before_its_certificate_is_used_once_both_match(make_server, place, issued):
     server = start(make_server, place)
     shutil.copy(issued("second") / "k.pem", place / "k.pem")
     eventually(lambda: "the certificate cannot be used" in server.errors(), seconds=10)
@@ -264,7 +264,7 @@ def test_many_sighups_during_calls_disturb_no_client(make_server, make_world, pl
     eventually(lambda: served(world.server) == der(issued("fourth")), seconds=10)
 
 
-def test_an_expired_certificate_is_complained_about_and_its_end_is_a_metric(make_server, place, issued):
+def test_an_expired_certificate_is_reported_and_its_expiry_is_a_metric(make_server, place, issued):
     server = start(make_server, place)
     name = "ringline_certificate_expiry_timestamp_seconds"
     assert sample(server, name) == pytest.approx(time.time() + 2 * 86_400, abs=600)
@@ -276,4 +276,4 @@ def test_an_expired_certificate_is_complained_about_and_its_end_is_a_metric(make
     os.kill(server.pid, signal.SIGHUP)
     eventually(lambda: "the certificate has expired" in server.errors())
     assert sample(server, name) < time.time()
-    assert name not in make_server().metrics_text(), "without TLS there is none"
+    assert name not in make_server().metrics_text(), "without TLS there is no such metric"

@@ -75,7 +75,7 @@ def test_another_key_set_holds_from_sighup_on(make_server, make_world, tmp_path)
 
 
 @pytest.mark.parametrize("fault", ["gone", "empty", "a-key-set-in-the-place-of-a-secret"])
-def test_a_broken_jwt_file_leaves_the_key_before_in_force_and_is_named(make_server, make_world, tmp_path, fault):
+def test_a_broken_jwt_file_is_reported_and_the_previous_key_stays_in_force(make_server, make_world, tmp_path, fault):
     path = tmp_path / "jwt"
     path.write_bytes(b"a" * 40)
     server = make_server("--jwt-secret-file", path)
@@ -104,10 +104,10 @@ def test_the_settings_file_is_reread_for_keys(make_server, make_world, tmp_path)
     assert world.phone(token=mint(b"b" * 40, "10")).user == "10"
 
 
-def test_settings_that_name_no_key_any_more_leave_the_key_before_in_force(make_server, make_world, tmp_path):
-    """An editor may have emptied the file for a moment.
+def test_if_the_settings_no_longer_name_a_key_the_previous_one_stays_in_force(make_server, make_world, tmp_path):
+    """An editor may empty the file for a moment.
 
-    The server once generated a development key then and used it, which logged all users out.
+    In that case the server once generated a development key and used it, which logged all users out.
     """
     (tmp_path / "a").write_text("a" * 40)
     settings = tmp_path / "ringline.conf"
@@ -169,7 +169,7 @@ def test_another_apns_key_holds_from_sighup_on_and_a_broken_file_changes_nothing
     eventually(lambda: any(push["accepted"] for push in apns.pushes(device)[before:]))
 
 
-def test_a_key_that_was_not_configured_at_the_start_takes_a_restart(make_server, tmp_path):
+def test_a_kind_of_key_not_configured_at_the_start_needs_a_restart(make_server, tmp_path):
     settings = tmp_path / "ringline.conf"
     settings.write_text("")
     server = make_server("--config", settings)
@@ -188,7 +188,7 @@ def woken(world, act: str):
 
 
 @pytest.mark.parametrize("how", ["while it runs", "over a restart"])
-def test_the_key_of_act_is_replaced_when_it_is_a_day_old_and_acts_of_before_stay_good(push_world, how):
+def test_the_key_of_act_is_replaced_after_a_day_and_earlier_acts_stay_valid(push_world, how):
     world, apns = push_world
     server, path = world.server, world.server.data / "server-key"
     device = register(world)
@@ -217,7 +217,7 @@ def test_the_key_of_act_is_replaced_when_it_is_a_day_old_and_acts_of_before_stay
     assert woken(world, act).get("/api/calls/signal/c-1").status_code == 200
 
 
-def test_a_key_of_act_that_was_removed_voids_all_acts(push_world):
+def test_removing_the_key_of_act_voids_all_acts(push_world):
     world, apns = push_world
     device = register(world)
     world.phone("11", "a-1").ring("10", "c-1")
@@ -227,7 +227,7 @@ def test_a_key_of_act_that_was_removed_voids_all_acts(push_world):
     assert code(woken(world, act).get("/api/calls/signal/c-1")) == (401, "unauthenticated")
 
 
-def test_a_key_of_act_of_an_earlier_version_is_replaced_and_its_acts_stay_good(make_server):
+def test_a_key_of_act_of_an_earlier_version_is_replaced_and_kept_as_the_former_key(make_server):
     server = make_server(start=False)
     server.data.mkdir()
     path = server.data / "server-key"

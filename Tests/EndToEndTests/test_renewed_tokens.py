@@ -1,6 +1,6 @@
 """An app without a device id renews its token, and the server still treats it as the same device.
 
-Its connection stays open under the old token, or it reconnects during a call under the new one.
+Either its connection stays open under the old token, or it reconnects under the new token during a call.
 """
 
 import time
@@ -23,7 +23,7 @@ def renew(app: App) -> str:
 
 
 @WAY
-def test_requests_under_a_renewed_token_are_the_phones_whose_socket_is_open(world, way):
+def test_requests_under_a_renewed_token_belong_to_the_device_with_the_open_socket(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     renew(taro), renew(hanako)
     taro.call(10)
@@ -41,7 +41,7 @@ def test_requests_under_a_renewed_token_are_the_phones_whose_socket_is_open(worl
     assert hanako.expect("call-ended")["reason"] == "hangup"
 
 
-def test_the_same_offer_and_answer_by_the_socket_first(world):
+def test_offer_and_answer_by_socket_and_then_by_rest_count_once(world):
     taro, hanako = App(world, 11), App(world, 10)
     renew(taro), renew(hanako)
     assert taro.ask("offer", {"to": 10, "sdp": samples.OFFER})["ok"]
@@ -57,7 +57,7 @@ def test_the_same_offer_and_answer_by_the_socket_first(world):
 
 @WAY
 @pytest.mark.parametrize("who", ["caller", "callee"])
-def test_a_phone_that_comes_back_in_a_call_under_a_renewed_token_goes_on_with_it(world, way, who):
+def test_a_device_that_reconnects_under_a_renewed_token_keeps_its_call(world, way, who):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     talk(taro, hanako)
     one, other = (taro, hanako) if who == "caller" else (hanako, taro)
@@ -74,13 +74,13 @@ def test_a_phone_that_comes_back_in_a_call_under_a_renewed_token_goes_on_with_it
 
 
 @pytest.mark.parametrize("who", ["caller", "callee"])
-def test_a_phone_that_changes_networks_in_a_call_under_a_renewed_token_goes_on_with_it(world, who):
+def test_a_device_that_changes_networks_under_a_renewed_token_keeps_its_call(world, who):
     taro, hanako = App(world, 11), App(world, 10)
     one, other = (taro, hanako) if who == "caller" else (hanako, taro)
     put(one, voipDeviceToken=token(1))
     talk(taro, hanako)
     one.fence()
-    one.suspend()  # Its old connection is half open, which the server does not know yet.
+    one.suspend()  # Its old connection is now half open, but the server does not know that yet.
     back = App(world, one.user, token=renew(one))
     other.ice(back.user, samples.CANDIDATES[0])
     assert back.expect("ice")["candidate"] == samples.CANDIDATES[0]
@@ -91,7 +91,7 @@ def test_a_phone_that_changes_networks_in_a_call_under_a_renewed_token_goes_on_w
     one.resume()
 
 
-def test_a_woken_phone_that_answered_under_its_old_token_goes_on_under_the_new_one(world):
+def test_a_woken_device_that_answered_under_its_old_token_keeps_its_call_under_the_new_one(world):
     taro, hanako = App(world, 11), App(world, 10, online=False)
     taro.call(10)
     hanako.poll("11-10", "offer")
@@ -103,7 +103,7 @@ def test_a_woken_phone_that_answered_under_its_old_token_goes_on_under_the_new_o
     assert up.events("call-ended") == []
 
 
-def test_a_second_phone_of_the_user_is_still_told_that_the_first_has_answered(world):
+def test_a_users_second_device_is_told_that_the_first_has_answered(world):
     taro, hanako, tablet = App(world, 11), App(world, 10), App(world, 10, token=world.token(None, uid=10, jti="tablet"))
     taro.call(10)
     hanako.expect("offer"), tablet.expect("offer")
@@ -112,7 +112,7 @@ def test_a_second_phone_of_the_user_is_still_told_that_the_first_has_answered(wo
     assert hanako.events("call-ended") == []
 
 
-def test_a_second_registered_device_is_not_taken_for_the_one_that_answered(push_world):
+def test_a_second_registered_device_is_not_confused_with_the_one_that_answered(push_world):
     world, fake = push_world
     taro, hanako = App(world, 11), App(world, 10, online=False)
     tablet = App(world, 10, token=world.token(None, uid=10, jti="tablet"), online=False)
@@ -124,7 +124,7 @@ def test_a_second_registered_device_is_not_taken_for_the_one_that_answered(push_
     tablet.start()
     tablet.wait(lambda said: "registered" in said)
     taro.ice(10, samples.CANDIDATES[0])
-    assert tablet.events("ice") == [], "it is none of its business"
+    assert tablet.events("ice") == [], "the tablet did not answer, so it gets no candidates"
     assert tablet.rest.log("11-10")["reason"] == "answered_elsewhere"
     hanako.start()
     assert hanako.expect("ice")["candidate"] == samples.CANDIDATES[0]

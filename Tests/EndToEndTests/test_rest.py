@@ -269,7 +269,7 @@ def test_a_calls_record_shows_its_state(world):
     assert taro.get("/api/calls/c-1").json()["state"] == "ended"
 
 
-def test_a_body_may_come_byte_for_byte_as_json_allows(world):
+def test_a_body_may_use_whitespace_escapes_and_integers_as_json_allows(world):
     written = json.dumps(samples.OFFER)[1:-1] + r"a=x:\u5c71\/\ud83d\ude00\r\n"
     body = '\n{ "action" : "offer","callId":"c-1","to":10 ,"data":{"sdp":"' + written + '"}}\t'
     answer = world.rest("11").request(

@@ -94,7 +94,7 @@ def test_a_call_id_that_does_not_begin_with_the_users_own_id_names_no_callee(wor
     assert code(refused) == (400, "invalid_field")
 
 
-def test_the_answers_own_from_and_to_are_only_relayed_and_decide_nothing(world):
+def test_from_and_to_inside_an_answer_decide_nothing(world):
     taro = world.phone("11")
     taro.ring("10", "11-10")
     assert answer(app(world, HANAKO), caller=99, callee=98).status_code == 200
@@ -120,7 +120,7 @@ def test_the_answer_of_an_earlier_call_is_never_shown_to_a_caller_who_polls(worl
     taro, hanako = app(world, TARO), app(world, HANAKO)
     for number in range(1, 4):
         sdp = samples.changed(samples.ANSWER, str(number))
-        assert offer(taro)["epoch"] == number, "even with the same description"
+        assert offer(taro)["epoch"] == number, "the same description begins a new call, too"
         log = taro.log("11-10")
         assert (log["answer"], log["epoch"], log["candidates"]) == (None, number, [])
         assert answer(hanako, sdp).status_code == 200
@@ -129,8 +129,8 @@ def test_the_answer_of_an_earlier_call_is_never_shown_to_a_caller_who_polls(worl
 
 
 @pytest.mark.parametrize("token", ["the same token", "another token"])
-def test_the_next_offer_over_an_answered_call_that_was_never_hung_up_begins_a_new_one(world, token):
-    """The app was killed during the call, so it did not end the call, and it calls again."""
+def test_an_offer_over_an_answered_call_that_was_never_hung_up_begins_a_new_call(world, token):
+    """The app was killed during the call, so it did not end the call. After its restart it calls again."""
     taro, hanako = app(world, TARO), app(world, HANAKO)
     offer(taro)
     answer(hanako)
@@ -170,7 +170,7 @@ def test_both_forms_of_get_write_users_as_the_asking_token_does(world):
     check(taro, world.rest("11"), "answer", HANAKO)
 
 
-def test_before_the_answer_both_forms_of_get_show_the_caller_none(world):
+def test_before_the_answer_both_forms_of_get_show_the_caller_no_answer(world):
     taro = app(world, TARO)
     offer(taro)
     assert taro.log("11-10")["answer"] is None
@@ -186,7 +186,7 @@ def place(rest: Rest, callee=HANAKO, kind="audio"):
     return rest.post("/api/calls", {"callee_id": callee, "call_type": kind})
 
 
-def test_posting_a_call_answers_the_servers_own_record_of_the_live_one(world):
+def test_posting_a_call_returns_the_servers_record_of_the_live_call(world):
     taro = app(world, TARO)
     offer(taro, samples.VIDEO_OFFER)
     made = place(taro, kind="video")
@@ -197,7 +197,7 @@ def test_posting_a_call_answers_the_servers_own_record_of_the_live_one(world):
     assert FRACTION.fullmatch(record["started_at"])
     assert (record["callId"], record["state"], record["epoch"]) == ("11-10", "ringing", 1), "and the protocol's fields"
     assert place(taro, kind="video").json()["id"] == record["id"]
-    assert [entry["id"] for entry in taro.get("/api/calls").json()] == [record["id"]], "not a second one"
+    assert [entry["id"] for entry in taro.get("/api/calls").json()] == [record["id"]], "no second record is made"
 
 
 def test_a_record_has_the_type_of_the_call_not_that_of_the_request(world):
@@ -206,7 +206,7 @@ def test_a_record_has_the_type_of_the_call_not_that_of_the_request(world):
     assert place(taro, kind="video").json()["call_type"] == "audio"
 
 
-def test_posting_a_call_that_is_over_already_answers_its_record(world):
+def test_posting_a_call_that_has_ended_returns_its_record(world):
     taro, hanako = app(world, TARO), app(world, HANAKO)
     offer(taro)
     hanako.delete("/api/calls/signal/11-10")
@@ -214,7 +214,7 @@ def test_posting_a_call_that_is_over_already_answers_its_record(world):
     assert (record["state"], record["reason"]) == ("ended", "declined")
 
 
-def test_posting_a_call_prefers_the_live_one_to_a_later_one_that_is_over(world):
+def test_posting_a_call_returns_a_live_call_rather_than_a_later_ended_one(world):
     taro = app(world, TARO)
     offer(taro)
     # Answer the first call, because a second ringing call would replace it.
@@ -224,7 +224,7 @@ def test_posting_a_call_prefers_the_live_one_to_a_later_one_that_is_over(world):
     assert place(taro).json()["callId"] == "11-10"
 
 
-def test_posting_a_call_without_one_is_not_found_and_makes_none(world):
+def test_posting_a_call_that_does_not_exist_is_not_found_and_creates_none(world):
     taro = app(world, TARO)
     offer(taro, call_id="11-12")
     refused = place(taro)
@@ -280,7 +280,7 @@ def test_the_history_is_an_array_in_the_apps_shape_with_the_protocols_fields_bes
     assert (seen["id"], seen["direction"], entry["direction"]) == (entry["id"], "incoming", "outgoing")
 
 
-def test_a_token_whose_user_is_a_string_reads_strings(world):
+def test_a_user_with_a_string_id_reads_string_ids(world):
     rest = world.rest("11")
     offer(rest)
     record = place(rest, callee="10").json()
@@ -298,7 +298,7 @@ def test_blocks_are_contacts_with_integer_ids(world):
     gone = hanako.delete(f"/api/blocks/{TARO}")
     assert (gone.status_code, gone.json()["ok"]) == (200, True)
     assert hanako.get("/api/blocks").json() == []
-    assert hanako.delete(f"/api/blocks/{TARO}").json()["ok"] is True, "once more does no harm"
+    assert hanako.delete(f"/api/blocks/{TARO}").json()["ok"] is True, "a second removal succeeds, too"
 
 
 def test_a_blocked_caller_hears_an_ordinary_ring_and_the_app_gets_no_push(push_world):
@@ -341,7 +341,7 @@ def test_tokens_of_one_installation_are_one_device_in_any_order(world, steps):
     assert {key: device[key] for key in wanted} == wanted
 
 
-def test_a_new_token_of_the_same_installation_with_its_known_other_half_replaces_the_old_one(world):
+def test_a_registration_with_one_known_token_replaces_the_other_token(world):
     hanako = app(world, HANAKO)
     body = {"platform": "ios", "bundleId": "com.example.chutalk"}
     hanako.put("/api/me/devices", body | {"voipDeviceToken": VOIP, "apnsDeviceToken": ALERT})
@@ -387,7 +387,7 @@ def test_an_ios_registration_gets_no_such_notice(world):
     ids=lambda value: str(value)[:30],
 )
 def test_every_error_has_a_message_to_show(world, method, path, body, status):
-    # `Rest` checks what holds for all errors.
+    # `Rest` checks the properties that all errors share.
     refused = app(world, TARO).request(method, path, json=body)
     assert refused.status_code == status and refused.json()["message"]
 

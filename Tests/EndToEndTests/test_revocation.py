@@ -26,7 +26,7 @@ def fresh(world, user="10", *, after: int) -> str:
     return world.token(user)
 
 
-def test_all_tokens_of_before_are_refused_everywhere(world):
+def test_tokens_from_before_a_log_out_are_refused_everywhere(world):
     old = world.token("10")
     before = log_out(world.rest("10"))
     assert abs(before / 1000 - time.time()) < 5
@@ -44,7 +44,7 @@ def test_all_tokens_of_before_are_refused_everywhere(world):
     assert sample(world.server, "ringline_revocations_total") == 1
 
 
-def test_a_token_without_iat_is_good_until_its_user_logs_out_and_never_again(world):
+def test_a_token_without_iat_is_accepted_only_until_its_user_logs_out(world):
     nameless = world.token("10", iat=None)
     assert world.rest(token=nameless).get("/api/me/devices").status_code == 200
     log_out(world.rest(token=nameless))
@@ -80,7 +80,7 @@ def test_the_act_of_a_push_is_void_and_the_phone_is_not_pushed_again(push_world)
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-def test_it_holds_over_restarts(world, how):
+def test_a_log_out_holds_over_restarts(world, how):
     old = world.token("10")
     log_out(world.rest("10"))
     if how == "killed":

@@ -16,7 +16,7 @@ ALERT = "cd" * 32
 def wait_until(condition, seconds=8):
     deadline = time.monotonic() + seconds
     while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not come to pass"
+        assert time.monotonic() < deadline, "the condition did not come true"
         time.sleep(0.02)
     return found
 
@@ -81,7 +81,7 @@ def test_two_devices_that_answer_in_the_same_instant_over_two_transports_have_on
 
 
 @pytest.mark.parametrize("ids", [("a", "b"), ("b", "a")])
-def test_glare_over_both_transports_leaves_one_call_with_both_in_it(world, ids):
+def test_glare_over_both_transports_leaves_one_call_with_both_users_in_it(world, ids):
     taro, hanako = world.phone("11", "iphone-t"), world.phone("10", "iphone-h")
     rest, barrier, said = world.rest("10", device="iphone-h"), threading.Barrier(2), {}
 
@@ -127,7 +127,7 @@ def test_a_token_that_is_bad_in_both_environments_is_forgotten(push_world):
     wait_until(lambda: world.rest("10").get("/api/me/devices").json() == [])
 
 
-def test_a_phone_that_registered_after_its_token_was_seen_to_die_keeps_it(push_world):
+def test_a_device_that_registered_after_apples_timestamp_keeps_its_token(push_world):
     world, fake = push_world
     fake.script(token(1), [{"status": 410, "reason": "Unregistered", "timestamp": 1_000}])
     register(world, deviceId="iphone-h")
@@ -138,7 +138,7 @@ def test_a_phone_that_registered_after_its_token_was_seen_to_die_keeps_it(push_w
 
 
 @pytest.mark.parametrize("trouble", [{"status": 503, "reason": "ServiceUnavailable"}, {"drop": True}, {"goaway": True}])
-def test_trouble_at_apple_is_tried_again_with_the_same_apns_id_until_it_is_taken(push_world, trouble):
+def test_a_push_that_fails_temporarily_is_tried_again_under_the_same_apns_id(push_world, trouble):
     world, fake = push_world
     fake.script(token(1), [trouble, trouble])
     device = register(world, deviceId="iphone-h")
@@ -148,7 +148,7 @@ def test_trouble_at_apple_is_tried_again_with_the_same_apns_id_until_it_is_taken
     assert len({push["headers"]["apns-id"] for push in fake.pushes(device)}) == 1
 
 
-def test_nothing_is_sent_after_the_call_has_ended(push_world):
+def test_no_push_is_sent_after_the_call_has_ended(push_world):
     world, fake = push_world
     fake.script(token(1), [{"status": 503, "reason": "ServiceUnavailable"}] * 8)
     device = register(world, deviceId="iphone-h")
@@ -162,7 +162,7 @@ def test_nothing_is_sent_after_the_call_has_ended(push_world):
     assert fake.wait_for_push(device, after=count, timeout=1.5) is None
 
 
-def test_the_act_lets_a_phone_whose_token_has_expired_learn_of_the_call_and_decline_it(push_world):
+def test_the_act_of_a_push_allows_fetching_ringing_and_declining_without_a_token(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     taro = world.phone("11")
@@ -197,7 +197,7 @@ def test_a_missed_call_is_announced_by_an_alert_push_to_the_devices_that_rang(sh
     assert payload["aps"]["sound"] == "default" and "Taro" in payload["aps"]["alert"]["body"]
 
 
-def test_after_three_pushes_without_a_sign_of_life_a_phone_gets_an_alert_instead_until_it_shows_up(short):
+def test_after_three_pushes_without_a_sign_of_life_a_device_gets_alerts_until_it_connects(short):
     world, fake = short
     register(world, deviceId="iphone-h", apnsDeviceToken=ALERT)
     taro = world.phone("11")
@@ -225,7 +225,7 @@ def test_a_ring_that_outlives_a_restart_is_pushed_once(push_world):
     assert fake.wait_for_push(device, after=1, timeout=3) is None
 
 
-def test_a_ring_whose_phone_was_connected_before_a_restart_and_does_not_come_back_is_pushed(push_world):
+def test_a_device_that_does_not_reconnect_after_a_restart_is_pushed(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     hanako = world.phone("10", "iphone-h")

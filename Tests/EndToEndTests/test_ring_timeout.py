@@ -37,7 +37,7 @@ def test_after_the_timeout_an_answer_comes_too_late(world):
     assert hanako.refused(type="answer", callId="c-1", sdp=samples.ANSWER)["code"] == "call_ended"
 
 
-def test_an_answered_call_rings_no_more(world):
+def test_the_ring_timeout_does_not_end_an_answered_call(world):
     taro, hanako = world.call("c-1")
     began = time.monotonic()
     while time.monotonic() - began < 1.6:
@@ -47,7 +47,7 @@ def test_an_answered_call_rings_no_more(world):
     assert world.rest("11", device="phone-11").log("c-1")["state"] == "answered"
 
 
-def test_the_offer_may_ask_for_another_time(world):
+def test_an_offer_may_set_its_own_ring_time(world):
     taro, hanako = world.phone("11"), world.phone("10")
     before = time.time() * 1000
     taro.ring("10", "c-1", ringTimeout=30)

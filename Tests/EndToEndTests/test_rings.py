@@ -10,7 +10,7 @@ from ringline_server import binary
 from test_push import register
 
 
-def test_thirty_rings_and_thirty_pushes_to_one_phone_are_bounded(apns, make_server, make_world):
+def test_thirty_rings_of_one_pair_are_limited_and_so_are_their_pushes(apns, make_server, make_world):
     world = make_world(make_server(*push_options(apns), "--rings-per-pair", 6, "--rings-per-callee", 30))
     device = register(world)
     taro = world.phone("11")
@@ -50,7 +50,7 @@ def test_rings_a_minute_to_a_callee_are_limited_over_all_callers(make_server, ma
     events = world.rest("10").get("/api/calls/x2/timeline", peer="c2").json()["events"]
     refused = [event for event in events if event["event"] == "ring.refused"]
     assert [(event["from"], event["count"]) for event in refused] == [("c3", 1), ("c4", 2)]
-    assert world.rest("11").signal("offer", "y", sdp=samples.OFFER, to="12").status_code == 200, "others may be rung"
+    assert world.rest("11").signal("offer", "y", sdp=samples.OFFER, to="12").status_code == 200, "12 may be rung"
 
 
 def test_the_sixth_caller_at_once_is_told_busy(world):
@@ -69,7 +69,7 @@ def test_the_sixth_caller_at_once_is_told_busy(world):
     assert "state" not in callers[5].ring(hanako, "c5-again")
 
 
-def test_a_newer_call_of_the_same_two_replaces_the_one_that_rings(world):
+def test_a_newer_call_of_the_same_pair_replaces_the_ringing_one(world):
     taro, hanako = world.phone("11"), world.phone("10")
     taro.ring(hanako, "c-1")
     hanako.expect(type="offer", callId="c-1")

@@ -188,7 +188,7 @@ async def restart(old, new, new_url: str) -> list[Client]:
     assert {client.code for client in clients} == {1001}
     acked = {caller: len(caller.acked) for caller in callers}
     for caller in callers:
-        await caller.until(lambda caller=caller: len(caller.acked) > acked[caller], "talks to nobody")
+        await caller.until(lambda caller=caller: len(caller.acked) > acked[caller], "gets no more acks")
     stop.set()
     await asyncio.gather(*talks)
     counts = metrics(new)
@@ -201,9 +201,9 @@ async def restart(old, new, new_url: str) -> list[Client]:
         await callee.send(type="answer", id="answer", callId=call, sdp=samples.ANSWER)
         await caller.until(lambda: caller.signals("answer"), "was not answered")
         await caller.send(type="connected", id="connected", callId=call)
-        await callee.until(lambda: callee.signals("connected"), "heard of no media")
+        await callee.until(lambda: callee.signals("connected"), "did not hear `connected`")
         await callee.send(type="end", id="end", callId=call)
-        await caller.until(lambda: caller.signals("end"), "is not hung up on")
+        await caller.until(lambda: caller.signals("end"), "did not hear the end")
         await callee.until(lambda: not callee.unacked, "has signals that nobody acked")
 
     await in_batches(finish(number) for number in range(CALLS))
@@ -235,10 +235,10 @@ def test_1000_sessions_and_200_ringing_calls_go_on_over_a_rolling_restart(make_s
         for frame in callee.heard:
             if "seq" in frame:
                 name = names.setdefault((frame["epoch"], frame["seq"]), frame.get("id"))
-                assert name == frame.get("id"), "one number, two signals"
+                assert name == frame.get("id"), "two signals have the same seq"
         assert {frame.get("reason") for frame in callee.signals("call")} <= {None, "hangup"}
 
-    # Each client got a time of its own, clients in calls the earliest ones, and all kept to it.
+    # Each client got its own time, clients in calls got the earliest times, and no client came back too early.
     pauses = sorted(client.pause_ms for client in clients)
     assert all(abs(pause - (500 + 2 * place)) <= 2 for place, pause in enumerate(pauses))
     talking = [client.pause_ms for client in callers + callees]

@@ -31,7 +31,7 @@ def test_other_rooms_hear_nothing(world):
     assert not [message for message in taro.fence() if message["type"] == "peer" and message["user"] == "10"]
 
 
-def test_after_leaving_one_hears_no_more(world):
+def test_a_user_who_left_a_room_hears_no_more_of_it(world):
     taro, hanako = world.phone("11", claims=CLAIM), world.phone("10", claims=CLAIM)
     taro.ask(type="join", room="room:tea")
     taro.ask(type="leave", room="room:tea")
@@ -43,11 +43,11 @@ def test_after_leaving_one_hears_no_more(world):
 
 
 @pytest.mark.parametrize("room", ["room:whisky", "p2p:12-13", "p2p:1-10"])
-def test_a_room_that_is_not_ones_own_is_forbidden(world, room):
+def test_rooms_of_other_users_and_groups_outside_the_token_are_forbidden(world, room):
     assert world.phone("11", claims=CLAIM).refused(type="join", room=room)["code"] == "forbidden"
 
 
-def test_without_the_claim_no_group_room_is_ones_own(world):
+def test_without_the_rooms_claim_every_group_room_is_forbidden(world):
     assert world.phone("11").refused(type="join", room="room:tea")["code"] == "forbidden"
 
 
@@ -56,14 +56,14 @@ def test_a_call_in_a_group_room_is_forbidden(world):
     assert phone.refused(type="offer", callId="c-1", room="room:tea", sdp=samples.OFFER)["code"] == "forbidden"
 
 
-def test_a_room_with_oneself_is_refused_for_joining_as_for_a_call(world):
+def test_a_pair_room_that_names_one_user_twice_is_refused(world):
     taro = world.phone("11")
     for kind in ("join", "leave"):
         refused = taro.refused(type=kind, room="p2p:11-11")
         assert (refused["code"], refused["field"]) == ("invalid_field", "room")
 
 
-def test_each_member_of_a_pairs_room_hears_its_own_name_for_it(world):
+def test_each_member_of_a_pair_room_hears_the_name_that_it_used(world):
     taro, hanako = world.phone("11"), world.phone("10", "tablet")
     taro.ask(type="join", room="p2p:11-10")
     hanako.ask(type="join", room="p2p:10-11")
@@ -74,7 +74,7 @@ def test_each_member_of_a_pairs_room_hears_its_own_name_for_it(world):
     assert (gone["room"], gone["device"]) == ("p2p:11-10", "tablet")
 
 
-def test_a_pairs_room_is_one_room_however_it_is_written(world):
+def test_both_names_of_a_pair_room_mean_the_same_room(world):
     taro, hanako = world.phone("11"), world.phone("10")
     hanako.ask(type="join", room="p2p:10-11")
     taro.ask(type="join", room="p2p:11-10")

@@ -66,7 +66,7 @@ def test_after_the_answer_the_call_is_between_two_devices(world):
     assert not [message for message in tablet.heard if message["type"] in ("ice", "info", "answer")]
 
 
-def test_the_answer_is_there_for_the_callers_device_that_rang(world):
+def test_the_answer_goes_only_to_the_callers_device_that_called(world):
     mobile, desktop = world.phone("11", "mobile"), world.phone("11", "desktop")
     hanako = world.phone("10")
     mobile.ring("10", "c-1")
@@ -83,7 +83,7 @@ def test_ringing_of_each_device_is_relayed(world):
     assert {taro.expect(type="ringing")["fromDevice"], taro.expect(type="ringing")["fromDevice"]} == {"phone", "tablet"}
 
 
-def test_the_hang_up_of_an_answered_call_reaches_the_leg(world):
+def test_the_hang_up_of_an_answered_call_reaches_the_answering_device(world):
     taro, phone, tablet = three(world)
     phone.ask(type="answer", callId="c-1", sdp=samples.ANSWER)
     taro.ask(type="end", callId="c-1")

@@ -38,7 +38,7 @@ def test_every_session_learns_when_to_reconnect_from_a_frame_and_from_the_close_
     assert world.server.exit_code(10) == 0
 
 
-def test_an_idle_server_ends_at_once(server):
+def test_an_idle_server_stops_at_once(server):
     began = time.monotonic()
     server.terminate()
     assert server.exit_code(10) == 0
@@ -62,7 +62,7 @@ def test_new_clients_are_refused_while_draining(world):
     assert world.server.exit_code(10) == 0
 
 
-def test_a_waiting_long_poll_does_not_hold_it_up(world):
+def test_a_waiting_long_poll_does_not_delay_the_stop(world):
     world.phone("11").ring("10", "c-1")
     rest = world.rest("10", allow_5xx=True)
     cursor = rest.log("c-1")["next"]
@@ -86,7 +86,7 @@ def test_a_waiting_long_poll_does_not_hold_it_up(world):
     assert outcome and (not isinstance(outcome[0], int) or outcome[0] in (200, 503))
 
 
-def test_a_client_that_does_not_read_does_not_hold_it_up(world):
+def test_a_client_that_does_not_read_does_not_delay_the_stop(world):
     from raw_socket import RawSocket
 
     stuck = [RawSocket(world.server.port, world.token(f"u{n}"), receive_buffer=4096) for n in range(5)]
@@ -96,7 +96,7 @@ def test_a_client_that_does_not_read_does_not_hold_it_up(world):
         each.close()
 
 
-def test_acked_signals_are_there_after_the_next_start(world):
+def test_acked_signals_are_in_the_log_after_the_next_start(world):
     taro = world.phone("11")
     taro.ring("10", "c-1")
     for number in range(50):

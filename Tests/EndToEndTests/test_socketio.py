@@ -1,4 +1,4 @@
-"""Socket.IO: authentication, refusals, heartbeats, texts and presence; and the details of Engine.IO."""
+"""Socket.IO: authentication, refusals, heartbeats, texts, presence, and the details of Engine.IO."""
 
 import json
 import time
@@ -91,7 +91,7 @@ def test_register_as_somebody_else_is_refused_and_ends_the_session(world, way):
 
 
 @WAY
-def test_where_anybody_is_trusted_register_is_enough(make_server, make_world, way):
+def test_with_trust_register_no_token_is_needed(make_server, make_world, way):
     world = make_world(make_server("--trust-register"))
     assert "trust-register" in world.server.errors()
     taro, hanako = App(world, 11, way, auth=None), App(world, 10, way, auth=None)
@@ -110,7 +110,7 @@ def test_where_anybody_is_trusted_register_is_enough(make_server, make_world, wa
 
 
 @pytest.mark.parametrize("name", ["socketio-trust-register", "socketio.trust-register"])
-def test_trusting_is_a_setting_of_the_file(make_server, make_world, tmp_path, name):
+def test_trust_register_may_be_set_in_the_settings_file(make_server, make_world, tmp_path, name):
     path = tmp_path / "ringline.conf"
     path.write_text(f"{name} = true\n")
     world = make_world(make_server("--config", path))
@@ -118,7 +118,7 @@ def test_trusting_is_a_setting_of_the_file(make_server, make_world, tmp_path, na
     assert App(world, 11, auth=None).ask("is-online", {"userId": 11})["online"]
 
 
-def test_trusted_by_the_environment_a_woken_phone_answers_over_rest_first(make_server, make_world):
+def test_with_trust_register_from_the_environment_a_woken_app_answers_over_rest_first(make_server, make_world):
     world = make_world(make_server(environment={"RINGLINE_SOCKETIO_TRUST_REGISTER": "true"}))
     taro, hanako = App(world, 11, auth=None), App(world, 10, auth=None, online=False)
     taro.call(10)
@@ -132,13 +132,13 @@ def test_trusted_by_the_environment_a_woken_phone_answers_over_rest_first(make_s
     assert hanako.ask("answer", {"to": 11, "sdp": samples.ANSWER})["ok"]
 
 
-def test_trusting_is_off_unless_asked_for(world):
+def test_trust_register_is_off_by_default(world):
     app = App(world, 11, auth=None, online=False, reconnection=False)
     app.start()
     assert app.wait(lambda said: "refused" in said)["refused"]["data"]["code"] == "unauthenticated"
 
 
-def test_ids_are_as_the_token_writes_them(world):
+def test_ids_are_written_as_the_token_writes_them(world):
     text = App(world, 11, token=world.token("11"), register="11")
     taro = App(world, 10)
     taro.emit("offer", {"to": "11", "sdp": samples.OFFER})
@@ -151,7 +151,7 @@ def test_ids_are_as_the_token_writes_them(world):
 
 
 @WAY
-def test_events_are_answered_where_the_client_asks(world, way):
+def test_an_event_with_an_acknowledgement_function_is_answered(world, way):
     taro = App(world, 11, way)
     answer = taro.ask("offer", {"to": 10, "sdp": samples.OFFER})
     assert answer == {"ok": True, "callId": "11-10", "epoch": 1, "seq": 1}
@@ -172,7 +172,7 @@ def test_a_refusal_without_an_acknowledgement_function_comes_as_an_event(world):
 
 
 @WAY
-def test_descriptions_and_candidates_arrive_as_they_were_sent(world, way):
+def test_descriptions_and_extra_members_arrive_as_they_were_sent(world, way):
     sdp = samples.padded(samples.changed(samples.OFFER, "héé 😀 山田 \\ \" /"), 20_000)
     taro, hanako = App(world, 11, way), App(world, 10, way)
     taro.emit("offer", {"to": 10, "sdp": sdp, "displayName": "山田😀太郎", "extra": {"a": [1, 2.50, None]}})
@@ -232,7 +232,7 @@ def test_a_text_is_relayed_to_an_online_user(world, way):
 
 
 @pytest.mark.parametrize("name", ["Taro", " "])
-def test_a_text_to_somebody_offline_is_a_notice_by_push(push_world, name):
+def test_a_text_to_an_offline_user_is_pushed_as_an_alert(push_world, name):
     world, fake = push_world
     # A `displayName` of blanks counts as missing, so the push shows the token's name.
     taro, hanako = App(world, 11, token=world.token(None, uid=11, u="Taro")), App(world, 10, online=False)
@@ -243,7 +243,7 @@ def test_a_text_to_somebody_offline_is_a_notice_by_push(push_world, name):
     payload = push["payload"]
     assert payload["aps"] == {"alert": {"title": "Taro", "body": "Hallo"}, "sound": "default"}
     assert payload == payload | {"type": "message", "fromUserId": "11", "fromDisplayName": "Taro"}
-    assert fake.pushes(token(1)) == [], "no phone rings for a text"
+    assert fake.pushes(token(1)) == [], "a text causes no VoIP push"
 
 
 def test_a_text_to_a_suspended_app_is_pushed_and_one_that_arrived_is_not(push_world):
@@ -274,7 +274,7 @@ def test_many_texts_at_once_reach_a_client_that_polls(world, way):
     assert not any("disconnected" in said for said in hanako.heard)
 
 
-def test_texts_that_the_newest_ping_alone_was_answered_behind_are_not_pushed(push_world):
+def test_a_pong_to_the_newest_ping_confirms_all_texts_before_it(push_world):
     world, fake = push_world
     put(App(world, 10, online=False), apnsDeviceToken=ALERT)
     hanako, taro = RawSocket(world.server.port, world.token("10")), RawSocket(world.server.port, world.token("11"))
@@ -305,19 +305,19 @@ def ask_raw(socket, message) -> dict:
     return answer
 
 
-def test_texts_of_somebody_blocked_go_nowhere(push_world):
+def test_texts_of_a_blocked_user_are_not_delivered(push_world):
     world, fake = push_world
     taro, hanako, asleep = App(world, 11), App(world, 10), App(world, 12, online=False)
     put(asleep, apnsDeviceToken=ALERT)
     for app in (hanako, asleep):
         assert app.rest.post("/api/blocks", {"blocked_user_id": 11}).status_code == 200
-    assert taro.ask("message", {"to": 10, "body": "x"})["ok"], "it cannot tell"
+    assert taro.ask("message", {"to": 10, "body": "x"})["ok"], "the sender cannot notice the block"
     assert taro.ask("message", {"to": 12, "body": "x"})["ok"]
     assert hanako.events("message") == [] and fake.pushes(ALERT) == []
     assert taro.ask("is-online", {"userId": 10}) == {"ok": True, "online": False}
 
 
-# Without the polling clients: such a client may leave without closing its session, which then ends only after
+# Polling clients are left out: such a client may leave without closing its session, which then ends only after
 # Engine.IO's 45 s.
 @pytest.mark.parametrize("way", WAYS)
 def test_presence_goes_only_to_users_who_asked_or_share_a_call(world, way):
@@ -373,7 +373,7 @@ def test_heartbeats_are_answered_by_the_server_in_version_3(world):
     assert raw.hear() == "3probe"
 
 
-def test_a_client_that_answers_no_ping_is_closed_by_its_versions_time(world):
+def test_a_client_that_answers_no_ping_is_closed_when_the_ping_times_out(world):
     raw = Raw(world)
     raw.hear(), raw.say("40"), raw.hear()
     began = time.monotonic()
@@ -387,7 +387,7 @@ def test_a_client_that_answers_no_ping_is_closed_by_its_versions_time(world):
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_it_is_served_at_both_paths_with_and_without_the_slash(world, path):
+def test_socketio_is_served_at_both_paths_with_and_without_the_slash(world, path):
     answer = get(world, path)
     assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/plain")
     assert answer.text.startswith('0{"sid":"')
@@ -406,7 +406,7 @@ def test_it_is_served_at_both_paths_with_and_without_the_slash(world, path):
         ({"device": "no device"}, 400, 3, "Bad request"),
     ],
 )
-def test_mistakes_are_refused_in_engine_ios_words(world, params, status, code, message):
+def test_mistakes_are_refused_with_engine_ios_codes_and_messages(world, params, status, code, message):
     answer = get(world, **params)
     assert (answer.status_code, answer.json()) == (status, {"code": code, "message": message})
 
@@ -442,7 +442,7 @@ def test_two_polls_at_a_time_end_the_session(world):
     assert get(world, sid=sid).json()["code"] == 1
 
 
-def test_a_poll_waits_until_there_is_something_to_say(world):
+def test_a_poll_waits_until_there_is_a_packet(world):
     import threading
 
     sid, heard = joined(world, 10), {}
@@ -474,14 +474,14 @@ def test_only_the_default_namespace_exists(world):
     assert raw.hear().startswith("40{")
 
 
-def test_an_upgrade_frees_the_poll_and_goes_on_by_the_websocket(world):
+def test_an_upgrade_ends_the_waiting_poll_and_continues_on_the_websocket(world):
     import threading
 
     sid, heard = joined(world, 10), {}
 
     def poll():
         heard["answer"] = get(world, sid=sid)
-        # A ping may come first, because the server probes after what it has sent.
+        # A ping may come first, because the server sends a probe behind its packets.
         while heard["answer"].text == "2":
             heard["answer"] = get(world, sid=sid)
 
@@ -494,14 +494,14 @@ def test_an_upgrade_frees_the_poll_and_goes_on_by_the_websocket(world):
     assert heard["answer"].text == "6"
     App(world, 11).ask("message", {"to": 10, "body": "meanwhile"})
     raw.frame(TEXT, b"5")
-    # The event that the sender is online comes before the text, and maybe a ping.
+    # Before the text comes the event that the sender is online, and maybe a ping.
     while b"meanwhile" not in (text := raw.read_until(TEXT)):
         if text == b"2":
             raw.frame(TEXT, b"3")
     assert get(world, sid=sid).json()["code"] == 3
 
 
-def test_a_slow_reader_is_let_go(world):
+def test_the_connection_of_a_slow_reader_is_closed(world):
     reader = Raw(world, user=10)
     reader.hear(), reader.say("40"), reader.hear()
     taro = world.phone("11", "a")

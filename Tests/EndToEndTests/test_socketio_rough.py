@@ -36,10 +36,10 @@ def answer(raw: Raw, number: int) -> str:
 # Clients that disappear without closing
 
 
-def test_a_client_that_came_back_in_a_call_does_not_take_the_end_of_another_one_for_its_own(world):
+def test_after_a_reconnect_the_end_of_another_call_does_not_look_like_the_live_calls_end(world):
     """The server once forgot the client's live call when its connection ended.
 
-    It then reported the end of a call that another device of the peer had cancelled as the end of the live call, and
+    When another device of the peer then cancelled a call, the server reported that as the end of the live call, and
     the app hung up.
     """
     taro, hanako = entered(world), world.phone("10", "iphone-h")
@@ -62,11 +62,11 @@ def test_a_client_that_came_back_in_a_call_does_not_take_the_end_of_another_one_
     heard = ""
     while '"callId":"other"' not in heard or '"reason":"cancelled"' not in heard:
         heard = taro.hear()
-    assert heard.startswith('42["call-replaced",'), "there is a call with that user still"
+    assert heard.startswith('42["call-replaced",'), "the live call with that user goes on"
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_client_that_is_killed_is_missed_at_once(world, way):
+def test_a_client_that_is_killed_is_offline_at_once(world, way):
     curious, hanako = App(world, 12), App(world, 10, way)
     curious.ask("message", {"to": 10, "body": "hello"})
     curious.ask("is-online", {"userId": 10})
@@ -106,14 +106,14 @@ def test_a_call_goes_on_after_the_server_was_killed(world, way):
     assert hanako.expect("ice")["candidate"] == samples.CANDIDATES[0]
     taro.hang_up(10)
     assert hanako.expect("call-ended")["reason"] == "hangup"
-    assert len(hanako.events("offer")) == 1, "what was answered does not ring again"
+    assert len(hanako.events("offer")) == 1, "the answered call does not ring again"
 
 
-def test_an_upgrade_that_is_not_gone_on_with_ends_and_polling_goes_on(world):
+def test_an_abandoned_upgrade_ends_and_polling_goes_on(world):
     sid = joined(world)
     path = f"/socket.io/?EIO=4&transport=websocket&sid={sid}"
     silent = RawSocket(world.server.port, path=path)
-    assert RawSocket(world.server.port, path=path).status == 400, "one at a time"
+    assert RawSocket(world.server.port, path=path).status == 400, "only one upgrade at a time"
     silent.socket.settimeout(20)
     assert silent.close_code() == 1000
     probed = RawSocket(world.server.port, path=path)
@@ -140,7 +140,7 @@ def test_too_many_events_by_polling_are_refused_as_on_ws(world):
     assert heard.count('"rate_limited"') > 100 and heard.count('"ok":true') >= 200
 
 
-def test_a_client_that_polls_too_slowly_is_let_go(world):
+def test_the_session_of_a_client_that_polls_too_slowly_is_closed(world):
     sid, taro = joined(world, 10), world.phone("11", "a")
     for _ in range(190):
         taro.send(type="message", to="10", body="x" * 15_000)
@@ -152,13 +152,13 @@ def test_a_post_that_is_too_large_is_refused_and_the_session_goes_on(world):
     sid = joined(world)
     refused = post(world, sid, "4" + "x" * 70_000)
     assert (refused.status_code, refused.json()["code"]) == (413, "too_large")
-    assert post(world, sid, "\x1e".join(["3"] * 513)).json()["code"] == 3, "more packets than a client has to say"
+    assert post(world, sid, "\x1e".join(["3"] * 513)).json()["code"] == 3, "a payload may hold 512 packets"
     assert get(world, sid=sid).json()["code"] == 1
     sid = joined(world)
     assert post(world, sid, "\x1e".join(["3"] * 512)).text == "ok"
 
 
-def test_the_seventeenth_session_of_a_user_is_sent_away(world):
+def test_the_seventeenth_session_of_a_user_is_closed_with_4429(world):
     raws = []
     # One session after the other joins, because at most 16 may wait for their CONNECT.
     for number in range(17):
@@ -223,7 +223,7 @@ def test_malformed_packets_are_refused_and_the_session_continues(world, version)
 
 
 @pytest.mark.parametrize("scheme", ["wss", "ws", "https"])
-def test_the_origin_that_the_apps_library_sends_is_its_own_hosts(world, scheme):
+def test_an_origin_with_the_servers_own_host_is_accepted_with_any_scheme(world, scheme):
     port, token = world.server.port, world.token(None, uid=11)
     raw = RawSocket(
         port,
@@ -253,7 +253,7 @@ def test_calling_and_hanging_up_many_times_in_a_row_ends_in_the_last_call(world)
     assert sorted(ended["epoch"] for ended in hanako.events("call-ended")) == list(range(1, 21))
 
 
-def test_a_block_in_a_call_lets_the_call_go_on_and_keeps_the_next_away(world):
+def test_a_block_during_a_call_hides_only_the_next_call(world):
     taro, hanako = App(world, 11), App(world, 10)
     talk(taro, hanako)
     assert hanako.rest.post("/api/blocks", {"blocked_user_id": 11}).status_code == 200
@@ -261,7 +261,7 @@ def test_a_block_in_a_call_lets_the_call_go_on_and_keeps_the_next_away(world):
     assert hanako.expect("ice")["candidate"] == samples.CANDIDATES[0]
     taro.hang_up(10)
     assert hanako.expect("call-ended")["reason"] == "hangup"
-    assert taro.ask("offer", {"to": 10, "sdp": samples.FIREFOX_OFFER})["ok"], "it cannot tell"
+    assert taro.ask("offer", {"to": 10, "sdp": samples.FIREFOX_OFFER})["ok"], "the caller cannot notice the block"
     assert len(hanako.events("offer")) == 1
 
 

@@ -1,4 +1,4 @@
-"""Socket.IO clients that have not joined, or send refused packets: they cost little memory, and all are counted."""
+"""Socket.IO clients that have not joined cost little memory, and every refused packet is counted."""
 
 import contextlib
 import socket
@@ -19,8 +19,8 @@ def resident(server) -> float:
 
 @pytest.mark.release_build
 @pytest.mark.timeout(120)
-def test_strangers_of_socketio_cost_little_memory(world):
-    """The server once sent the name of a namespace back through a queue of 1 MiB; 200 such clients took 198 MB."""
+def test_unauthenticated_socketio_clients_cost_little_memory(world):
+    """The server once echoed the namespace's name through a queue of 1 MiB; 200 such clients took 198 MB."""
     before = resident(world.server)
     strangers = []
     for _ in range(200):
@@ -41,7 +41,7 @@ def test_strangers_of_socketio_cost_little_memory(world):
         return sample(world.server, "ringline_socketio_packets_refused_total", reason="namespace")
 
     eventually(lambda: refused() >= 200 * 10, seconds=20)
-    assert refused() == 200 * 10, "each is counted, and after ten it is over"
+    assert refused() == 200 * 10, "each packet is counted, and the tenth ends its connection"
     for one in strangers:
         one.close()
     world.call("c-1")

@@ -1,6 +1,6 @@
-"""Unauthenticated clients: the limits on them, and that they do not keep other clients out.
+"""Unauthenticated clients are limited, and do not keep other clients out.
 
-They connect from several loopback addresses. The other clients connect from one of these addresses, or from another.
+They connect from several loopback addresses. The other clients connect from one of these or from a different address.
 """
 
 import contextlib
@@ -61,17 +61,17 @@ def dropped(server, reason: str) -> float:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2"], [f"127.0.0.{last}" for last in range(2, 12)]])
 def test_twelve_thousand_half_requests_keep_no_client_out(world, addresses):
-    """A client that came after such connections once waited 8 to 11 s for a place."""
+    """A client that connected after such a crowd once waited 8 to 11 s."""
     phone = world.phone("11")
     with crowd(world.server.port, 12_000, addresses):
         for address in ("127.0.0.1", "127.0.0.2", "127.0.0.99"):
             assert honest(world.server.port, address) < 5
-        assert phone.fence() == [], "a session that stands is left alone"
+        assert phone.fence() == [], "an open session is not disturbed"
         assert sum(dropped(world.server, reason) for reason in ("handshakes", "slow")) > 8_000
         assert sample(world.server, "ringline_connections") < 4_000
 
 
-def test_a_slow_stranger_of_another_address_is_left_alone(world):
+def test_a_slow_client_of_another_address_is_not_dropped(world):
     with socket.create_connection(
         ("127.0.0.1", world.server.port), timeout=20, source_address=("127.0.0.3", 0)
     ) as slow:
@@ -95,7 +95,7 @@ def test_unauthenticated_sockets_make_room_for_new_clients(make_server, make_wor
             assert phone.fence() == []
         assert client.get("/api/calls").status_code == 200
         connection = client._transport._pool.connections[0]
-        assert "Request Count: 2" in connection.info(), "its connection was known, and kept"
+        assert "Request Count: 2" in connection.info(), "its authenticated connection was kept"
         client.close()
         assert dropped(world.server, "connections") > 80
 
@@ -132,11 +132,11 @@ def test_a_client_of_version_4_is_let_in_beside_thousands_of_handshakes_of_one_c
     assert dropped(world.server, "socketio") > 1_900
     if address != "127.0.0.1":
         assert post(world, early, "40" + json.dumps({"token": world.token()})).text == "ok", (
-            "it was the only one of its address"
+            "it was the only session of its address"
         )
 
 
-def test_behind_a_trusted_proxy_strangers_count_by_the_address_that_it_names(make_server, make_world):
+def test_behind_a_trusted_proxy_clients_are_counted_by_the_forwarded_address(make_server, make_world):
     world = make_world(make_server("--trusted-proxy", "127.0.0.0/8"))
     path, headers = "/socket.io/?EIO=4&transport=polling", {"X-Forwarded-For": "192.0.2.1"}
     sid = json.loads(httpx.get(world.server.url + path, headers=headers, trust_env=False).text[1:])["sid"]
@@ -161,7 +161,7 @@ def test_no_more_than_sixteen_sessions_of_a_user_wait_for_their_connect(make_ser
         assert refused.headers["retry-after"] == "1"
     assert RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&token={token}").status == 429
     assert sample(world.server, "ringline_limited_total", limit="unjoined") == 11
-    assert get(world, token=world.token(None, uid=12)).status_code == 200, "somebody else"
+    assert get(world, token=world.token(None, uid=12)).status_code == 200, "another user"
     assert post(world, sids[0], "40").text == "ok"
     assert get(world, token=token).status_code == 200, "one has joined"
     assert get(world, token=token).status_code == 429

@@ -1,4 +1,4 @@
-"""Tens of thousands of frames of valid shape with random contents, from users who know each other's callIds.
+"""Tens of thousands of frames with valid forms and random contents, from users who know each other's callIds.
 
 RINGLINE_FRAMES=1000000 makes a long run that takes some minutes. A failure prints its seed; RINGLINE_SEED repeats it.
 """
@@ -146,7 +146,7 @@ async def talk(url: str, token: str, user: str, device: str, frames: Frames, tal
                 answers[message["id"]] += 1
         elif "seq" in message:
             tally.relayed += 1
-            # A user receives frames only of calls that it takes part in, whichever callIds it knows.
+            # A user receives only frames of calls that it takes part in, even if it knows other callIds.
             assert user in message["room"].removeprefix("p2p:").split("-"), f"{where}: {user} was told of {message}"
             place = (message["callId"], message["room"], message["epoch"])
             if not asked_again:
@@ -209,6 +209,6 @@ def test_frames_with_any_contents_are_answered_and_reach_no_other_user(make_serv
     taro, hanako = world.call("after-all-that", caller="taro", callee="hanako")
     taro.ask(type="end", callId="after-all-that")
     assert hanako.expect(type="call", state="ended")["reason"] == "hangup"
-    assert tally.relayed > tally.sent / 20, "the frames are too wild to test anything"
+    assert tally.relayed > tally.sent / 20, "too few frames were relayed: the run proved nothing"
     # The server logs a line when a call begins or ends, but none for a refused frame.
-    assert len(server.errors()) < 10 * max(FRAMES, 20_000), "strangers' frames flood the log"
+    assert len(server.errors()) < 10 * max(FRAMES, 20_000), "refused frames flood the log"

@@ -121,7 +121,7 @@ def turn_world(coturn, secret_file, make_server, make_world):
 
 
 def relayed(port: int, username: str, credential: str) -> tuple[bool, str]:
-    """Tries to pass packets through allocations of two clients with this credential; returns (success, output)."""
+    """Tries to relay packets between allocations of two clients with this credential; returns (success, output)."""
     command = ["turnutils_uclient", "-v", "-y", "-c", "-m", "1", "-n", "3", "-p", str(port)]
     try:
         result = subprocess.run(
@@ -158,7 +158,7 @@ def test_coturn_gives_an_allocation_for_the_credential_and_relays(turn_world):
 
 
 @pytest.mark.parametrize("fault", ["expired", "another user", "a later end", "another secret", "noise"])
-def test_coturn_refuses_an_expired_or_forged_one(turn_world, fault):
+def test_coturn_refuses_an_expired_or_forged_credential(turn_world, fault):
     world, port = turn_world
     given = credential(app(world, 11))
     username, password = given["username"], given["credential"]
@@ -180,7 +180,7 @@ def test_coturn_refuses_an_expired_or_forged_one(turn_world, fault):
     assert "Cannot complete Allocation" in said, said[-3000:]
 
 
-def test_the_credential_is_coturns_scheme_and_good_for_a_day(turn_world):
+def test_the_credential_follows_coturns_scheme_and_is_valid_for_a_day(turn_world):
     world, _ = turn_world
     given = credential(app(world, 11))
     assert set(given) >= {"username", "credential", "ttl", "urls", "iceServers"}
@@ -218,7 +218,7 @@ def test_welcome_and_a_fetched_call_name_the_turn_server_with_a_credential(turn_
     assert app(world, 10).log("11-10")["iceServers"][0]["username"].endswith(":10")
 
 
-def test_without_a_turn_server_it_is_not_found_with_a_message(world):
+def test_without_a_turn_server_a_credential_is_not_found(world):
     refused = world.rest("11").get("/api/turn-cred")
     assert code(refused) == (404, "not_found") and "TURN" in refused.json()["message"]
 
@@ -262,16 +262,16 @@ def test_neither_secret_nor_credential_shows_in_the_log(make_server, make_world,
         "stun:a.example",
     ],
 )
-def test_a_wrong_address_is_one_line_at_the_start_that_names_the_option(tmp_path, secret_file, url):
+def test_a_wrong_url_is_reported_in_one_line_that_names_the_option(tmp_path, secret_file, url):
     one_clear_line(serve(tmp_path, "--turn-secret-file", secret_file, "--turn-url", url), "--turn-url")
 
 
-def test_a_secret_without_an_address_or_the_reverse_is_one_line_at_the_start(tmp_path, secret_file):
+def test_a_secret_without_a_url_or_the_reverse_is_reported_in_one_line(tmp_path, secret_file):
     one_clear_line(serve(tmp_path, "--turn-secret-file", secret_file), "--turn-secret-file", "--turn-url")
     one_clear_line(serve(tmp_path, "--turn-url", "turn:a.example"), "--turn-secret-file", "--turn-url")
 
 
-def test_a_secret_that_cannot_be_read_and_a_bad_ttl_are_one_line_that_names_the_option(tmp_path, secret_file):
+def test_an_unreadable_secret_and_a_bad_ttl_are_reported_in_one_line_with_the_option(tmp_path, secret_file):
     turn = ["--turn-url", "turn:a.example", "--turn-secret-file"]
     one_clear_line(serve(tmp_path, *turn, tmp_path / "missing"), "--turn-secret-file", str(tmp_path / "missing"))
     empty = tmp_path / "empty"

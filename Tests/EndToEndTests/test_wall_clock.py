@@ -75,7 +75,7 @@ def test_a_wall_clock_40_days_ahead_for_little_more_than_a_second_deletes_no_his
         assert get(world.server, "/healthz").status_code == 200
     taro.fence()
     clock.set(0)
-    # These commits are more than enough for a deletion, because each commit also deletes.
+    # Each commit also deletes old history, so these commits would be more than enough for a deletion.
     for number in range(20):
         taro.ask(type="offer", to="15", callId=f"d-{number}", sdp="v=0\r\n")
         taro.ask(type="end", callId=f"d-{number}")
@@ -85,7 +85,7 @@ def test_a_wall_clock_40_days_ahead_for_little_more_than_a_second_deletes_no_his
     assert "c-1" in [call["callId"] for call in world.rest("10").get("/api/calls").json()]
 
 
-def test_a_start_with_a_clock_40_days_ahead_deletes_nothing_at_first_and_says_that_the_clock_is_odd(
+def test_a_start_with_a_clock_40_days_ahead_deletes_nothing_at_first_and_reports_the_clock(
     make_server, make_world, clock_library, tmp_path
 ):
     world = make_world(make_server())
@@ -96,7 +96,7 @@ def test_a_start_with_a_clock_40_days_ahead_deletes_nothing_at_first_and_says_th
     wrong = WallClock(clock_library, tmp_path / "clock", ahead=40 * DAY)
     server = make_server(data=world.server.data, environment=wrong.environment)
     eventually(lambda: "the clock is far from the newest call or device" in server.errors())
-    # NTP corrects the wall clock. The server's own clock does not change, and still nothing is deleted.
+    # NTP corrects the wall clock. The server's own clock does not change, so nothing is deleted now either.
     wrong.set(0)
     eventually(lambda: "the wall clock leapt" in server.errors())
     assert kept_calls(server) == [("c-1",)]

@@ -10,7 +10,7 @@ from raw_socket import RawSocket
 from websockets.exceptions import InvalidStatus
 
 
-def test_the_server_speaks_first_and_says_who_is_connected_and_what_the_limits_are(world):
+def test_the_welcome_comes_first_and_names_user_device_and_limits(world):
     phone = world.phone("11", "iphone-a")
     welcome = phone.heard[0]
     assert welcome["type"] == "welcome"

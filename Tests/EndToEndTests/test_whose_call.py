@@ -74,7 +74,7 @@ def test_late_signals_of_a_call_do_not_reach_a_stranger_with_the_same_call_id(wo
     stranger.expect(type="answer", callId="c-1")
 
 
-def test_a_pushes_word_is_good_for_no_other_call_of_that_name(push_world):
+def test_the_act_of_a_push_is_valid_for_no_other_call_of_that_call_id(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     taro = world.phone("11", "iphone-t")
@@ -115,7 +115,7 @@ def test_a_delete_that_names_the_peer_ends_the_call_with_that_peer(world):
     assert taro.fence() == []
 
 
-def test_a_pushes_word_deletes_no_call_with_another_peer(push_world):
+def test_the_act_of_a_push_deletes_no_call_with_another_peer(push_world):
     world, fake = push_world
     device = register(world, deviceId="iphone-h")
     taro = world.phone("11", "iphone-t")
@@ -129,7 +129,7 @@ def test_a_pushes_word_deletes_no_call_with_another_peer(push_world):
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_an_end_that_comes_again_does_not_end_the_next_call(world, restart):
+def test_a_resent_end_does_not_end_the_next_call(world, restart):
     taro, hanako = world.call("11-10")
     first = hanako.ask(type="end", callId="11-10", id="e")
     taro.expect(type="call", state="ended")

@@ -25,7 +25,7 @@ struct Bench {
     static func device(_ text: String) -> DeviceID { made(DeviceID(text)) }
     static func call(_ text: String) -> CallID { made(CallID(text)) }
     static func made<T>(_ value: T?) -> T {
-        guard let value else { preconditionFailure("a test names things as they are named") }
+        guard let value else { preconditionFailure("a test uses an invalid id") }
         return value
     }
 

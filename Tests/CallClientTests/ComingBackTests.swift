@@ -22,7 +22,7 @@ struct ComingBackTests {
         #expect(bench.client.reconnectAt == nil)
     }
 
-    @Test("After any other end of a socket the device asks for one immediately, even if an earlier server made it wait")
+    @Test("After any other end of a socket the device reconnects immediately, even if an earlier server made it wait")
     func forgets() {
         var bench = Bench.talking()
         bench.take(draining(1_700))

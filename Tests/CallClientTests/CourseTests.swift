@@ -20,7 +20,7 @@ struct CourseTests {
         #expect(bench.signal(.end(.hangup)).ends == [.remoteEnded])
     }
 
-    @Test("A signal that comes twice is applied once, recognised by its `seq`, or by its device and `id`")
+    @Test("A signal that comes twice is applied once: it is recognized by its `seq`, or by its device and `id`")
     func once() {
         var bench = Bench.called()
         #expect(bench.signal(.dtmf("1"), seq: 50, id: "a") == [.receivedDTMF(Bench.ownUUID, "1")])
@@ -48,7 +48,7 @@ struct CourseTests {
         #expect(ended.contains(.stopAudio(Bench.uuid())))
     }
 
-    @Test("Hold and mute are sent once each, and the peer's are kept apart from this side's")
+    @Test("Hold and mute are sent once each, and the peer's states are kept apart from this side's states")
     func media() {
         var bench = Bench.talking()
         #expect(bench.take(.setMuted(Bench.uuid(), audio: true)).sent == [.update])
@@ -161,7 +161,7 @@ struct GlareTests {
         #expect(bench.offered(call: "a").contains(.makeAnswer(Bench.ownUUID, round: 2)))
     }
 
-    @Test("If the winning call comes by a push first, the loser reports its own call again and answers the winning one")
+    @Test("If a push brings the winning call first, the loser reports its own call again and answers the winning call")
     func pushed() {
         var bench = Bench(isOpen: false)
         bench.start("m")
@@ -180,7 +180,7 @@ struct GlareTests {
         #expect(bench.client.calls.first?.phase.name == .calling)
     }
 
-    @Test("The other call rings after all when the winner's call is given up")
+    @Test("The other call rings after all when the winning call is given up")
     func hushed() {
         var bench = Bench()
         bench.start("a")
@@ -199,7 +199,7 @@ struct GlareTests {
         #expect(bench.take(.fetched(number, .success(log))).reported == [Bench.uuid("m")])
     }
 
-    @Test("If both users choose the same callId, the one whose offer is refused answers the other one's offer")
+    @Test("If both users choose the same callId, the user whose offer is refused answers the other user's offer")
     func sameName() throws {
         var bench = Bench()
         let offer = try #require(bench.start("x").compactMap(\.sent).first)

@@ -84,7 +84,7 @@ struct DecodingTests {
         #expect(read(ServerFrame.error(WireError(.logFull, "m"), id: id)) == .error(id, code: "log_full"))
     }
 
-    @Test("A log is read correctly, whatever its strings contain and whatever is beside its objects")
+    @Test("A log is read correctly, whatever its strings contain and whatever stands between its objects")
     func log() throws {
         let text = """
             {"callId":"c1","epoch":1,"room":"p2p:11-10","state":"ringing","reason":null,"signals":[7,"{",[{}],
@@ -99,7 +99,7 @@ struct DecodingTests {
         #expect(envelope.from == Bench.user("11"))
     }
 
-    @Test("A failed response has the code in its body, or the one for its status if a proxy wrote it")
+    @Test("The code of a failed response comes from its body, or from its status if a proxy wrote the body")
     func failures() {
         let problem = Array(#"{"code":"call_ended","message":"m"}"#.utf8)
         #expect(Acceptance.reply(status: 409, body: problem) == .failure(.refused(code: "call_ended")))

@@ -18,7 +18,7 @@ struct FirstCallTests {
         taro.calls.call(hanako.user, hasVideo: false, uuid: UUID())
         relay.settle()
         #expect(taro.did == ["ringback"] && hanako.did == ["report Taro"])
-        #expect(taro.deadline != nil && hanako.deadline != nil, "both stop ringing by themselves")
+        #expect(taro.deadline != nil && hanako.deadline != nil, "each side has a timer that stops its ring")
 
         hanako.calls.take(.answer(try #require(hanako.shown)))
         relay.settle()
@@ -30,7 +30,7 @@ struct FirstCallTests {
 
         taro.calls.take(.end(try #require(taro.shown)))
         relay.settle()
-        #expect(Array(taro.did.suffix(2)) == ["audio off", "close"], "CallKit knows what its own action did")
+        #expect(Array(taro.did.suffix(2)) == ["audio off", "close"], "CallKit itself ended the call, so no report")
         #expect(Array(hanako.did.suffix(3)) == ["audio off", "close", "ended remoteEnded"])
         #expect(!taro.calls.hasCalls && !hanako.calls.hasCalls)
     }
@@ -56,7 +56,7 @@ struct FirstCallTests {
 
         hanako.goOnline()
         relay.settle()
-        #expect(hanako.did.count { $0 == "report Taro" } == 1, "what the socket brings again rings nothing again")
+        #expect(hanako.did.count { $0 == "report Taro" } == 1, "the socket's copy of the call does not ring again")
         #expect(taro.calls.hasCalls && hanako.calls.hasCalls)
     }
 }

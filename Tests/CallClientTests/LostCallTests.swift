@@ -30,7 +30,7 @@ struct LostCallTests {
         }
     }
 
-    @Test("A call that a crash took ends here, even if an earlier call under its callId can be fetched")
+    @Test("A call that a crash lost ends here, even if an earlier call under its callId can be fetched")
     func lostUnderAKnownName() throws {
         var bench = Bench()
         let uuid = Bench.uuid(epoch: 2)
@@ -41,7 +41,7 @@ struct LostCallTests {
         bench.take(.socketClosed)
         lost(&bench, bench.take(.socketOpened), code: "call_ended", log: older())
         for _ in 0..<600 { lost(&bench, bench.pass(.seconds(1)), code: "call_ended", log: older()) }
-        #expect(bench.phase == .ended, "ten minutes later it is in a call that no other side knows")
+        #expect(bench.phase == .ended, "ten minutes later the device is in a call that only it knows")
     }
 
     @Test("An offer under the epoch of a call that has ended here rings if it begins another call")
@@ -56,7 +56,7 @@ struct LostCallTests {
         bench.nextSeq = 1_025
         let offer = IncomingOffer(sdp: "v=0 second", hasVideo: false, ringUntil: bench.now + .seconds(45))
         #expect(bench.signal(.offer(offer), seq: 1, id: "one").reported.isEmpty, "the lost call itself is over here")
-        #expect(bench.signal(.offer(offer), seq: 4, id: "two").reported.isEmpty, "so is what renegotiated it")
+        #expect(bench.signal(.offer(offer), seq: 4, id: "two").reported.isEmpty, "and so is its renegotiation")
         #expect(bench.signal(.offer(offer), id: "another").reported.count == 1)
     }
 
@@ -97,10 +97,10 @@ struct LostCallTests {
         #expect(outputs.contains(.setRemoteDescription(Bench.ownUUID, .offer, sdp: "v=0 theirs")))
         outputs += bench.pass(.seconds(10))
         let wasTold = outputs.compactMap(\.sent).contains { $0.kind == .end && $0.epoch == 1 }
-        #expect(wasTold || bench.phase != .ended, "it gives up and the peer's call rings on")
+        #expect(wasTold || bench.phase != .ended, "the device gives up, and the peer's call rings on")
     }
 
-    @Test("A call that was given up has its log fetched after its offer got store_unavailable")
+    @Test("The log of a call that was given up is fetched after its offer got store_unavailable")
     func withdrawnAndStoreUnavailable() throws {
         var bench = Bench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)
@@ -128,7 +128,7 @@ struct LostCallTests {
         #expect(isMade, "no offer is made in this call any more")
     }
 
-    @Test("A new call that gets the epoch of a lost one is not ended in its place")
+    @Test("A new call that gets the epoch of a lost call is not ended instead of the lost one")
     func redialUnderTheEpochOfALostCall() throws {
         var bench = Bench()
         bench.start()
@@ -145,7 +145,7 @@ struct LostCallTests {
     }
 
     @Test(
-        "A call that has ended here and goes on at the server is ended there, however long ago it ended here",
+        "A call that has ended here but goes on at the server is ended there, however long ago it ended here",
         arguments: [100, 200]
     )
     func lateZombie(seconds: Int64) {
@@ -182,7 +182,7 @@ struct LostCallTests {
         )
     }
 
-    @Test("An answer that won for a replaced offer leads to a new offer, or the call ends")
+    @Test("If an answer to a replaced offer wins, the device makes a new offer or ends the call")
     func answerToReplacedOffer() throws {
         var bench = Bench()
         _ = bench.offered()
@@ -200,21 +200,21 @@ struct LostCallTests {
         #expect(isMade || bench.phase == .ended, "the two sides keep different descriptions for ever")
     }
 
-    @Test("An end from before the epoch was known is applied once it is known", arguments: [true, false])
+    @Test("An end that came before the epoch was known is applied once it is known", arguments: [true, false])
     func earlyEnd(byRequest: Bool) throws {
         var bench = Bench()
         bench.start()
         let offer = try #require(bench.history.compactMap(\.sent).last)
         #expect(
             bench.event(.init(.ended, reason: .busy), epoch: 2).ends.isEmpty,
-            "it may be about another use of the name"
+            "the event may be about another call under the callId"
         )
         let receipt = Acceptance(callID: Bench.call("c1"), epoch: 2, seq: 1, state: byRequest ? .ringing : nil)
         let outputs = bench.take(byRequest ? .posted(offer.id, .success(receipt)) : .received(.ack(offer.id, receipt)))
         #expect(outputs.ends == [.remoteEnded] && bench.phase == .ended)
     }
 
-    @Test("The log of a call is fetched until a response arrives after the socket was closed for a while")
+    @Test("After the socket was closed for a while, the log of a call is fetched until a response arrives")
     func missed() throws {
         var bench = Bench()
         _ = bench.offered()

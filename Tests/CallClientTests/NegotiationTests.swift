@@ -39,7 +39,7 @@ struct NegotiationTests {
         )
     }
 
-    @Test("A candidate belongs to its own device's description, even if another's has the same round (I5)")
+    @Test("A candidate belongs to its device's description, even if another device's has the same round (I5)")
     func otherDevice() {
         var bench = Bench()
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)), device: "phone")
@@ -94,7 +94,7 @@ struct NegotiationTests {
         #expect(made.contains { if case .makeOffer(_, 4, true, _) = $0 { true } else { false } })
     }
 
-    @Test("The caller is impolite: it ignores an offer that crosses its own, with its candidates")
+    @Test("The caller is impolite: it ignores an offer that crosses its own, and that offer's candidates")
     func impolite() {
         var bench = Bench.called()
         bench.take(.renegotiate(Bench.ownUUID, hasVideo: true))
@@ -115,7 +115,7 @@ struct NegotiationTests {
         #expect(bench.take(.localCandidate(Bench.uuid(), round: 2, one)).isEmpty)
     }
 
-    @Test("A caller makes a new offer if a crash lost its answer and another device has answered since")
+    @Test("If a crash lost the answer and another device has answered since, the caller makes a new offer")
     func answeredByAnother() {
         var bench = Bench.called()
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).isEmpty)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A VoIP push")
 struct PushTests {
-    @Test("A push for a call whose end came by the socket before is reported and ended, and does not ring")
+    @Test("A push is reported and ended, and does not ring, if the socket has brought the end of its call before")
     func afterTheEnd() {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -53,7 +53,7 @@ struct PushTests {
         #expect(outputs.sent.isEmpty)
     }
 
-    @Test("A push for an ended call is reported under a UUID of its own, and ended as the call was")
+    @Test("A push for an ended call is reported under a new UUID, and ended for the same reason as the call")
     func over() {
         var bench = Bench()
         _ = bench.offered()
@@ -127,7 +127,7 @@ struct PushTests {
         #expect(bench.history.ends == [.failed])
     }
 
-    @Test("A push of a later epoch ends the call that goes on and rings for the new one")
+    @Test("A push of a later epoch ends the current call and rings for the new one")
     func later() {
         var bench = Bench.talking { $0.maximumCallGroups = 1 }
         let outputs = bench.take(.pushed(Bench.push(epoch: 2, at: bench.now)))
@@ -172,7 +172,7 @@ struct PushTests {
         #expect(outputs.isEmpty && posts < 5)
     }
 
-    @Test("A push for a shadowed call is reported, and ends no other call if there is no room or no time for it")
+    @Test("A push for a shadowed call is reported; if it cannot ring, or is late, it ends no other call")
     func hushed() {
         var bench = Bench { $0.maximumCallGroups = 1 }
         bench.start("n")

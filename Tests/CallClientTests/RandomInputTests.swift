@@ -19,7 +19,7 @@ struct RandomInputTests {
     }
 }
 
-/// A server, a media engine and a user that act at random, and the invariants that must hold all the same.
+/// A server, a media engine and a user that act at random, and the invariants that must hold nevertheless.
 private struct RandomWorld {
     var chance: SeededGenerator
     var client: CallClient
@@ -50,7 +50,7 @@ private struct RandomWorld {
         client = CallClient(configuration)
     }
 
-    /// Hands in one input, and returns what is wrong afterwards; `nil` if all invariants hold.
+    /// Hands in one input; returns the fault that it revealed, or `nil` if all invariants hold.
     mutating func step() -> String? {
         if chance.one(in: 3) { now = now + .milliseconds(Int64.random(in: 0..<20_000, using: &chance)) }
         let input = chance.one(in: 3) ? due() : any()

@@ -44,7 +44,7 @@ struct ReaderPushTests {
         let outputs = offered(&bench, at: server)
         #expect(outputs.reported.count == 1)
         #expect(bench.phase == .ringing)
-        #expect(Set(verdict.reported + outputs.reported).count == 2, "CallKit takes no UUID twice")
+        #expect(Set(verdict.reported + outputs.reported).count == 2, "CallKit accepts a UUID only once")
     }
 
     @Test("A push that is late by the server's clock too does not ring when the socket delivers its offer")
@@ -57,7 +57,7 @@ struct ReaderPushTests {
         #expect(offered(&bench, at: server).reported == [])
     }
 
-    @Test("A push for another call that got the same epoch after a crash rings when its offer arrives")
+    @Test("A push for a later call that got the same epoch after a crash rings when its offer arrives")
     func epochAgain() {
         var bench = Bench()
         _ = offered(&bench, at: bench.now)
@@ -80,7 +80,7 @@ struct ReaderPushTests {
         #expect(bench.phase == .ended)
     }
 
-    @Test("A push does not ring when the end of its call arrived while an own call waited under the same callId")
+    @Test("A push does not ring if its call's end arrived while this device's own call waited under the callId")
     func endedBeforeOwnCall() throws {
         var bench = Bench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("An incoming call")
 struct RingingTests {
-    @Test("A call by the socket is reported once, and the caller is notified that it rings")
+    @Test("A call that comes over the socket is reported once, and the caller is notified that it rings")
     func socket() {
         var bench = Bench()
         let outputs = bench.offered()
@@ -32,7 +32,7 @@ struct RingingTests {
         #expect(bench.take(.pushed(push)).reported == [Bench.uuid("c1", epoch: 3)])
     }
 
-    @Test("A call that is answered before its offer arrived is answered when the log was fetched")
+    @Test("A call that the user answers before its offer has arrived is answered once the log is fetched")
     func earlyAnswer() {
         var bench = Bench(isOpen: false)
         let pushed = bench.take(.pushed(Bench.push(at: bench.now)))
@@ -193,7 +193,7 @@ struct RingingTests {
         #expect(outputs.ends == [.remoteEnded] && outputs.reported == [Bench.uuid("c1", epoch: 2)])
     }
 
-    @Test("A call that an earlier launch of the app answered is ended, even if it crosses one of ours")
+    @Test("A call that an earlier launch of the app answered is ended, even if it crosses a call of this launch")
     func answeredBeforeCrossing() {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -252,7 +252,7 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
-    @Test("A call that has ended here hides no call of an earlier launch that got its epoch in a crash")
+    @Test("A call of an earlier launch is ended even if a crash gave it the epoch of a call that has ended here")
     func orphanUnderAnEndedEpoch() throws {
         var bench = Bench()
         bench.take(.socketOpened)
@@ -264,7 +264,7 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
-    @Test("A call of an earlier launch is not taken for the one that is prepared under its callId")
+    @Test("A call of an earlier launch is not confused with the call that is being prepared under its callId")
     func orphanOfTheSameName() {
         var bench = Bench()
         bench.take(
@@ -277,7 +277,7 @@ struct RingingTests {
         #expect(bench.history.compactMap(\.sent).last?.kind == .offer)
     }
 
-    @Test("A call of an earlier launch differs from the one that begins by its first offer")
+    @Test("The first offer tells a call of an earlier launch from the call that this launch begins")
     func orphanOfTheSameNameUnderWay() throws {
         var bench = Bench()
         bench.start()
@@ -290,7 +290,7 @@ struct RingingTests {
         #expect(set.first == .setRemoteDescription(Bench.ownUUID, .answer, sdp: "v=0 answer"))
     }
 
-    @Test("A call under the callId of a refused one is ended on the server")
+    @Test("A call under the callId of a refused call is ended on the server")
     func orphanAfterRefusal() throws {
         var bench = Bench()
         bench.start()
@@ -307,7 +307,7 @@ struct RingingTests {
         #expect(bench.event(.init(.active, answeredBy: Bench.device("peer"))).sent == [.end])
     }
 
-    @Test("An offer that is one crossing call too many changes no earlier call of its callId")
+    @Test("An offer beyond the limit of crossing calls changes no earlier call of its callId")
     func crossingTooMany() throws {
         var bench = Bench()
         _ = bench.offered(call: "z")
@@ -320,7 +320,7 @@ struct RingingTests {
         #expect(bench.client.calls.filter { $0.callID == before.callID } == [before])
     }
 
-    @Test("A call that won a glare and was refused before is not waited for")
+    @Test("The loser of a glare does not wait for a winning call that it refused before")
     func refusedWinner() throws {
         var bench = Bench()
         _ = bench.offered(epoch: 2)

@@ -3,12 +3,12 @@ import CallCore
 import Foundation
 import Testing
 
-/// A device without CallKit and WebRTC: it writes down what the core asks for, and answers each output in a later turn.
+/// A device without CallKit and WebRTC, which records the core's outputs and answers each one in a later turn.
 final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
     let user: UserID
     let name: String
     let relay: TestRelay
-    /// The requests of the core, in order.
+    /// The outputs of the core, in order.
     var did: [String] = []
     /// Functions that hand the waiting inputs to the core, in order, one input in each turn.
     var turns: [() -> Void] = []
@@ -103,7 +103,7 @@ final class TestDevice: CallSystem, MediaEngine, SignalingServer, CallScreen {
     func show(_ uuid: CallUUID, json: String) { did.append("json") }
 }
 
-/// The smallest server there can be: one call, one log.
+/// A minimal server with one call and one log.
 final class TestRelay {
     private(set) var log: [[String: Any]] = []
     private var devices: [TestDevice] = []

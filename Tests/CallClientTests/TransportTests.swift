@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A signal on its way")
 struct TransportTests {
-    @Test("After a refusal with call_ended the log is fetched until a response arrives, even if the offer is known")
+    @Test("After call_ended the log is fetched until a response arrives, even if the offer is already known")
     func doubted() throws {
         var bench = Bench(isOpen: false)
         let number = try #require(
@@ -35,7 +35,7 @@ struct TransportTests {
         #expect(outputs.ends == [.failed])
     }
 
-    @Test("A signal goes out by REST while there is no socket, and over the socket under the same id")
+    @Test("A signal goes out by REST while there is no socket, and later over the socket under the same id")
     func both() throws {
         var bench = Bench(isOpen: false)
         let outputs = bench.start()
@@ -89,7 +89,7 @@ struct TransportTests {
         }
     }
 
-    @Test("A signal that is refused for now holds back those behind it")
+    @Test("A temporarily refused signal holds back the signals behind it")
     func refusedForNow() throws {
         var bench = Bench()
         _ = bench.offered()
@@ -111,7 +111,7 @@ struct TransportTests {
         #expect(outputs.compactMap(\.sent).map(\.epoch) == [7])
     }
 
-    @Test("Nothing is sent of a call that is given up before its offer")
+    @Test("No signal is sent for a call that is given up before its offer")
     func neverLeft() {
         var bench = Bench(isOpen: false)
         let wish = CallClient.StartCall(

@@ -33,7 +33,7 @@ struct AnswerTests {
         #expect(bench.session == before)
     }
 
-    @Test("The same answer again from the same device is a repeat, whatever its id and transport")
+    @Test("A second copy of an answer from the same device is a repeat, whatever its id and transport")
     func again() throws {
         let b1 = try phone("b1", mark: 5)
         var bench = try Bench(callees: [b1])
@@ -184,7 +184,7 @@ struct RingingTests {
         #expect(try bench.send(.ringing, .callee, b1).isOnlyRepeat)
     }
 
-    @Test("A device that a push woke is known by the token that it uses afterwards")
+    @Test("A device that a push woke is recognized by the token that it uses afterwards")
     func tokenOfWoken() throws {
         let woken = Phone(id: try phone("ipad").id, mark: TokenMark(rawValue: 0))
         let ipad = try phone("ipad", mark: 5)

@@ -41,7 +41,7 @@ struct GraceTests {
         #expect(bench.session.deadline == deadline)
     }
 
-    @Test("With both sides gone, the deadline is that of the side that went first")
+    @Test("If both sides are gone, the deadline is that of the side that left first")
     func both() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -73,7 +73,7 @@ struct GraceTests {
         #expect(bench.give(.deadlineReached) == [])
     }
 
-    @Test("The call waits neither for a device that lost it nor for another device of the caller")
+    @Test("No grace runs for a device that lost the call, nor for another device of the caller")
     func others() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         var bench = try Bench.answered(by: b1, others: [b2])

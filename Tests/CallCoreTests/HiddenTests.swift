@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A call that is hidden from its callee")
 struct HiddenTests {
-    @Test("A hidden call rings for its caller like any other and ends as unanswered")
+    @Test("A hidden call rings for its caller like any other call, and ends as unanswered")
     func forCaller() throws {
         var bench = try Bench(isHidden: true)
         #expect(bench.shown(.caller, bench.caller).count == 1)
@@ -39,7 +39,7 @@ struct StandInTests {
         #expect(bench.session.standIn(for: a2, on: .caller) == a2)
     }
 
-    @Test("A request without a device id acts for a device of its own until the callee answers, then for the winner")
+    @Test("A request without a device id acts for its own device until the callee answers, and then for the winner")
     func forCallee() throws {
         let b1 = try phone("b1")
         var bench = try Bench(callees: [b1])
@@ -48,7 +48,7 @@ struct StandInTests {
         #expect(bench.session.standIn(for: nameless, on: .callee) == b1)
     }
 
-    @Test("A request without a device id acts for a device of its own if the callee has another one without an id")
+    @Test("A request without a device id acts for its own device if the callee has another device without an id")
     func lost() throws {
         let (b1, row) = (try phone("b1"), try phone("d-1"))
         for other in [row, Phone(unnamed: TokenMark(rawValue: 78))] {
@@ -65,7 +65,7 @@ struct StandInTests {
         #expect(bench.session.standIn(for: nameless, on: .callee) == nameless)
     }
 
-    @Test("A caller without a device id is also every connection of its user without one")
+    @Test("If the caller has no device id, every connection of its user without one counts as the caller")
     func ofConnection() throws {
         let bench = try Bench(caller: nameless)
         #expect(try bench.session.isCaller(phone("c-9")))

@@ -70,7 +70,7 @@ struct PairTests {
         #expect(pair.high == (try user("11")))
     }
 
-    @Test("A pair contains its two users and no other, and returns the other one of each")
+    @Test("A pair contains its two users and no other, and returns each user's peer")
     func holding() throws {
         let pair = Pair(try user("11"), try user("10"))
         #expect(pair.holds(try user("11")))
@@ -91,7 +91,7 @@ struct PhoneTests {
         #expect(Phone(unnamed: TokenMark(rawValue: .max)).id.text == "t-ffffffffffffffff")
     }
 
-    @Test("An id that only looks as if it stood for a token is a device's own id")
+    @Test("An id that only resembles that of a token is a device's own id")
     func lookalike() throws {
         #expect(try !phone("t-00000000000000ab", mark: 1).isUnnamed)
         #expect(try !phone("t-x", mark: 1).isUnnamed)
@@ -105,7 +105,7 @@ struct PhoneTests {
         #expect(!nameless.isSame(as: try phone("a1", mark: 6)))
     }
 
-    @Test("Devices with different names differ even under one token; one name is one device under any token")
+    @Test("Devices with different ids differ even under one token; one id is one device under any token")
     func twoNames() throws {
         #expect(try !phone("a1", mark: 5).isSame(as: phone("a2", mark: 5)))
         #expect(try phone("a1", mark: 5).isSame(as: phone("a1", mark: 6)))
@@ -144,7 +144,7 @@ struct UUIDv5Tests {
     }
 
     @Test(
-        "A text that only resembles a UUID is not taken for one",
+        "A text that only resembles a UUID is not accepted as one",
         arguments: [
             "6ba7b811-9dad-11d1-80b4-00c04fd430c", "6ba7b811-9dad-11d1-80b4-00c04fd430cg",
             "6ba7b8119dad-11d1-80b4-00c04fd430c8-", "6ba7b811_9dad_11d1_80b4_00c04fd430c8", "",

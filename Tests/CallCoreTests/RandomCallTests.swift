@@ -105,7 +105,7 @@ struct RandomCallTests {
             let out = bench.give(input)
             if out.refusal != nil {
                 if bench.session != before { fault = "a refused signal changed something" }
-                if out.count != 1 { fault = "a refusal is not all that was said" }
+                if out.count != 1 { fault = "a refusal came with other outputs" }
             }
             if let winner = bench.session.winner { winners.insert(winner.id) }
             if winners.count > 1 { fault = "two winners: \(winners)" }
@@ -132,15 +132,15 @@ struct RandomCallTests {
             for (device, count) in endings where count > 1 { fault = "\(device.text) was told \(count) ends" }
         }
 
-        /// Hands in an input again, which must change nothing and add nothing (I7).
+        /// Hands in an input again; it must change nothing and emit nothing (I7).
         private mutating func repeatOf(_ input: CallSession.Input) {
             let before = bench.session
             let out = bench.give(input)
             if !out.entries.isEmpty || out.contains(.stopRinging) || out.contains(.changed) {
-                fault = "done again, \(input) did something: \(out)"
+                fault = "repeated, \(input) had an effect: \(out)"
             }
             // A refused signal may now be refused for another reason, but nothing may change.
-            if bench.session != before { fault = "done again, \(input) changed something" }
+            if bench.session != before { fault = "repeated, \(input) changed the session" }
         }
     }
 

@@ -30,7 +30,7 @@ struct RenegotiationTests {
         #expect(again.acknowledged?.seq == answer.acknowledged?.seq)
     }
 
-    @Test("When two renegotiations cross, the callee's answer withdraws the callee's own")
+    @Test("When two renegotiations cross, the callee's answer withdraws the callee's own offer")
     func polite() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -42,7 +42,7 @@ struct RenegotiationTests {
         #expect(try bench.send(.answer(digest: 21), .caller, bench.caller) == [.refuse(.alreadyAnswered)])
     }
 
-    @Test("When two renegotiations cross, the caller's answer leaves the caller's own open")
+    @Test("When two renegotiations cross, the caller's answer leaves the caller's own offer open")
     func impolite() throws {
         let b1 = try phone("b1")
         var bench = try Bench.active(with: b1)
@@ -120,7 +120,7 @@ struct ReplacementTests {
         #expect(try replaces(bench, offer(9), .callee, phone("b1")))
     }
 
-    @Test("An offer in an answered call renegotiates it, or begins a new one from the caller's other device")
+    @Test("An offer in an answered call renegotiates it; from the caller's other device it begins a new call")
     func answered() throws {
         let bench = try Bench.active(with: try phone("b1"))
         #expect(!replaces(bench, offer(9, namesCallee: true), .caller, bench.caller))

@@ -100,7 +100,7 @@ struct RestoreTests {
         #expect(try after.send(.answer(digest: 2), .callee, b1).changes.map(\.state) == [.answered, .active])
     }
 
-    @Test("After a restart, a device that lost the call to another one must still be notified of that")
+    @Test("After a restart, a device that lost the call must still be notified of that")
     func news() throws {
         let (b1, b2) = (try phone("b1"), try phone("b2"))
         let after = try restored(.answered(by: b1, others: [b2]))

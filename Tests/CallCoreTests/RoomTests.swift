@@ -30,7 +30,7 @@ struct RoomTests {
         #expect(throws: Room.Refusal.foreign) { try Room("p2p:a-a-b-a", for: try user("a")) }
     }
 
-    @Test("A room that gives the same peer in both ways of splitting is accepted")
+    @Test("A room is accepted if both ways of splitting it give the same peer")
     func sameEitherWay() throws {
         #expect(try peer("p2p:a-a-a", "a") == "a-a")
         #expect(try peer("p2p:11-11", "11") == "11")

@@ -40,7 +40,7 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"ringing","callId":"c","data":\#(data)}"#)?.field == "data")
     }
 
-    @Test("The data of an info is any JSON value, inside data or in its place if it is not an object")
+    @Test("The data of an info is any JSON value inside data, or data itself if that is not an object")
     func info() throws {
         #expect(try body(#"{"action":"info","callId":"c","data":{"data":{"a":1}}}"#).relayedText == #""data":{"a":1}"#)
         #expect(try body(#"{"action":"info","callId":"c","data":"text"}"#).relayedText == #""data":"text""#)
@@ -86,7 +86,7 @@ struct BodyTests {
         #expect(bodyRefusal(#"{"action":"end","from":{}}"#)?.field == "from")
     }
 
-    @Test("A refused body gets the code, or the name of the field that is missing or wrong")
+    @Test("The refusal of a body has the code, or the name of the field that is missing or wrong")
     func refused() {
         #expect(bodyRefusal("{}")?.field == "action")
         #expect(bodyRefusal(#"{"action":"nonsense"}"#)?.code == .unknownType)
@@ -149,7 +149,7 @@ struct RelayTests {
         )
     }
 
-    @Test("A relayed signal has no member of the sender's that the server itself writes, even under an escaped name")
+    @Test("A relayed signal lacks the sender's copies of members that the server writes, even under escaped names")
     func forged() throws {
         let message = try #require(
             try signal(

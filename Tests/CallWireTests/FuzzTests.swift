@@ -71,10 +71,10 @@ struct FuzzTests {
                 }
             }
         }
-        #expect(taken > 100, "the mutations are too wild to test anything")
+        #expect(taken > 100, "too few mutations were accepted to prove anything")
     }
 
-    @Test("An object made of another one's members has the same members", arguments: [5, 6])
+    @Test("An object made of another object's members has the same members", arguments: [5, 6])
     func rescan(_ seed: UInt64) throws {
         var chance = SeededGenerator(seed: seed)
         for round in 0..<10_000 {

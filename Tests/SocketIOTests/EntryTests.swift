@@ -9,7 +9,7 @@ struct EntryTests {
     static let welcome =
         #"0{"sid":"SID","upgrades":[],"pingInterval":25000,"pingTimeout":20000,"maxPayload":65536}"#
 
-    @Test("A version 4 client is admitted by the token in CONNECT, and that answer is sent first")
+    @Test("A version 4 client is admitted by the token in CONNECT, and the answer to CONNECT is sent first")
     func authenticates() throws {
         var bench = Bench()
         #expect(bench.taken().sent == [Self.welcome])
@@ -80,7 +80,7 @@ struct EntryTests {
             #expect(bench.taken().contains(.join(try Bench.identity(), device: nil, isTrusted: true)))
             bench.say(#"42["register",{"userId":12}]"#)
             bench.give(.turned)
-            #expect(bench.taken().isOver, "nobody becomes somebody else")
+            #expect(bench.taken().isOver, "a client cannot change its user")
         }
     }
 

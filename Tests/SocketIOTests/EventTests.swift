@@ -35,7 +35,7 @@ struct EventTests {
         #expect(bench.taken().frames == [frame])
     }
 
-    @Test("An event keeps the client's own id, and is acknowledged by it, once")
+    @Test("An event keeps the client's own id, and is acknowledged once under it")
     func ownID() throws {
         var bench = try Bench.joined()
         bench.say(#"427["answer",{"to":10,"sdp":"v=0","id":"mine"}]"#)
@@ -64,7 +64,7 @@ struct EventTests {
         )
     }
 
-    @Test("An event that comes while too many others await their answers is refused, and goes nowhere")
+    @Test("An event that comes while too many others await their answers is refused, and not passed on")
     func tooMany() throws {
         var bench = try Bench.joined()
         for _ in 0..<SocketIOLimits.awaitedAcks { bench.say(#"42["ice",{"to":10,"candidate":{},"id":"same"}]"#) }
@@ -183,7 +183,7 @@ struct CallEndTests {
         )
     }
 
-    @Test("A client that has just ended a call is not sent that end, but is sent the end of the next call")
+    @Test("A client that has just ended a call is not sent that end, but it is sent the end of the next call")
     func own() throws {
         var bench = try Bench.joined()
         bench.hear(Said.call("ringing", nil, "11-10"))
@@ -196,7 +196,7 @@ struct CallEndTests {
         #expect(names(bench.taken()) == ["offer", "call-ended"])
     }
 
-    @Test("The app is sent call-replaced if it has another call with that user: after a glare, or a callId used again")
+    @Test("After a glare, or when a callId is used again, the app is sent call-replaced instead of call-ended")
     func givesWay() throws {
         var loser = try Bench.joined()
         loser.say(#"42["offer",{"to":10,"sdp":"v=0"}]"#)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A client that polls")
 struct PollingTests {
-    @Test("A poll gets waiting packets immediately or waits for new ones; those of one turn come together")
+    @Test("A poll gets waiting packets immediately or waits for new ones; the packets of one turn come together")
     func waits() throws {
         var bench = Bench(.v4, isSocket: false, .valid(try Bench.identity()))
         bench.poll()
@@ -14,7 +14,7 @@ struct PollingTests {
         let request = bench.poll()
         #expect(bench.taken().answers.isEmpty)
         bench.say("40")
-        #expect(bench.taken().answers.isEmpty, "not before all is handed in")
+        #expect(bench.taken().answers.isEmpty, "not before the end of the turn")
         bench.hear(Said.offer(seq: 1))
         bench.give(.turned)
         let outputs = bench.taken()
@@ -90,7 +90,7 @@ struct PollingTests {
                 bench.poll()
                 let outputs = bench.taken()
                 let isSeen = outputs.contains { if case .seen = $0 { true } else { false } }
-                #expect(isSeen == (counts.count == 3), "only when the last has arrived")
+                #expect(isSeen == (counts.count == 3), "only after the last packet has arrived")
                 for payload in outputs.answers {
                     counts.append(try EnginePayload.packets(in: bytes(payload), version).count)
                 }
@@ -170,9 +170,9 @@ struct HeartbeatTests {
         socket.give(.ping(8))
         #expect(socket.taken() == [.pingSocket(2)])
         socket.give(.socketPonged(nil))
-        #expect(socket.taken() == [.showedLife], "nobody asked for that one")
+        #expect(socket.taken() == [.showedLife], "this pong answers no ping")
         socket.give(.socketPonged(2))
-        #expect(socket.taken() == [.ponged(7), .ponged(8)], "the earlier ones need no answer")
+        #expect(socket.taken() == [.ponged(7), .ponged(8)], "the pong to the newest ping answers the earlier ones")
 
         var polling = try Bench.joined(.v3, isSocket: false)
         polling.poll()
@@ -182,10 +182,10 @@ struct HeartbeatTests {
         #expect(outputs.answers == ["1:6"])
         #expect(!outputs.contains(.ponged(9)))
         polling.poll()
-        #expect(polling.taken().contains(.ponged(9)), "it came back for more")
+        #expect(polling.taken().contains(.ponged(9)), "the next poll proves that the release arrived")
     }
 
-    @Test("The pong to the session's own ping is not reported as the answer to the switchboard's")
+    @Test("The pong to the session's own ping is not reported as the answer to the switchboard's ping")
     func order() throws {
         var bench = try Bench.joined()
         bench.hear(Said.offer(seq: 4))
@@ -193,11 +193,11 @@ struct HeartbeatTests {
         bench.give(.ping(5))
         #expect(bench.taken().sent.suffix(2) == ["2", "2"])
         bench.say("3")
-        #expect(!bench.taken().contains(.ponged(5)), "that was our own")
+        #expect(!bench.taken().contains(.ponged(5)), "this pong answers the session's own ping")
         bench.say("3")
         #expect(bench.taken().contains(.ponged(5)))
         bench.say("3")
-        #expect(!bench.taken().contains(.ponged(5)), "one too many")
+        #expect(!bench.taken().contains(.ponged(5)), "no ping is open")
     }
 }
 
@@ -218,7 +218,7 @@ struct SeenTests {
         bench.say("3")
         let outputs = bench.taken()
         #expect(outputs.contains(.seen([try log(): 4])))
-        #expect(outputs.contains(.needsTurn), "there is more to ask after")
+        #expect(outputs.contains(.needsTurn), "a newer packet is not confirmed yet")
         bench.give(.turned)
         bench.say("3")
         #expect(bench.taken().contains(.seen([try log(): 5])))

@@ -70,7 +70,7 @@ extension EveryTest {
 
         /// Returns whether a new connection resumes a TLS session with the ticket in the file `old`.
         ///
-        /// The ticket that it gets itself is written to the file `new`.
+        /// The ticket of the new connection is written to the file `new`.
         private func isResumed(_ port: Int, _ version: String, from old: String?, to new: String) throws -> Bool {
             let openssl = Process()
             let (input, output) = (Pipe(), Pipe())
@@ -103,10 +103,10 @@ extension EveryTest {
                 test.server.renewTickets(at: 12 * hour - 1)
                 #expect(try isResumed(test.port, version, from: "first", to: "same"))
                 test.server.renewTickets(at: 12 * hour)
-                #expect(try isResumed(test.port, version, from: "first", to: "same"), "the key before still opens")
+                #expect(try isResumed(test.port, version, from: "first", to: "same"), "the previous key is still valid")
                 #expect(try !isResumed(test.port, version, from: nil, to: "second"))
                 test.server.renewTickets(at: 24 * hour)
-                #expect(try !isResumed(test.port, version, from: "first", to: "third"), "its key is gone")
+                #expect(try !isResumed(test.port, version, from: "first", to: "third"), "the ticket's key is gone")
                 #expect(try isResumed(test.port, version, from: "second", to: "same"))
                 // A new certificate brings one new key, no matter how many event loops begin to serve it.
                 for name in ["two", "three"] {
@@ -121,7 +121,7 @@ extension EveryTest {
             }
         }
 
-        @Test("A certificate is refused if its file is missing, a file is not of its kind, or the key does not fit")
+        @Test("A certificate is refused if its file is missing, a file is of the wrong kind, or the key does not fit")
         func refused() throws {
             defer { clear() }
             let (one, other) = (try issue("one", ["rsa:2048"]), try issue("other", ["rsa:2048"]))

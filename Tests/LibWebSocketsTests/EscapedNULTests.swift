@@ -4,8 +4,8 @@ import Testing
 
 /// The replacement of `%00` in the address of a request.
 ///
-/// That the library reads through our `recv` can be shown only in the program: in a test bundle the C library's own
-/// `recv` comes first.
+/// Only the program can show that the library reads through our `recv`: in a test bundle the C library's own `recv`
+/// comes first.
 @Suite("An escaped NUL")
 struct EscapedNULTests {
     private func mended(_ text: String) -> String {
@@ -21,7 +21,7 @@ struct EscapedNULTests {
     func address(_ method: String) {
         let rest = " HTTP/1.1\r\nHost: %00\r\n\r\n"
         #expect(mended("\(method) /a%00b?callId=%00&x=%0%000\(rest)") == "\(method) /a%01b?callId=%01&x=%0%010\(rest)")
-        // Nothing is read past the end of a request line that is cut off.
+        // The function does not read beyond the end of a request line that is cut off.
         #expect(mended("\(method) /a/b/c/d/e%00") == "\(method) /a/b/c/d/e%01")
         #expect(mended("\(method) /a/b/c/d/e%0") == "\(method) /a/b/c/d/e%0")
     }

@@ -87,7 +87,7 @@ extension EveryTest {
             }
         }
 
-        @Test("A client that offers a token of 2,000 characters as a subprotocol gets the one that was chosen")
+        @Test("A client that offers a token of 2,000 characters as a subprotocol gets the subprotocol that was chosen")
         func subprotocols() throws {
             let token = "bearer." + String(repeating: "a", count: 2_000)
             try TestServer.run(

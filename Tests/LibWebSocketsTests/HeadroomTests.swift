@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The headroom of a frame")
 struct HeadroomTests {
-    @Test("is enough for the library that is installed, and no server starts with one that wants more")
+    @Test("The headroom is enough for the installed library, and a library that wants more prevents the start")
     func enough() throws {
         try LibraryContext.checkHeadroom()
         try LibraryContext.checkHeadroom(wanted: Frame.headroom)
@@ -14,7 +14,7 @@ struct HeadroomTests {
         }
     }
 
-    @Test("stands in front of the message, whose bytes are all in the frame")
+    @Test("The headroom precedes the message, and the frame contains all bytes of the message")
     func layout() {
         let frame = Frame("hello".utf8)
         #expect(frame.bytes.count == Frame.headroom + 5)

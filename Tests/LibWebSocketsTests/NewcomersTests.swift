@@ -7,7 +7,7 @@ private func share(_ text: String) throws -> AddressShare { AddressShare(try #re
 
 @Suite("The table of unauthenticated connections")
 struct NewcomersTests {
-    @Test("The oldest of the address with the most members goes first; among equal addresses, the oldest of all")
+    @Test("The oldest member of the address with the most members goes first; after a tie, the oldest of all")
     func greediest() throws {
         let (one, other, third) = try (share("192.0.2.1"), share("192.0.2.2"), share("2001:db8::1"))
         var newcomers = Newcomers<Int>()
@@ -19,14 +19,14 @@ struct NewcomersTests {
         newcomers.remove(2)
         #expect(newcomers.first == 1)
         newcomers.remove(1)
-        #expect(newcomers.first == 0, "each address has one now")
+        #expect(newcomers.first == 0, "each address has one member now")
         newcomers.remove(0)
         #expect((newcomers.first, newcomers.oldest) == (3, 3))
         newcomers.remove(0)
         #expect(newcomers.count == 2)
     }
 
-    @Test("The order of dropping is right after random insertions and removals, too")
+    @Test("After random insertions and removals, the order of dropping is that of a simple model")
     func model() throws {
         let shares = try (1...5).map { try share("10.0.0.\($0)") }
         var chance = SystemRandomNumberGenerator()
@@ -107,7 +107,7 @@ extension EveryTest {
             }
         }
 
-        @Test("Any number of connections that have sent nothing yet is kept, as long as there are sockets")
+        @Test("Connections that have sent nothing yet are all kept, as long as there are free sockets")
         func silent() throws {
             try TestServer.run({ $0.maxHandshakes = 64 }) { test in
                 let peers = (0..<200).map { _ in Peer(port: test.port, from: 2) }
@@ -127,8 +127,8 @@ extension EveryTest {
                     #expect(Peer(port: test.port, from: last).get("/a")?.status == 200)
                 }
                 patient.send("TP/1.1\r\nHost: x\r\n\r\n")
-                #expect(patient.readResponse()?.status == 200, "its address has one only")
-                #expect(crowd.prefix(40).allSatisfy { $0.isEnded() }, "the oldest of the greediest go first")
+                #expect(patient.readResponse()?.status == 200, "it is the only connection of its address")
+                #expect(crowd.prefix(40).allSatisfy { $0.isEnded() }, "the oldest of the fullest address go first")
                 #expect(test.server.dropped[.handshakes] >= 40)
             }
         }
@@ -177,11 +177,11 @@ extension EveryTest {
                 #expect(crowd.prefix(3).allSatisfy { $0.isEnded() }, "within 2 s, then 5 s, instead of 10")
                 #expect(wait { test.server.dropped[.slow] >= 3 })
                 crowd[7].send("rade: no\r\n\r\n")
-                #expect(crowd[7].readResponse()?.status == 400, "at half it is over")
+                #expect(crowd[7].readResponse()?.status == 400, "with half of the places free the time is long again")
             }
         }
 
-        @Test("Connections of a trusted proxy count one by one, and only its X-Forwarded-For is believed")
+        @Test("Connections of a trusted proxy count one by one, and only a trusted proxy's X-Forwarded-For is used")
         func proxies() throws {
             try TestServer.run({
                 $0.maxHandshakes = 16
@@ -200,7 +200,7 @@ extension EveryTest {
                 #expect(stranger.readResponse()?.status == 200)
                 let (client, stranger4) = try (share("192.0.2.9"), share("127.0.0.4"))
                 #expect(test.heads.prefix(4).allSatisfy { $0.share == client })
-                #expect(test.heads.last?.share == stranger4, "anybody may write that header")
+                #expect(test.heads.last?.share == stranger4, "the header of any other client is ignored")
             }
         }
     }

@@ -2,10 +2,10 @@ import Testing
 
 @testable import Gateway
 
-@Suite("The policy about the origins of web pages")
+@Suite("The policy for the origins of web pages")
 struct OriginPolicyTests {
     @Test(
-        "lets pages of the server's own host connect, of the origins that are set, and clients that are no page",
+        "Pages of the server's own host, pages of configured origins, and clients without an Origin may connect",
         arguments: [
             (nil, nil, true), (nil, "rl.example", true),
             ("https://rl.example", "rl.example", true), ("https://RL.example", "rl.EXAMPLE", true),
@@ -20,7 +20,7 @@ struct OriginPolicyTests {
         #expect(policy.isAllowed(origin: origin, host: host) == isAllowed)
     }
 
-    @Test("lets every page connect if it is set so")
+    @Test("Every page may connect if the configured origin is *")
     func any() {
         let policy = OriginPolicy(allowing: ["*"])
         for origin in ["https://evil.example", "null", ""] { #expect(policy.isAllowed(origin: origin, host: "x")) }

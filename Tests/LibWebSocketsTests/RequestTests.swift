@@ -32,7 +32,7 @@ extension EveryTest {
             }
         }
 
-        @Test("A POST without a length is taken as one without a body, and is the last of its connection")
+        @Test("A POST without a length counts as one without a body, and is the last request of its connection")
         func noLength() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)

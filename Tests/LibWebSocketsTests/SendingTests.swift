@@ -29,7 +29,7 @@ extension EveryTest {
             )
         }
 
-        @Test("Frames of one turn to one client arrive in order, each as a frame of its own, whatever its length")
+        @Test("Frames that one turn sends to one client arrive in order and as separate frames, whatever their lengths")
         func together() throws {
             try TestServer.run { test in
                 let peer = Peer(port: test.port)

@@ -49,7 +49,7 @@ struct SocketIOSessionsTests {
                 _ = table.due(at: now)
             }
         }
-        // No signal comes in the call for an hour, so no cursor is noted again.
+        // The call has no signal for an hour, so no cursor is noted again.
         wait(3_600)
         #expect(table.places.seen(by: key) == [log: 7])
         table.remove(session)

@@ -52,7 +52,7 @@ extension EveryTest {
             world.end()
         }
 
-        @Test("A loop stops reading while the owner takes nothing, and all messages arrive in order in the end")
+        @Test("A loop stops reading while the owner takes nothing; afterwards all messages arrive in order")
         func events() throws {
             let world = try LoopWorld()
             try #require(world.handle.start())
@@ -65,8 +65,7 @@ extension EveryTest {
                     sent.withLock { $0 += 1 }
                 }
             }.start()
-            // The owner takes nothing: 36 MB do not fit into the bytes that a loop may have read and the kernel's
-            // buffers.
+            // The owner takes nothing, and 36 MB exceed the bytes that a loop may have read plus the kernel's buffers.
             #expect(wait(seconds: 10) { world.heldBytes >= LoopLimits.events - 70_000 })
             #expect(!wait(seconds: 2) { sent.withLock { $0 == messages } })
             #expect(world.heldBytes < LoopLimits.events + (1 << 22))
@@ -76,7 +75,7 @@ extension EveryTest {
             world.end()
         }
 
-        @Test("A loop closes a reader that does not keep up, and reports it once, however many frames are sent to it")
+        @Test("A loop closes a reader that is too slow, and reports that once, however many frames are sent to it")
         func tooSlow() throws {
             let world = try LoopWorld {
                 $0.maxQueueBytes = 1 << 16
@@ -164,7 +163,7 @@ private final class LoopWorld {
             sink: .batches(batches)
         )
         handle = WorkerLoopHandle(loop)
-        // This way every connection comes to the loop that runs.
+        // Now every connection comes to the loop that runs.
         first.stopListening()
     }
 

@@ -6,7 +6,7 @@ import SQLiteStore
 import Testing
 import Threads
 
-/// Tests with values that no server writes, but that a bad disk or somebody's SQL may have put into the database.
+/// Tests with values that no server writes, but that a bad disk or an operator's SQL may have put into the database.
 @Suite("Impossible values in the database")
 struct DamagedTests {
     private let place: FolderPlace
@@ -33,7 +33,7 @@ struct DamagedTests {
 
     static let values: [Int64] = [.min, .min + 1, -1 << 53, 1 << 62, .max - 1, .max]
 
-    @Test("An impossible integer prevents no opening, no commit and no answer", arguments: columns)
+    @Test("The store opens, commits and answers with an impossible integer in any column", arguments: columns)
     func integers(_ table: String, _ column: String) throws {
         for (value, isLive) in Self.values.flatMap({ [($0, true), ($0, false)] }) {
             let place = try FolderPlace()
@@ -53,7 +53,7 @@ struct DamagedTests {
             }
             try goOn(store, in: place, course, state, context)
             store.close()
-            // Rows written in the meantime do not prevent an opening either.
+            // The store also opens with the rows that were written meanwhile.
             let again = SQLiteCallStore(folder: place.path) { _ in }
             check(try again.open(at: now), context)
             again.close()
@@ -93,7 +93,7 @@ struct DamagedTests {
         again.close()
     }
 
-    @Test("A call with an impossible number hides no other call from a question with a limit")
+    @Test("A call with an impossible number does not use up the limit of a question")
     func hiding() throws {
         try fill(place, isLive: true)
         try damage(
@@ -139,7 +139,7 @@ struct DamagedTests {
         store.close()
     }
 
-    @Test("A revocation with an impossible time applies to all tokens issued so far, and keeps that time")
+    @Test("A revocation with an impossible time covers all tokens issued before the first opening, and no later ones")
     func revocation() throws {
         try fill(place, isLive: true)
         for value in [Int64.min, .max] {
@@ -149,7 +149,7 @@ struct DamagedTests {
             store.close()
         }
         let store = SQLiteCallStore(folder: place.path) { _ in }
-        #expect(try store.open(at: now + .seconds(9)).revocations == [try user("12"): now], "and stays where it is")
+        #expect(try store.open(at: now + .seconds(9)).revocations == [try user("12"): now], "the time stays the same")
         store.close()
     }
 
@@ -222,7 +222,7 @@ struct DamagedTests {
         try connection.checkpoint(.truncate)
     }
 
-    /// Reads the damaged database as an operator's command does before a server has repaired it.
+    /// Reads the damaged database before a server has repaired it, as an operator's command does.
     private func readBeside(_ place: FolderPlace, _ context: Comment) throws {
         let reader = try SQLiteCallStore.reader(folder: place.path)
         for call in try reader.history(of: try user("10"), limit: 9) + (try reader.liveCalls(limit: 9)) {

@@ -59,7 +59,7 @@ struct StoreReaderTests {
         #expect(try read() == ["offer"])
     }
 
-    @Test("A missing database is reported, and none is made")
+    @Test("A missing database is reported, and no database is created")
     func none() throws {
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path) }
         #expect(throws: StoreFailure.self) { try SQLiteCallStore.reader(folder: place.path + "/none") }

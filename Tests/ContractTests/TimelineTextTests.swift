@@ -50,7 +50,7 @@ struct TimelineTextTests {
         ]
     }()
 
-    @Test("is what it always was, and is read as the same event")
+    @Test("The text of each event never changes, and is read back as the same event")
     func texts() {
         #expect(Self.texts.count == 21)
         for (event, name, details) in Self.texts {
@@ -61,7 +61,7 @@ struct TimelineTextTests {
     }
 
     @Test(
-        "that no version writes is kept as it is, and shown to operators alone",
+        "A text that no version writes is kept unchanged, and is shown to operators only",
         arguments: [
             ("later", #""device":"b1""#), ("dnd", #""until":1"#), ("push.sent", #""device":"b1""#), ("offer", ""),
             ("ended", #""reason":"bored""#), ("probe", #""device":"b1","device":"b1""#), ("signal.wave", "nonsense"),

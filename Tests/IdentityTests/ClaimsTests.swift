@@ -143,7 +143,7 @@ struct ClaimsTests {
         #expect(throws: TokenError.expired) { try claims(#"{"sub":"11","exp":1,"iss":"i"}"#, rules) }
     }
 
-    @Test("The configured issuer and audience are accepted; if none are configured, any are")
+    @Test("The configured issuer and audience are accepted; without a configuration, any are accepted")
     func whom() throws {
         let rules = TokenRules(issuer: "https://K.example", audience: "K")
         for audience in [#""K""#, #"["K"]"#, #"["a","K","b"]"#] {
@@ -154,7 +154,7 @@ struct ClaimsTests {
     }
 
     @Test(
-        "The time of issue is rounded down; a missing or malformed one does no harm",
+        "The time of issue is rounded down; a missing or malformed time of issue is ignored",
         arguments: [
             ("1800000000", 1_800_000_000), ("1800000000.9", 1_800_000_000), ("0", 0), ("1e300", 1 << 53), ("-1", nil),
             (#""1800000000""#, nil), ("null", nil), ("[]", nil),

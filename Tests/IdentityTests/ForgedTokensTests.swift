@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Forged and malformed tokens")
 struct ForgedTokensTests {
-    @Test("Each is refused with the expected error, whose text contains nothing of the token")
+    @Test("Each forged token is refused with the expected error, whose text contains nothing of it")
     func refused() throws {
         let forgeries = try Forgery.all()
         #expect(forgeries.count >= 150)
@@ -22,7 +22,7 @@ struct ForgedTokensTests {
         print("\(forgeries.count) forged tokens")
     }
 
-    @Test("Each is refused as a string, too")
+    @Test("Each forged token is refused as a string, too")
     func refusedAsText() throws {
         for forgery in try Forgery.all() {
             guard let text = String(validating: forgery.token, as: UTF8.self) else { continue }

@@ -156,7 +156,7 @@ struct SecretFileTests {
         try await body(folder)
     }
 
-    @Test("A secret is read byte for byte, without one newline at its end")
+    @Test("A secret is read byte for byte, except for one newline at its end")
     func raw() async throws {
         try await inFolder { folder in
             let rows: [([UInt8], [UInt8])] = [

@@ -24,7 +24,7 @@ struct KeySetScheduleTests {
         }
     }
 
-    @Test("After failures the pauses are 2, 4, 8 s and so on, up to 300 s; a success ends that")
+    @Test("After failures the pauses are 2, 4, 8 s and so on, up to 300 s; a success resets them")
     func backOff() {
         var schedule = KeySetSchedule(at: 0)
         var now: Int64 = 0
@@ -50,7 +50,7 @@ struct KeySetScheduleTests {
         var schedule = KeySetSchedule(at: 0)
         _ = schedule.begins(at: 0)
         let underWay = schedule.missed(at: 10)
-        #expect(underWay, "it may bring the key")
+        #expect(underWay, "the fetch under way may bring the key")
         schedule.succeeded(at: 100, life: nil)
         let missed = schedule.missed(at: 200)
         let begins = schedule.begins(at: 200)
@@ -61,7 +61,7 @@ struct KeySetScheduleTests {
             let begins = schedule.begins(at: now)
             #expect(!again && !begins)
         }
-        #expect(schedule.dueAt == 60_200, "the wish is kept: a key that is new now is there a minute later")
+        #expect(schedule.dueAt == 60_200, "the request is remembered: a new key is fetched a minute later")
         let later = schedule.begins(at: 60_200)
         #expect(later)
         schedule.failed(at: 60_300)

@@ -44,7 +44,7 @@ struct ServerKeysTests {
         #expect(keys.isDue(at: Self.start) && !keys.areSound)
     }
 
-    @Test("A key that was made by a clock far ahead is replaced, and not kept until its time comes")
+    @Test("A key that was made with a clock far ahead is replaced immediately")
     func future() {
         let keys = ServerKeys(at: Self.start + 10 * Self.day)
         #expect(keys.isDue(at: Self.start))
@@ -52,7 +52,7 @@ struct ServerKeysTests {
         #expect(next.former == [keys.newest] && !next.isDue(at: Self.start + 1))
     }
 
-    @Test("A former key is kept as long as anything that it signed may be valid, and no longer")
+    @Test("A former key is kept exactly as long as a capability that it signed may be valid")
     func former() {
         var keys = ServerKeys(at: Self.start)
         for minute in 1...10 {
@@ -78,7 +78,7 @@ struct ServerKeysTests {
         #expect(CapabilityRing(third, life: Self.life).verify(act, nowMs: until) == nil, "it is forgotten by then")
     }
 
-    @Test("A stolen former key cannot sign capabilities for later than the last genuine ones")
+    @Test("A stolen former key cannot sign capabilities that are valid longer than the last genuine ones")
     func stolen() throws {
         let first = ServerKeys(at: Self.start)
         let replaced = Self.start + Self.day
@@ -90,7 +90,7 @@ struct ServerKeysTests {
         #expect(try ring.verify(thief.issue(fields(until: .max)), nowMs: replaced + Self.day) == nil)
     }
 
-    @Test("New keys replace the file of the earlier ones, with mode 0600, and leave no draft behind")
+    @Test("New keys replace the file of the earlier ones, with mode 0600, and leave no temporary file behind")
     func file() throws {
         let folder = FileManager.default.temporaryDirectory.path + "/ringline-keys-\(UInt64.random(in: 0...UInt64.max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -59,7 +59,7 @@ struct ProviderTokenTests {
             try APNsConfiguration(key: key.pem(), keyID: id, teamID: "TEAM123456", clock: wall.read)
         }
         token.use(try configuration(key, "KEY1234567").signer)
-        #expect(try token.current() == first, "Apple refuses whoever renews too often")
+        #expect(try token.current() == first, "Apple refuses a client that renews too often")
         let other = try P256SigningKey.generate()
         token.use(try configuration(other, "KEY7654321").signer)
         let parts = try token.current().split(separator: ".").map(String.init)

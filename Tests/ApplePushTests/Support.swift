@@ -107,7 +107,7 @@ final class TestClock: Sendable {
     func advance(minutes: Double) { now.withLock { $0 += Int64(minutes * 60_000) } }
 }
 
-/// A loopback port where the kernel makes connections and nothing ever answers, like a dead service.
+/// A loopback port that accepts connections but never answers, like a dead service.
 final class DeadServer: Sendable {
     let port: Int
     private let socket: CInt

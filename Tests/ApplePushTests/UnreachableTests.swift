@@ -27,7 +27,7 @@ struct UnreachableTests {
     }
 
     @Test(
-        "After GOAWAY a push goes out on a new connection with the same apns-id, by libcurl or again by its caller",
+        "After GOAWAY a push goes out on a new connection with the same apns-id, resent by libcurl or by its caller",
         arguments: [
             #"{"goaway":true}"#, #"{"goaway":true,"processed":true}"#,
         ]

@@ -83,7 +83,7 @@ struct AuditLogTests {
         #expect(log.dropped == 0)
     }
 
-    @Test("A file that cannot be opened is refused by its path", arguments: ["", "/none/audit", "/fifo"])
+    @Test("The refusal of a file that cannot be opened names its path", arguments: ["", "/none/audit", "/fifo"])
     func unusable(_ name: String) throws {
         let folder = try Folder()
         mkfifo(folder.path + "/fifo", 0o600)

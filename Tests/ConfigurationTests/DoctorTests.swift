@@ -35,7 +35,7 @@ struct DoctorTests {
     }
 
     @Test(
-        "A file system on which a database is not safe is an error, and one that may be is a warning",
+        "A file system that is unsafe for a database is an error, and a doubtful one is a warning",
         arguments: [
             ("ext4", Finding.Grade.ok), ("xfs", .ok), ("btrfs", .ok), ("zfs", .ok), ("nfs4", .error), ("nfs", .error),
             ("cifs", .error), ("smb3", .error), ("fuse.sshfs", .error), ("fuseblk", .error), ("9p", .error),

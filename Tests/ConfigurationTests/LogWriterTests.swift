@@ -55,7 +55,7 @@ struct LogWriterTests {
     func stalled() {
         let pipe = Pipe()
         let writer = LogWriter(to: pipe.writing, limit: 20_000, notice: Self.notice)
-        // This thread reads only later. If it waited for the reader here, the test would never end.
+        // This thread reads only later. If writing waited for the reader, the test would never end.
         for number in 0..<1_000 { writer.write(Self.line(number)) }
         let dropped = writer.dropped
         #expect(dropped >= 1_000 - 200 - UInt64(pipe.size) / 100 && dropped < 1_000)
@@ -130,8 +130,7 @@ struct LogWriterTests {
 
     @Test("Lines that cannot be written are counted")
     func lost() {
-        // SIGPIPE is ignored in the whole process. The other suites in it write to sockets, and must not be ended by it
-        // either.
+        // SIGPIPE is ignored in the whole process, because the other suites in it write to sockets, too.
         signal(SIGPIPE, SIG_IGN)
         let pipe = Pipe()
         let writer = LogWriter(to: pipe.writing, notice: Self.notice)

@@ -11,7 +11,10 @@ struct OrderFileTests {
         .revoke(try #require(UserID(user)), before: Moment(milliseconds: milliseconds))
     }
 
-    @Test("The order is in the name", arguments: ["10", "a-b", "x@y.z:+_-", "..", String(repeating: "a", count: 128)])
+    @Test(
+        "The name of an order's file contains the whole order",
+        arguments: ["10", "a-b", "x@y.z:+_-", "..", String(repeating: "a", count: 128)]
+    )
     func names(_ user: String) throws {
         let file = OrderFile(try order(user))
         #expect(file.name.utf8.count < 255 && !file.name.contains("/"))
@@ -50,6 +53,6 @@ struct OrderFileTests {
         #expect(!file.isThere(in: folder))
         try file.write(to: folder)
         desk.look { order, _ in taken.append(order) }
-        #expect(taken.count == 2, "the same again is another order")
+        #expect(taken.count == 2, "a second file with the same order is a new order")
     }
 }

@@ -137,7 +137,7 @@ struct PublishedKeysTests {
     func safe(_ url: String) { #expect(PublishedKeys.isSafe(url)) }
 
     @Test(
-        "Any other address is refused, and so is one with a password, which would be shown",
+        "Any other address is refused, and so is one with a password, because the address is shown",
         arguments: [
             "", "auth.example.com", "http://auth.example.com/keys", "http://127.0.0.1.example.com/", "ftp://127.0.0.1/",
             "https://", "https:///keys", "https://user:secret@auth.example.com/", "http://127.0.0.1@example.com/",

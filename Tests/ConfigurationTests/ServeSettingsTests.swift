@@ -58,7 +58,7 @@ struct ServeSettingsTests {
         try ServeSettings(SettingsSource(file: file))
     }
 
-    @Test("Settings that are not given have the documented defaults, and the policy has the protocol's")
+    @Test("Settings that are not given have the documented defaults, and the policy has the protocol's defaults")
     func defaults() throws {
         let settings = try settings()
         #expect(settings.listen == ListenAddress("127.0.0.1:8080"))

@@ -12,7 +12,7 @@ func complaint(_ body: () throws -> Void) -> String? {
 
 @Suite("A setting")
 struct SettingsSourceTests {
-    @Test("A flag takes precedence over the environment, that over the file, and that over the default")
+    @Test("An option overrides the environment, which overrides the file, which overrides the default")
     func precedence() throws {
         var source = SettingsSource()
         #expect(try source.value("data") == "./data")
@@ -24,7 +24,7 @@ struct SettingsSourceTests {
         #expect(try source.value("data") == "/flag")
     }
 
-    @Test("A variable that is empty counts as not set")
+    @Test("An empty variable counts as unset")
     func empty() throws {
         let source = SettingsSource(environment: ["RINGLINE_DATA": ""], file: ["data": "/file"])
         #expect(try source.value("data") == "/file")
@@ -49,7 +49,7 @@ struct SettingsSourceTests {
         #expect(try SettingsSource().values("allow-origin").isEmpty)
     }
 
-    @Test("A wrong value is refused by the name under which it was given")
+    @Test("The refusal of a wrong value contains the name under which it was given")
     func origins() {
         let wrong = "soon"
         for (source, name) in [

@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// The compiler, asked about `TimelineEvent.swift` with and without an event that has no audience.
+/// Runs the compiler on `TimelineEvent.swift` with and without an event that has no audience.
 @Suite("A new event of a timeline")
 struct AudienceTests {
     private static let path = "Sources/CallPorts/TimelineEvent.swift"
 
-    @Test("does not compile until its audience is chosen")
+    @Test("It does not compile until its audience is chosen")
     func needsAnAudience() throws {
         let source = Repository.text(of: Self.path)
-        #expect(try errors(in: source) == [], "the file compiles as it is")
+        #expect(try errors(in: source) == [], "the unchanged file compiles")
         var added = try replacing(
             "Equatable, Sendable {\n",
             by: "Equatable, Sendable {\n    case unheardOf\n",
@@ -36,9 +36,9 @@ struct AudienceTests {
         return text.replacingCharacters(in: range, with: new)
     }
 
-    /// Returns the compiler's errors in a file that stands in the place of `TimelineEvent.swift`.
+    /// Returns the compiler's errors in a text that replaces `TimelineEvent.swift`.
     ///
-    /// The two modules are checked as one, so that no built module is needed.
+    /// `CallCore` and `CallPorts` are checked as one module, so that no built module is needed.
     private func errors(in text: String) throws -> [String] {
         let folder = FileManager.default.temporaryDirectory.appending(path: "audience-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

@@ -2,23 +2,23 @@ import Testing
 
 @Suite("The code")
 struct CodeTests {
-    @Test("traps for bugs only: no try!, no as!, no fatalError")
+    @Test("It traps only for bugs: it has no try!, no as! and no fatalError")
     func noTraps() {
         let traps = /\btry!|\bas!|\bfatalError\(/
-        expectNone(Repository.sources.flatMap { $0.places(of: traps) }, "the world's failures are values")
+        expectNone(Repository.sources.flatMap { $0.places(of: traps) }, "failures from outside are values, not traps")
     }
 
-    @Test("drops no error without a word why")
+    @Test("A comment explains each try?")
     func noSilentTry() {
         let silent = Repository.sources.flatMap { file in
             file.code.indices.filter { line in
                 file.code[line].contains("try?") && !isExplained(file, at: line)
             }.map { "\(file.path):\($0 + 1)" }
         }
-        expectNone(silent, "a comment on the line or above it says why the error does not matter")
+        expectNone(silent, "needs a comment, on the line or above it, that says why the error does not matter")
     }
 
-    @Test("catches nothing in silence")
+    @Test("No catch block is empty")
     func noEmptyCatch() {
         let empty = Repository.sources.flatMap { file in
             file.lines.indices.filter { file.lines[$0].contains(/\bcatch\b[^{]*\{\s*\}/.wordBoundaryKind(.simple)) }.map
@@ -29,32 +29,32 @@ struct CodeTests {
         expectNone(empty, "an empty catch hides an error")
     }
 
-    @Test("uses nothing that brings ICU or a second HTTP client with it")
+    @Test("It uses no API that links ICU or a second HTTP client")
     func noICU() {
         let heavy =
             /\b\w*DateFormatter\b|\bNumberFormatter\b|\bLocale\b|\bCalendar\b|\bFoundationNetworking\b|\bURLSession\b|\.formatted\(/
         expectNone(
             Repository.sources.flatMap { $0.places(of: heavy) },
-            "44 MB of image, or libcurl's whole static chain"
+            "links 44 MB of ICU into the image, or all static libraries that libcurl needs"
         )
     }
 
-    @Test("stands in files of one subject, 400 lines at most")
+    @Test("No Swift file is longer than 400 lines")
     func filesAreShort() {
         let long = Repository.swift.filter { $0.lines.count > 401 }.map { "\($0.path): \($0.lines.count - 1) lines" }
-        expectNone(long, "above 400 lines it is more than one subject")
+        expectNone(long, "a file of more than 400 lines has more than one subject")
     }
 
-    @Test("leaves nothing for later without an issue")
+    @Test("It has no TODO, FIXME, XXX or HACK")
     func noTodo() {
         let later = Repository.sources.flatMap { file in
             file.lines.indices.filter { file.lines[$0].contains(/\b(TODO|FIXME|XXX|HACK)\b/.wordBoundaryKind(.simple)) }
                 .map { "\(file.path):\($0 + 1)" }
         }
-        expectNone(later, "an issue instead of a note")
+        expectNone(later, "write an issue instead of a note")
     }
 
-    @Test("is compiled in Swift 6 mode with the house's settings")
+    @Test("Package.swift sets Swift 6 mode and the required feature flags")
     func settings() {
         let package = Repository.text(of: "Package.swift")
         for setting in ["ExistentialAny", "InternalImportsByDefault", "MemberImportVisibility"] {
@@ -62,10 +62,10 @@ struct CodeTests {
         }
         #expect(package.contains("swiftLanguageModes: [.v6]"))
         #expect(!package.contains("NonisolatedNonsendingByDefault"), "swiftlang/swift#86083")
-        #expect(!package.contains("unsafeFlags"), "nobody could depend on the package")
+        #expect(!package.contains("unsafeFlags"), "SwiftPM lets no package depend on one with unsafe flags")
     }
 
-    /// A comment on the line, or on the lines right above it.
+    /// Returns whether the line, or the one above it, has a comment.
     private func isExplained(_ file: SwiftFile, at line: Int) -> Bool {
         if file.lines[line].contains("//") { return true }
         return line > 0 && file.lines[line - 1].contains(/^\s*\/\//)

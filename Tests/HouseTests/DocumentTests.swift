@@ -8,41 +8,41 @@ import Testing
 struct DocumentTests {
     private static let text = Repository.documents
 
-    @Test("name every error code")
+    @Test("The documents name every error code")
     func errorCodes() {
         expectNone(missing(WireCode.allCases.map(\.rawValue)), "an error code that no document explains")
     }
 
-    @Test("name every end reason")
+    @Test("The documents name every end reason")
     func endReasons() {
         expectNone(missing(EndReason.allCases.map(\.rawValue)), "an end reason that no document explains")
     }
 
-    @Test("name every line of the audit log, and every cause of a refused token")
+    @Test("The documents name every event of the audit log, and every cause of a refused token")
     func audit() {
         expectNone(missing(AuditLog.causes), "a cause that no document explains")
         let events = Repository.sources.filter { $0.target == "ringline" }.flatMap { file in
-            // The event may stand on a line of its own.
+            // The event may be on a line of its own.
             file.lines.joined(separator: " ")
                 .matches(of: /\b(?:write|line)\( *"([a-z_]+)"/.wordBoundaryKind(.simple)).map { String($0.1) }
         }
         expectNone(missing(Set(events).sorted()), "an event that no document explains")
-        #expect(Set(events).count >= 11, "they are found in the sources")
+        #expect(Set(events).count >= 11, "the pattern finds the events in the sources")
     }
 
-    @Test("have the very table of settings that the program prints, on the page Settings")
+    @Test("The page Settings has exactly the table that the program prints")
     func settingsTable() {
         let page = Repository.text(of: "Sources/ringline/ringline.docc/Settings.md")
-        #expect(page.contains("\n" + Setting.table + "\n"), "ringline config --table")
+        #expect(page.contains("\n" + Setting.table + "\n"), "replace it by the output of ringline config --table")
     }
 
-    @Test("have a README of one screen and a half")
+    @Test("The README has at most 111 lines")
     func shortReadme() {
         let lines = Repository.text(of: "README.md").split(separator: "\n", omittingEmptySubsequences: false)
-        #expect(lines.count <= 111, "a newcomer reads it in three minutes; the rest stands on the pages it links to")
+        #expect(lines.count <= 111, "a newcomer reads it in three minutes; the rest is on the pages that it links to")
     }
 
-    @Test("show no line of Swift for app developers that no test compiles and runs")
+    @Test("A test compiles and runs all Swift code on the page AFirstCall")
     func firstCall() {
         let page = Repository.text(of: "Sources/CallClient/CallClient.docc/AFirstCall.md")
         let blocks = page.split(separator: "```").filter { $0.hasPrefix("swift\n") }.map { String($0.dropFirst(6)) }
@@ -51,13 +51,13 @@ struct DocumentTests {
         expectNone(blocks.map(unindented).filter { !tested.contains($0) }, "not in FirstCallTests.swift")
     }
 
-    /// A text without what its lines begin with.
+    /// Returns a text without the indentation of its lines.
     private func unindented(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         return lines.map { line in line.drop { $0 == " " } }.joined(separator: "\n")
     }
 
-    @Test("speak of no setting that does not exist")
+    @Test("The documents name only settings that exist")
     func noForeignSettings() {
         let known = Set(Setting.all.map(\.variable))
         let scripts: Set<String> = [
@@ -71,13 +71,13 @@ struct DocumentTests {
         expectNone(Set(named).subtracting(known).subtracting(scripts).sorted(), "a variable that nothing reads")
     }
 
-    @Test("name every metric")
+    @Test("The documents name every metric")
     func metrics() {
         expectNone(missing(Self.metrics.sorted()), "a metric that no document explains")
         #expect(Self.metrics.count >= 10, "the metrics are found in the sources")
     }
 
-    @Test("speak of no metric that does not exist")
+    @Test("The documents and dashboards name only metrics that exist")
     func noForeignMetrics() {
         let suffixes = ["_bucket", "_sum", "_count"]
         let dashboards = Repository.files.filter { $0.hasPrefix("Deploy/") && $0.hasSuffix(".json") }
@@ -96,8 +96,8 @@ struct DocumentTests {
             .flatMap { $0.matches(of: /"(ringline_[a-z_]+)"/).map { String($0.1) } }
     )
 
-    /// Returns the words that no document has as code: between backticks (a metric with its labels behind it),
-    /// or quoted as in JSON.
+    /// Returns the words that no document has as code: in backticks, in backticks with labels (`name{…}`), or in the
+    /// quotes of JSON.
     private func missing(_ words: [String]) -> [String] {
         words.filter { word in !["`\(word)`", "`\(word){", "\"\(word)\""].contains { Self.text.contains($0) } }
     }

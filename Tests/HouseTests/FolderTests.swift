@@ -3,38 +3,38 @@ import Testing
 
 @Suite("The repository")
 struct FolderTests {
-    @Test("holds at its top the package, the code, the tests, the deployment, a README and a licence")
+    @Test("Its top folder holds only the package, the code, the tests, the deployment, a README and a licence")
     func topLevel() {
         let known: Set<String> = ["Package.swift", "Sources", "Tests", "Deploy", "README.md", "LICENSE"]
         let top = Set(Repository.files.compactMap { $0.split(separator: "/").first.map(String.init) })
-        expectNone(top.subtracting(known).filter { !$0.hasPrefix(".") }.sorted(), "belongs further down")
+        expectNone(top.subtracting(known).filter { !$0.hasPrefix(".") }.sorted(), "belongs in a subfolder")
         expectNone(known.subtracting(top).sorted(), "is missing")
     }
 
-    @Test("holds nothing that a build or a run leaves behind")
+    @Test("It holds no leftovers of a build or a run")
     func noLeftovers() {
         let leftover =
             /(^|\/)(Package\.resolved|\.build[^\/]*|\.swiftpm|\.venv|__pycache__|node_modules|\.DS_Store|data)(\/|$)|\.(pyc|o|so|db|sqlite3?|db-wal|db-shm|log|orig|rej|bak)$/
-        expectNone(Repository.committed.filter { $0.contains(leftover) }, "does not belong into git")
+        expectNone(Repository.committed.filter { $0.contains(leftover) }, "does not belong in git")
     }
 
-    @Test("holds no secret")
+    @Test("It holds no private key")
     func noSecrets() {
         let name = /\.(p8|p12|pem|key|pfx|jks|keystore)$|(^|\/)\.env/
         expectNone(Repository.committed.filter { $0.contains(name) }, "looks like a key")
-        // A key is a head and a body; the head alone is what code looks for.
+        // A key has a header and a body. Code that recognizes keys contains only the header.
         let key = /-----BEGIN [A-Z ]*PRIVATE KEY-----\s*(\\n)?\s*[A-Za-z0-9+\/=]{40}/
-        expectNone(Repository.committed.filter { Repository.text(of: $0).contains(key) }, "holds a private key")
+        expectNone(Repository.committed.filter { Repository.text(of: $0).contains(key) }, "contains a private key")
     }
 
-    @Test("holds small files only")
+    @Test("No committed file is larger than 200 kB")
     func noLargeFiles() {
         let large = Repository.committed.filter { Repository.text(of: $0).utf8.count > 200_000 }
         expectNone(large, "larger than 200 kB")
     }
 
     @Test(
-        "has shell scripts that shellcheck accepts",
+        "shellcheck accepts every shell script",
         .enabled(if: Repository.run("shellcheck", ["--version"]).status == 0, "apt-get install shellcheck")
     )
     func shellcheck() {
@@ -48,7 +48,7 @@ struct FolderTests {
         expectNone(result.status == 0 ? [] : result.output.split(separator: "\n").map(String.init), "shellcheck")
     }
 
-    @Test("has scripts that can be run as they are")
+    @Test("The scripts are executable")
     func executable() {
         let scripts = [
             "Deploy/run", "Deploy/test", "Deploy/up", "Tests/run", "Tests/newcomer", "Tests/fresh", "Tests/docs",
@@ -62,7 +62,7 @@ struct FolderTests {
         }
     }
 
-    @Test("puts into the image every Debian package that the server needs")
+    @Test("The image contains every Debian package that the server needs")
     func imagePackages() throws {
         let list = try #require(Repository.text(of: "Deploy/packages.bash").firstMatch(of: /RUN_PACKAGES=\(([^)]*)\)/))
         let dockerfile = Repository.text(of: "Deploy/Dockerfile")
@@ -71,7 +71,7 @@ struct FolderTests {
         let words = Set(runtime.split { $0.isWhitespace || $0 == "\\" })
         expectNone(
             Set(list.1.split { $0.isWhitespace }).subtracting(words).map(String.init).sorted(),
-            "not in the image"
+            "missing in the Dockerfile's stage runtime"
         )
     }
 }

@@ -2,16 +2,16 @@ import Testing
 
 @Suite("A module")
 struct ImportTests {
-    /// The modules that come with the toolchain.
+    /// The modules of the toolchain that the code may import.
     ///
-    /// Everything else of it is either C that we wrap or too large (FoundationNetworking).
+    /// The toolchain's other modules are C libraries that we wrap, or too large (FoundationNetworking).
     private static let system: Set<String> = [
         "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Dispatch",
     ]
 
     private static let adapters: Set<String> = ["SQLiteStore", "MemoryStore", "ApplePush", "Gateway"]
 
-    @Test("imports exactly what Package.swift lets it depend on; pure modules import nothing of the system")
+    @Test("It imports exactly its dependencies in Package.swift; a pure module imports nothing of the system")
     func importsAreTheDependencies() {
         for (name, files) in Dictionary(grouping: Repository.sources, by: \.target) {
             guard let module = Package.modules[name] else { continue }
@@ -30,17 +30,17 @@ struct ImportTests {
         }
     }
 
-    @Test("is a target of Package.swift, and every target has files")
+    @Test("It is a target of Package.swift, and every target has files")
     func targetsAreTheFolders() {
         let folders = Set(Repository.sources.map(\.target))
         let targets = Set(Package.modules.keys)
-        expectNone(folders.subtracting(targets).sorted(), "a folder below Sources without a target")
-        expectNone(targets.subtracting(folders).sorted(), "a target without a Swift file below Sources")
+        expectNone(folders.subtracting(targets).sorted(), "a folder in Sources without a target")
+        expectNone(targets.subtracting(folders).sorted(), "a target without a Swift file in Sources")
         #expect(targets.count > 15 && Package.modules["CallCore"]?.isPure == true, "Package.swift is read")
         #expect(Package.modules["ringline"]?.dependencies.contains("ArgumentParser") == true, "Package.swift is read")
     }
 
-    @Test("that is in the product has FoundationEssentials at most: all of Foundation adds 46 MB of ICU to the binary")
+    @Test("A module of the product imports FoundationEssentials, not Foundation, which adds 46 MB of ICU")
     func noFoundation() {
         // CallTesting is linked into tests only.
         let heavy: Set<String> = [
@@ -49,35 +49,35 @@ struct ImportTests {
         expectNone(
             Repository.sources.filter { $0.target != "CallTesting" }.flatMap(\.imports)
                 .filter { heavy.contains($0.module) }.map { "\($0.place): import \($0.module)" },
-            "FoundationEssentials or Glibc instead: one file that imports Foundation links ICU into the static binary"
+            "import FoundationEssentials or Glibc: one file that imports Foundation links ICU into the static binary"
         )
     }
 
-    @Test("that is an adapter imports no other adapter")
+    @Test("An adapter imports no other adapter")
     func adaptersAreStrangers() {
         let befriended = Repository.sources.filter { Self.adapters.contains($0.target) }.flatMap { file in
             file.imports.filter { $0.module != file.target && Self.adapters.contains($0.module) }.map(\.place)
         }
-        expectNone(befriended, "adapters know the ports only")
-        // The gateway hosts the switchboard; the others are told what to do, by the ports.
+        expectNone(befriended, "an adapter may import only the ports")
+        // The gateway hosts the switchboard. The other adapters are called through the ports.
         let hosted = Repository.sources.filter { Self.adapters.contains($0.target) && $0.target != "Gateway" }
             .flatMap(\.imports).filter { $0.module == "Switchboard" }.map(\.place)
-        expectNone(hosted, "an adapter imports CallPorts, nothing of the switchboard")
+        expectNone(hosted, "an adapter imports CallPorts, not the switchboard")
     }
 
-    @Test("that is a test's may import what it tests and its tools, never XCTest")
+    @Test("No module imports XCTest")
     func noXCTest() {
         expectNone(
             Repository.swift.flatMap(\.imports).filter { $0.module == "XCTest" }.map(\.place),
-            "Swift Testing instead of XCTest"
+            "use Swift Testing instead of XCTest"
         )
     }
 
-    @Test("hands nothing on that it imports")
+    @Test("No module re-exports another")
     func nothingIsReexported() {
         expectNone(
             Repository.sources.flatMap(\.imports).filter { $0.modifiers.contains("@_exported") }.map(\.place),
-            "an import is not exported"
+            "an import must not be re-exported"
         )
     }
 }

@@ -1,15 +1,17 @@
 import Foundation
 import Testing
 
-/// The pages in CallWire.docc: what cites them leads to a heading, and their words are used as they are defined.
-@Suite("The law")
+/// The pages in CallWire.docc: every citation of them leads to a heading, and their terms are used as defined.
+@Suite("The protocol, its invariants and its glossary")
 struct LawTests {
     private static let folder = "Sources/CallWire/CallWire.docc/"
     private static let protocolPage = folder + "Protocol.md"
     private static let invariantsPage = folder + "Invariants.md"
     private static let glossaryPage = folder + "Glossary.md"
 
-    /// Every file that may cite a text: not this one, for its patterns, and not the fuzzers' inputs, which are noise.
+    /// Every file that may cite a text.
+    ///
+    /// This file is left out for its patterns, and the fuzzers' inputs are left out as noise.
     private static let texts: [(path: String, text: String)] = Repository.files
         .filter { path in
             path != "Tests/HouseTests/LawTests.swift" && !path.hasPrefix("Tests/Fuzz/corpus/")
@@ -21,7 +23,7 @@ struct LawTests {
 
     // MARK: Citations
 
-    /// A place that names sections of a text.
+    /// A place that cites sections of a text.
     private struct Citation {
         let path: String
         /// The words, as in "sections 3 and 5.2".
@@ -59,8 +61,7 @@ struct LawTests {
         }
     }
 
-    /// A text as one line, so that a citation may be broken: without what begins the lines of a comment, and without
-    /// the addresses of links.
+    /// Returns a text as one line, without comment markers and link addresses, so that a citation may span lines.
     private static func flat(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             let line = line.drop { $0 == " " || $0 == "\t" }
@@ -83,12 +84,12 @@ struct LawTests {
         }
     }
 
-    @Test("is cited by numbers of sections that there are")
+    @Test("Every cited section of the protocol page exists")
     func sectionsExist() {
         #expect(Self.sections.count > 40)
         expectNone(twice(Self.sections), "two headings have this number")
         let cited = Self.citations.filter { $0.source == .protocolPage }
-        #expect(cited.count > 60, "they are found in the sources")
+        #expect(cited.count > 60, "the pattern finds the citations")
         let known = Set(Self.sections)
         let wrong = cited.flatMap { citation in
             citation.numbers.filter { !known.contains($0) }.map { "\(citation.path): \(citation.words): \($0)" }
@@ -96,26 +97,26 @@ struct LawTests {
         expectNone(wrong, "no heading of Protocol.md has this number")
     }
 
-    @Test("is the only text that is cited, besides published standards")
+    @Test("Only the protocol page and published standards are cited")
     func nothingElseIsCited() {
         expectNone(
             Self.citations.filter { $0.source == .unknown }.map { "\($0.path): \($0.words)" },
-            "of what? Write \"protocol, section 5\" or \"RFC 9110, section 5.6.7\""
+            "a section of which text? Write \"protocol, section 5\" or \"RFC 9110, section 5.6.7\""
         )
         let outside = /(?:^|[^A-Za-z0-9_.\/-])(?:\.\.\/|\/work\/)?shared\//
-        // A pattern is slow, and most files do not hold the word.
+        // Patterns are slow, and most files do not contain the word.
         let named = Self.texts.filter { $0.text.contains("shared/") && $0.text.contains(outside) }
-        expectNone(named.map(\.path), "names a folder outside of the repository")
+        expectNone(named.map(\.path), "names a folder outside the repository")
     }
 
     // MARK: Invariants
 
-    @Test("has every invariant that is named, and the simulator checks each")
+    @Test("Every named invariant exists, and the simulator checks each invariant")
     func invariantsExist() {
         #expect(Self.invariants == (1...11).map { "I\($0)" })
         let known = Set(Self.invariants)
         let named = Self.texts.map { (path: $0.path, names: Self.invariantNames(in: $0.text)) }
-        #expect(named.filter { !$0.names.isEmpty }.count > 10, "they are found in the sources")
+        #expect(named.filter { !$0.names.isEmpty }.count > 10, "the names are found in the files")
         expectNone(
             named.flatMap { file in file.names.subtracting(known).sorted().map { "\(file.path): \($0)" } },
             "no heading of Invariants.md has this name"
@@ -124,7 +125,7 @@ struct LawTests {
         expectNone(Self.invariants.filter { !simulation.contains("\"\($0)\"") }, "the simulator does not check it")
     }
 
-    /// The words that name an invariant: `I` with one or two digits, and not a part of something longer.
+    /// Returns the words that name an invariant: `I` with one or two digits, which is not part of a longer word.
     private static func invariantNames(in text: String) -> Set<String> {
         let bytes = Array(text.utf8)
         var found: Set<String> = []
@@ -138,7 +139,9 @@ struct LawTests {
         return found
     }
 
-    /// Whether a byte makes one word with its neighbour, also in Base64; `more`: what else does.
+    /// Returns whether a byte belongs to the same word as its neighbour, also in Base64.
+    ///
+    /// The bytes of `more` belong to it, too.
     private static func joins(_ byte: UInt8, _ more: String) -> Bool {
         isOfWord(byte) && byte != UInt8(ascii: "-") || "_+/=".utf8.contains(byte) || more.utf8.contains(byte)
     }
@@ -149,7 +152,7 @@ struct LawTests {
     private struct Term {
         let name: String
         let definition: String
-        /// The words that stand on no page: those in italics.
+        /// The words in italics, which no other page may contain.
         let forbidden: [String]
 
         init?(row: Substring) {
@@ -168,7 +171,7 @@ struct LawTests {
         .filter { $0.hasPrefix("| **") }
     private static let terms = glossaryRows.compactMap(Term.init)
 
-    @Test("defines each term once, and every one is used")
+    @Test("The glossary defines each term once, and every term is used")
     func termsAreUsed() {
         #expect(Self.terms.count > 80)
         #expect(Self.terms.count == Self.glossaryRows.count, "each row has a term, a definition and a last cell")
@@ -184,7 +187,7 @@ struct LawTests {
         expectNone(unused.sorted(), "no page and no source uses this term")
     }
 
-    @Test("has words that are not used for its terms, and no page has them")
+    @Test("No page uses a word that the glossary forbids")
     func forbiddenWords() {
         let forbidden = Self.terms.flatMap(\.forbidden)
         #expect(forbidden.count > 10)
@@ -227,7 +230,7 @@ struct LawTests {
 
     // MARK: Links
 
-    @Test("links to pages and files that there are, and so does every other page")
+    @Test("Every link on a page leads to an existing page or file")
     func linksLead() {
         var count = 0
         var broken: [String] = []
@@ -243,11 +246,11 @@ struct LawTests {
                 if !Self.isPage(match.1, besides: page.path) { broken.append("\(page.path): \(match.0)") }
             }
         }
-        #expect(count > 40, "they are found in the pages")
+        #expect(count > 40, "the links are found")
         expectNone(broken, "leads nowhere")
     }
 
-    /// Whether a relative address is one of a file or folder of the repository.
+    /// Returns whether a relative address leads to a file or folder of the repository.
     private static func leads(_ address: Substring, from page: String) -> Bool {
         var parts = Array(page.split(separator: "/").dropLast())
         for part in address.split(separator: "/") where part != "." {
@@ -261,7 +264,9 @@ struct LawTests {
         return Repository.files.contains { $0 == path || $0.hasPrefix(path + "/") }
     }
 
-    /// Whether a documentation link names a page of the same catalogue: it does not cross modules.
+    /// Returns whether a documentation link names a page of the same catalogue.
+    ///
+    /// Such links do not cross modules.
     private static func isPage(_ name: Substring, besides page: String) -> Bool {
         guard let end = page.range(of: ".docc/")?.upperBound, let last = name.split(separator: "/").last else {
             return false

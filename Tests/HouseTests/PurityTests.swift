@@ -1,51 +1,51 @@
 import Testing
 
-@Suite("What decides")
+@Suite("The modules that decide")
 struct PurityTests {
     private static let modules: Set<String> = [
         "CallCore", "JSON", "CallWire", "CallPorts", "CallTrace", "SocketIO", "Switchboard",
     ]
     private static let pure = Repository.sources.filter { modules.contains($0.target) }
 
-    @Test("reads no clock")
+    @Test("They read no clock")
     func noClock() {
         let clocks =
             /\bDate\b|\b(Continuous|Suspending)Clock\b|\bTask\.sleep|\bDispatch\w+|\b(clock_)?gettime(ofday)?\b|\.now\(\)/
         expectNone(places(of: clocks), "the time is an argument")
     }
 
-    @Test("draws no random number")
+    @Test("They draw no random number")
     func noChance() {
         let chance =
             /\bSystemRandomNumberGenerator\b|\.random\((?!.*using:)|\.(shuffled|shuffle|randomElement)\(\)|\bUUID\(\)|\barc4random|\bgetrandom\b/
-        expectNone(places(of: chance), "chance is an argument")
+        expectNone(places(of: chance), "the random number generator is an argument")
     }
 
-    @Test("starts no task or thread, and takes no lock")
+    @Test("They start no task or thread, and take no lock")
     func noThreads() {
         let threads = /\bTask\s*[{.(]|\bThread\b|\bMutex\b|\bAtomic<|\bNSLock\b|\bwithTaskGroup\b|\bawait\b|\basync\b/
         expectNone(places(of: threads), "one loop owns all calls")
     }
 
-    @Test("reads no environment, no file, and writes to no terminal")
+    @Test("They read no environment variable and no file, and write to no terminal")
     func noWorld() {
         let world = /\bgetenv\b|\bProcessInfo\b|\bCommandLine\b|\bprint\(|\bdebugPrint\(|\breadLine\(|\bfopen\b/
-        expectNone(places(of: world), "what decides does nothing")
+        expectNone(places(of: world), "code that decides has no effects")
     }
 
-    @Test("names every case of a switch in the call core")
+    @Test("A switch in the call core names every case")
     func noDefault() {
-        // Identifiers switch over bytes, numbers and pairs of optionals, which cannot be named one by one; what a machine
-        // switches over is ours, and a new case must be thought of everywhere.
+        // Identifiers switch over bytes, numbers and pairs of optionals, whose cases cannot all be named. The state
+        // machines switch over our own types: each switch over one must decide about a new case.
         let machines = Self.pure.filter { $0.target == "CallCore" && !$0.path.contains("/Identifiers/") }
         expectNone(
             machines.flatMap { $0.places(of: /^\s*(@unknown )?default\s*:|\{\s*default\s*:/) },
-            "every case has a name; a new one must be thought of here"
+            "names no cases, so that a new case would compile without a decision"
         )
     }
 
     @Test(
-        "runs in apps: it has nothing that iOS knows only from 26 on",
+        "A module of the kit for apps uses no type that needs iOS 26",
         arguments: ["CallCore", "JSON", "CallWire", "CallClient"]
     )
     func runsOnOlderPhones(_ target: String) {
@@ -53,11 +53,11 @@ struct PurityTests {
         #expect(!files.isEmpty)
         expectNone(
             files.flatMap { $0.places(of: /^[^\/]*\b(InlineArray|UTF8Span|utf8Span)\b/) },
-            "the kit for apps is made of these"
+            "the kit for apps contains this module"
         )
     }
 
-    @Test("is compiled with strict memory safety")
+    @Test("They are compiled with strict memory safety")
     func strictMemorySafety() {
         let package = Repository.text(of: "Package.swift")
         for module in Self.modules {

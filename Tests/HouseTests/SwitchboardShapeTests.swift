@@ -4,7 +4,7 @@ import Testing
 struct SwitchboardShapeTests {
     private static let files = Repository.sources.filter { $0.target == "Switchboard" }
 
-    @Test("It has at most 15 stored properties: state belongs to a part with tests of its own")
+    @Test("It has at most 15 stored properties; other state belongs to parts with tests of their own")
     func properties() {
         let file = Self.files.first { $0.path.hasSuffix("/Switchboard.swift") }
         let body = (file?.code ?? []).drop { !$0.hasPrefix("public struct Switchboard:") }.prefix { $0 != "}" }
@@ -16,17 +16,17 @@ struct SwitchboardShapeTests {
         #expect(stored.count <= 15, "\(stored.map { $0.trimmingPrefix(while: \.isWhitespace) })")
     }
 
-    @Test("No more than five of its files call each other in a cycle, so that a signal's way reads top-down")
+    @Test("At most five of its files call each other in a cycle, so that a signal's path can be read top-down")
     func cycles() {
         let graph = CallGraph(of: "Switchboard", in: Self.files)
         #expect(graph.functions.count > 20, "the functions were not found")
         #expect(graph.functions.values.reduce(0, +) > 100)
         let cycle = graph.largestCycle
-        #expect(cycle.contains { $0.hasSuffix("+Drive.swift") }, "a call drives polls, which drive it: found \(cycle)")
+        #expect(cycle.contains { $0.hasSuffix("+Drive.swift") }, "calls drive polls, which drive calls: \(cycle)")
         #expect(cycle.count <= 5, "\(cycle)")
     }
 
-    @Test("A cycle is found in text")
+    @Test("The call graph finds a cycle in a text")
     func findsCycles() {
         func file(_ name: String, _ code: String) -> SwiftFile {
             SwiftFile(path: "Sources/X/\(name).swift", text: "extension X {\n\(code)\n}\n")
@@ -37,7 +37,7 @@ struct SwitchboardShapeTests {
                 file("A", "    func a(_ n: Int, at: Int = 0) { b(of: n) }"),
                 file("B", "    func b(of n: Int) { self.c() }\n    private func a() {}"),
                 file("C", "    func c() { other.c(); a(3) }"),
-                // A private function of another file, other labels, and a method of something else are no calls.
+                // Not counted: a private function of another file, other labels, and another receiver's method.
                 file("D", "    func d() { a(at: 1, to: 2); b(3); other.b(of: 3) }\n    func e(of: Int) { c() }"),
             ]
         )

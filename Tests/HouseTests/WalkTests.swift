@@ -1,17 +1,17 @@
 import Testing
 
-@Suite("The page about an offer's walk")
+@Suite("The page WalkOfAnOffer")
 struct WalkTests {
     private static let page = Repository.text(of: "Sources/ringline/ringline.docc/WalkOfAnOffer.md")
 
-    /// The stops: a numbered line each, with a file and a function in it.
+    /// The stops: each is a numbered line with a file and a function.
     private static let stops: [(number: Int, path: String, function: String)] =
         page.split(separator: "\n").compactMap { line in
             line.prefixMatch(of: #/(\d+)\. `([^`]+)`: `(\w+)` - /#)
                 .map { (Int($0.1) ?? 0, String($0.2), String($0.3)) }
         }
 
-    @Test("has sixteen stops at most, numbered in order")
+    @Test("It has 10 to 16 stops, numbered in order")
     func isShort() {
         #expect((10...16).contains(Self.stops.count))
         #expect(Self.stops.map(\.number) == Array(1...Self.stops.count))
@@ -19,7 +19,7 @@ struct WalkTests {
         #expect(numbered == Self.stops.count, "each numbered line names a file and a function")
     }
 
-    @Test("names functions that are where it says")
+    @Test("Each function that it names is in the file that it names")
     func functionsExist() {
         let wrong = Self.stops.filter { stop in
             guard let file = Repository.swift.first(where: { $0.path == stop.path }) else { return true }

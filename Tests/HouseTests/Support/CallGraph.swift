@@ -1,12 +1,12 @@
-/// Which files of a target call functions of one type that are defined in which other files, as far as their text
-/// shows.
+/// The calls between the files of a target: which file calls functions of one type that another file defines, as far as
+/// the text shows.
 ///
-/// A call counts if it has no receiver, or `self`, `Self` or the type's name, and if its argument labels fit a function
-/// of the type. Properties do not count.
+/// A call counts if its receiver is absent, `self`, `Self` or the type's name, and if its argument labels fit a
+/// function of the type. Properties do not count.
 struct CallGraph {
     /// The number of functions in each file.
     private(set) var functions: [String: Int] = [:]
-    /// The files that each file calls functions of, except itself.
+    /// For each file, the other files whose functions it calls.
     private(set) var calls: [String: Set<String>] = [:]
 
     private struct Function {
@@ -14,7 +14,7 @@ struct CallGraph {
         let isPrivate: Bool
         let parameters: [(label: String, isOptional: Bool)]
 
-        /// Whether a call with these argument labels may mean the function.
+        /// Returns whether a call with these argument labels may be a call of this function.
         func fits(_ labels: [String]) -> Bool {
             var rest = parameters[...]
             for label in labels {
@@ -60,7 +60,7 @@ struct CallGraph {
         }
     }
 
-    /// The largest set of files each of which calls each other one, directly or through others.
+    /// The largest set of files in which each file calls each other file, directly or through others.
     var largestCycle: [String] {
         let reached: [String: Set<String>] = functions.keys.reduce(into: [:]) { $0[$1] = reach(from: $1) }
         let cycles = reached.map { file, files in files.filter { reached[$0]?.contains(file) == true } }
@@ -81,11 +81,11 @@ struct CallGraph {
     private struct Token {
         let text: String
         let line: Int
-        /// Whether it follows the token before it immediately.
+        /// Whether nothing is between the previous token and this one.
         let isAdjacent: Bool
     }
 
-    /// Returns the words and signs in the declaration of a type and in its extensions.
+    /// Returns the tokens (words and signs) in the declaration of a type and in its extensions.
     private static func tokens(of file: SwiftFile, in type: String) -> [Token] {
         var tokens: [Token] = []
         var isInside = false
@@ -131,7 +131,7 @@ struct CallGraph {
         }
     }
 
-    /// Returns the parts of a list in parentheses that begins at a place, each without the comma behind it.
+    /// Returns the parts, between commas, of the parenthesized list that begins at a token, or `nil` if none does.
     private static func list(in tokens: [Token], from place: Int) -> [[Token]]? {
         guard place < tokens.count, tokens[place].text == "(" else { return nil }
         var parts: [[Token]] = []

@@ -1,13 +1,14 @@
-/// The targets below `Sources` as `Package.swift` declares them.
+/// The targets in `Sources`, as `Package.swift` declares them.
 ///
-/// They are read from its text: `swift package describe` takes seconds, and waits for the lock that `swift test` holds.
+/// They are read from its text, because `swift package describe` takes seconds and waits for a lock that `swift test`
+/// holds.
 enum Package {
-    /// A target that holds Swift files.
+    /// A target with Swift files.
     struct Module {
         let name: String
-        /// The modules that the target depends on: the project's, those of C, and those of packages.
+        /// The modules that the target depends on: the project's own, C modules, and products of other packages.
         let dependencies: Set<String>
-        /// Whether the target is built with the settings `pure`: it uses nothing of the system.
+        /// Whether the target is built with the settings `pure`, and thus imports nothing of the system.
         let isPure: Bool
     }
 
@@ -26,7 +27,7 @@ enum Package {
         return Dictionary((calls + targets).map { ($0.name, $0) }) { first, _ in first }
     }()
 
-    /// The products of packages, by the name of the constant that stands for each.
+    /// The products of other packages, by the name of the constant for each.
     private static let products = Dictionary(
         text.matches(of: /let (\w+) = Target\.Dependency\.product\(name: "(\w+)"/).map {
             (String($0.1), String($0.2))

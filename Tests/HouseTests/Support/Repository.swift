@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// The checkout in which these tests stand, as git sees it: what lies about and is not committed is nobody's business.
+/// The checkout that contains these tests, as git sees it: without ignored files.
 enum Repository {
-    /// The folder that holds `Package.swift`: three levels above this file's folder.
+    /// The folder of `Package.swift`: three levels above this file's folder.
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// Every file of the repository, by its path from the root.
+    /// The paths of all files of the repository, from the root.
     ///
-    /// Committed ones and those about to be, so that a new file is checked before it is committed; not ignored ones.
+    /// They include new files, so that a file is checked before it is committed, but no ignored ones.
     static let files: [String] = {
         let known = run(
             "git",
@@ -24,24 +24,26 @@ enum Repository {
     static let committed: [String] = run("git", ["-c", "safe.directory=*", "ls-files", "-z", "--cached"]).output
         .split(separator: "\0").map(String.init)
 
-    /// The Swift files below `Sources` and `Tests`, read.
+    /// The Swift files of the repository, except `Package.swift`.
     static let swift: [SwiftFile] = files.filter { $0.hasSuffix(".swift") && $0.contains("/") }
         .map { SwiftFile(path: $0, text: text(of: $0)) }
 
-    /// Those below `Sources` only.
+    /// The Swift files in `Sources`.
     static let sources = swift.filter { $0.path.hasPrefix("Sources/") }
 
-    /// The documents for users, the README and the guides, as one text.
+    /// The documents for users as one text: the README and the guides.
     static let documents: String = files.filter { $0 == "README.md" || $0.contains(".docc/") && $0.hasSuffix(".md") }
         .map(text).joined(separator: "\n")
 
-    /// The text of a file; empty when it is none, so that a rule about it fails instead of the whole run.
+    /// Returns the text of a file.
+    ///
+    /// It is empty if the file cannot be read, so that only the rule about this file fails, not the whole run.
     static func text(of path: String) -> String {
         guard let data = FileManager.default.contents(atPath: root.appending(path: path).path) else { return "" }
         return String(decoding: data, as: UTF8.self)
     }
 
-    /// Runs a program in the root and waits for its end.
+    /// Runs a program in the root folder, and returns its status and output when it has ended.
     static func run(_ program: String, _ arguments: [String]) -> (status: Int32, output: String) {
         let process = Process()
         let pipe = Pipe()
@@ -57,7 +59,7 @@ enum Repository {
     }
 }
 
-/// Fails once for each finding, with the place and what is wrong there.
+/// Records an issue for each finding, with the place and the rule that it breaks.
 func expectNone(
     _ findings: some Sequence<String>,
     _ rule: String,

@@ -1,11 +1,11 @@
-/// A Swift file: its text, and its code alone.
+/// A Swift file: its lines, and the same lines with the code only.
 struct SwiftFile: Sendable {
-    /// From the root of the repository.
+    /// The path from the root of the repository.
     let path: String
-    /// The lines as they are.
+    /// The unchanged lines.
     let lines: [Substring]
-    /// The same lines with comments and the content of string literals blanked out, so that a word in a sentence is no
-    /// finding.
+    /// The same lines with spaces in place of comments and of the contents of string literals, so that no word in a
+    /// sentence is a finding.
     let code: [Substring]
 
     init(path: String, text: String) {
@@ -14,7 +14,7 @@ struct SwiftFile: Sendable {
         code = String(decoding: CodeScanner.blank(Array(text.utf8)), as: UTF8.self)
             .split(separator: "\n", omittingEmptySubsequences: false)
         imports = zip(1..., code).compactMap { number, line in
-            // An import is never indented; a pattern is slow, and most lines are.
+            // Imports are never indented. Most lines are, and skipping them saves the slow pattern.
             guard let first = line.utf8.first, first != UInt8(ascii: " "),
                 let match = line.wholeMatch(of: Self.importLine)
             else { return nil }
@@ -26,15 +26,15 @@ struct SwiftFile: Sendable {
         /((?:[@\w()]+\s+)*)import\s+(?:(?:struct|class|enum|func|protocol|var|let|typealias)\s+)?(\w+).*/
     }
 
-    /// The target that the file belongs to: the folder below `Sources` or `Tests`.
+    /// The target that the file belongs to: its folder in `Sources` or `Tests`.
     var target: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
 
     /// The imports of the file, each with its modifiers and its place.
     let imports: [(module: String, modifiers: String, place: String)]
 
-    /// The places of code that match.
+    /// Returns the places in the code that match a pattern.
     ///
-    /// By default a word of a pattern ends where Unicode says, and by that `Clock.now` is one word.
+    /// The word boundaries are the simple ones: by Unicode's, the default, `Clock.now` is one word.
     func places(of pattern: Regex<some Any>) -> [String] {
         let pattern = pattern.wordBoundaryKind(.simple)
         return numbered.filter { $0.1.contains(pattern) }.map { "\(path):\($0.0)" }
@@ -43,7 +43,7 @@ struct SwiftFile: Sendable {
     private var numbered: [(Int, Substring)] { zip(1..., code).map { ($0, $1) } }
 }
 
-/// Blanks out what is no code: comments, and what stands in string literals (their interpolations too).
+/// Replaces everything but code by spaces: comments, and the contents of string literals with their interpolations.
 private struct CodeScanner {
     private var bytes: [UInt8]
     private var at = 0
@@ -68,7 +68,7 @@ private struct CodeScanner {
     }
 
     private mutating func step() {
-        // Bytes first: these tests run unoptimised over every line of the project.
+        // Comparing single bytes first is fast: these tests run without optimization over every line of the project.
         let byte = bytes[at]
         if byte == UInt8(ascii: "/"), starts("//", at: at) {
             while at < bytes.count, bytes[at] != UInt8(ascii: "\n") { erase() }
@@ -96,7 +96,7 @@ private struct CodeScanner {
         } while depth > 0 && at < bytes.count
     }
 
-    /// `"…"`, `"""…"""`, and both with any number of `#` around them.
+    /// Steps over a string literal: `"…"` or `"""…"""`, with any number of `#` around it.
     private mutating func literal() {
         let hashes = bytes[at...].prefix { $0 == UInt8(ascii: "#") }.count
         guard bytes.dropFirst(at + hashes).first == UInt8(ascii: "\"") else {

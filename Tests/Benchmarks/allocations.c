@@ -18,7 +18,7 @@ extern void *__libc_realloc(void *, size_t);
 extern void *__libc_memalign(size_t, size_t);
 
 static CountedAllocations *counted;
-// In the thread's static block, because the other TLS models may allocate at the first use.
+// Stored in the thread's static TLS block, because the other TLS models may allocate at the first use.
 static __thread CountedThread *own __attribute__((tls_model("initial-exec")));
 
 __attribute__((constructor)) static void start(void) {

@@ -209,7 +209,7 @@ def targets(medians):
         p99 = medians.get("rate-10000", name, "one_way_us", "p99")
         add(f"one-way p99 at 10,000 msg/s ({name})", p99 / 1000 if p99 is not None else None, 1.0, "ms")
         secure = medians.get("tls-idle", name, "rss_bytes_per_session")
-        # The buffers of the relayed frame and of its ack; the call's log also grows now and then.
+        # Two allocations are the buffers of the relayed frame and of its ack. The call's log grows now and then.
         heap = medians.get("allocations", name, "loop_allocations_per_message")
         add(f"allocations per message on the loop ({name})", heap, 2.1, "")
         add(f"an idle TLS session ({name})", secure / 1024 if secure is not None else None, 30, "KiB")
@@ -224,7 +224,7 @@ def targets(medians):
                 first = sizes[1] if "idle" in prefix else sizes[0]
                 small, large = medians.get(f"{prefix}{first}", name, key), medians.get(f"{prefix}{sizes[-1]}", name, key)
                 add(f"{what} at {sizes[-1]:,} sessions, to {first:,} ({name})", large / small if small and large else None, 1.2, "×")
-                # The effect of the kernel and the caches on any server with so many sockets.
+                # The limit shows the effect of the kernel and the caches on any server with so many sockets.
                 few, many = medians.get(f"{prefix}{first}", "epoll", key), medians.get(f"{prefix}{sizes[-1]}", "epoll", key)
                 if key == message and small and large and few and many:
                     add(f"… beside the limit's own growth ({name})", large / small / (many / few), 1.2, "×")

@@ -13,7 +13,7 @@ Connection *openIdle(uint32_t count) {
     return idle;
 }
 
-// A connection that was lost has already been counted then.
+// Counts nothing if connections were already counted as lost.
 void countIdle(Connection *idle, uint32_t count) {
     uint32_t open = 0;
     for (uint32_t i = 0; i < count; i++) open += idle[i].phase == OPEN;

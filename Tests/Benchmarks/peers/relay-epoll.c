@@ -18,7 +18,7 @@
 
 enum { INPUT = 1 << 17, HEADROOM = 16, EVENTS = 256 };
 
-// As small as possible: with many connections, this is their memory.
+// As small as possible, because each connection needs one.
 typedef struct Client {
     struct Client *peer;
     char *rest; // the beginning of an incomplete frame, or NULL

@@ -3,7 +3,7 @@ import CallPorts
 import CallWire
 import Switchboard
 
-/// The same texts and ids as in `load/dialect.c`, so that these counts and the generator's times are of the same work.
+/// The same texts and ids as in `load/dialect.c`, so that these counts and the generator's times measure the same work.
 enum Inputs {
     static let start = Moment(milliseconds: 1_700_000_000_000)
     static let ringFor = Moment.Span.seconds(45)

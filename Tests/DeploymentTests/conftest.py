@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "Tests/EndToEndTests"))
 def swift_packages() -> dict[str, str]:
     """Returns name (`apple/swift-log`) → version of the packages of an image, as Package.swift has them."""
     found = dict(re.findall(r'^ +dependency\("(.*)", "(.*)"\),$', (ROOT / "Package.swift").read_text(), re.M))
-    assert len(found) == 3, "written in another way now"
+    assert len(found) == 3, "the pattern does not find the packages"
     return found
 
 

@@ -34,13 +34,13 @@ def up():
 
 
 @pytest.mark.timeout(1500)
-def test_one_command_brings_both_up_healthy(up):
+def test_up_starts_both_services_healthy(up):
     assert "docker exec" in up
     names = run("docker", "ps", "--format", "{{.Names}} {{.Status}}")
     assert names.count("(healthy)") >= 2, names
 
 
-def test_coturn_takes_the_credential_that_ringline_hands_out(up):
+def test_coturn_accepts_ringlines_credentials_only(up):
     secret = (DEPLOY / "secrets/jwt-secret").read_bytes().removesuffix(b"\n")
     answer = httpx.get(
         "http://127.0.0.1:8080/api/turn-cred",
@@ -59,7 +59,7 @@ def test_coturn_takes_the_credential_that_ringline_hands_out(up):
         assert not wanted or "403" in said or "error" in said.lower(), said[-1500:]
 
 
-def test_the_secrets_are_nowhere_but_in_their_files(up):
+def test_no_container_shows_a_secret_in_its_configuration_or_arguments(up):
     for name in ("jwt-secret", "turn-secret"):
         secret = (DEPLOY / "secrets" / name).read_text().strip()
         for container in run("docker", "ps", "-q").split():

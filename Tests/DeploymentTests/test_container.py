@@ -106,7 +106,7 @@ def make_container(request):
     engine("volume", "rm", "-f", volume, check=False)
 
 
-def test_a_call_goes_on_over_a_restart_of_the_container(make_container, capsys):
+def test_a_call_continues_after_a_restart_of_the_container(make_container, capsys):
     first = make_container()
     rest_kib = int(first.status()["VmRSS"][0])
     tokens = {user: first.token(user) for user in ("10", "11")}
@@ -144,7 +144,7 @@ def test_a_call_goes_on_over_a_restart_of_the_container(make_container, capsys):
         )
 
 
-def test_it_has_no_more_rights_than_it_needs(make_container):
+def test_the_container_has_no_more_rights_than_it_needs(make_container):
     container = make_container()
     status = container.status()
     assert status["Uid"] == ["10001"] * 4 and status["Gid"] == ["10001"] * 4
@@ -155,7 +155,7 @@ def test_it_has_no_more_rights_than_it_needs(make_container):
     assert "ro" in root[5].split(",")
 
 
-def test_only_its_user_can_read_its_data(make_container):
+def test_only_the_servers_user_can_read_its_data(make_container):
     container = make_container()
     container.token("11")
     folder = json.loads(engine("volume", "inspect", container.volume))[0]["Mountpoint"]
@@ -165,7 +165,7 @@ def test_only_its_user_can_read_its_data(make_container):
         assert (each.stat().st_uid, oct(each.stat().st_mode & 0o777)) == (10001, "0o600"), each.name
 
 
-def test_it_says_by_itself_whether_it_is_healthy(make_container):
+def test_the_health_check_of_the_image_works(make_container):
     container = make_container()
     config = container.inspect()["Config"]
     assert config["Healthcheck"]["Test"] == ["CMD", "ringline", "health"]
@@ -174,7 +174,7 @@ def test_it_says_by_itself_whether_it_is_healthy(make_container):
     assert '"ok"' in engine("exec", container.name, "ringline", "health", "--ready")
 
 
-def test_it_has_the_labels_of_the_open_container_initiative(make_container):
+def test_the_image_has_the_labels_of_the_open_container_initiative(make_container):
     container = make_container()
     labels = container.inspect()["Config"]["Labels"]
     version = engine("exec", container.name, "ringline", "version").removeprefix("ringline ")
@@ -184,7 +184,7 @@ def test_it_has_the_labels_of_the_open_container_initiative(make_container):
     assert labels["org.opencontainers.image.revision"]
 
 
-def test_it_lists_its_parts(make_container, tmp_path):
+def test_the_image_contains_a_list_of_its_parts(make_container, tmp_path):
     container = make_container()
     engine("cp", f"{container.name}:/usr/share/ringline/sbom.cdx.json", str(tmp_path))
     text = (tmp_path / "sbom.cdx.json").read_text()

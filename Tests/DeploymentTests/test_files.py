@@ -77,7 +77,7 @@ def test_the_sources_that_the_image_copies_are_a_package_without_the_tests(tmp_p
 
 
 def test_the_library_is_the_version_that_was_reviewed():
-    """Another version has other faults; decision 0011 lists what to do before it names the new version."""
+    """Another version has other faults. Decision 0011 says what to check before the decision names a new version."""
     decision = (ROOT / "Sources/ringline/ringline.docc/Decisions/0011-libwebsockets-4-1-6.md").read_text()
     (known,) = re.findall(r"Debian 12 ships libwebsockets (\S+)\.", decision)
     ask = ["dpkg-query", "-W", "-f", "${Version}", "libwebsockets17"]
@@ -104,7 +104,7 @@ def test_a_line_that_names_no_part_is_refused(line):
     assert done.returncode == 1 and done.stdout == "" and "sbom: " in done.stderr
 
 
-def test_both_images_are_run_alike():
+def test_both_images_have_the_same_settings():
     stages = {stage.split("\n")[0]: stage for stage in re.split(r"^FROM ", DOCKERFILE, flags=re.M)}
     minimal, whole = (
         stage[stage.index("ARG VERSION") :].split("\n\n")[0].replace("PATH=/usr/bin ", "").strip()
@@ -116,10 +116,10 @@ def test_both_images_are_run_alike():
 
 def test_every_builder_accepts_the_dockerfile():
     for pattern in (r"^# *syntax=", r"<<", r"--mount=", r"COPY .*--(chmod|link)"):
-        assert not re.search(pattern, DOCKERFILE, re.M), f"{pattern}: classic docker or buildah 1.28 would not take it"
+        assert not re.search(pattern, DOCKERFILE, re.M), f"{pattern}: classic docker or buildah 1.28 does not accept it"
 
 
-def test_nothing_runs_as_root_or_may_write_where_it_need_not():
+def test_no_service_runs_as_root_or_has_needless_rights():
     for name, service in COMPOSE["services"].items():
         assert service["read_only"] and service["cap_drop"] == ["ALL"], name
         assert "no-new-privileges:true" in service["security_opt"], name
@@ -131,7 +131,7 @@ def test_nothing_runs_as_root_or_may_write_where_it_need_not():
     assert container()["securityContext"]["readOnlyRootFilesystem"] is True
 
 
-def test_compose_gives_both_the_same_turn_secret_as_a_file():
+def test_compose_gives_both_services_the_turn_secret_as_a_file():
     assert all("turn-secret" in service["secrets"] for service in COMPOSE["services"].values())
     assert all(set(secret) == {"file"} for secret in COMPOSE["secrets"].values())
     environment = COMPOSE["services"]["ringline"]["environment"]
@@ -139,7 +139,7 @@ def test_compose_gives_both_the_same_turn_secret_as_a_file():
     assert not [line for line in (DEPLOY / "coturn/turnserver.conf").read_text().split("\n") if "auth-secret=" in line]
 
 
-def test_coturn_gets_both_of_its_addresses_or_neither():
+def test_coturn_does_not_start_with_only_its_public_address():
     """With the public address alone, two devices that both need TURN cannot reach each other.
 
     coturn denies its own address range as a peer.
@@ -153,16 +153,16 @@ def test_coturn_gets_both_of_its_addresses_or_neither():
     )
     assert done.returncode == 64 and "PUBLIC/PRIVATE" in done.stderr
     lines = (DEPLOY / "coturn/turnserver.conf").read_text().splitlines()
-    assert "denied-peer-ip=::ffff:0.0.0.0-::ffff:255.255.255.255" in lines, "10.0.0.1 by another name"
-    assert "no-tcp-relay" in lines, "a relay for UDP is no proxy to other hosts' TCP ports"
+    assert "denied-peer-ip=::ffff:0.0.0.0-::ffff:255.255.255.255" in lines, "IPv4-mapped addresses would reach 10.0.0.1"
+    assert "no-tcp-relay" in lines, "a UDP relay must not be a proxy to other hosts' TCP ports"
 
 
-def test_no_ingress_logs_a_browsers_token():
+def test_the_ingress_does_not_log_a_browsers_token():
     annotations = only("Ingress")["metadata"]["annotations"]
-    assert annotations["nginx.ingress.kubernetes.io/enable-access-log"] == "false", "its lines hold the query"
+    assert annotations["nginx.ingress.kubernetes.io/enable-access-log"] == "false", "its lines contain the query string"
 
 
-def test_every_supervisor_waits_longer_than_the_server_takes_to_end():
+def test_every_supervisor_waits_longer_than_the_server_takes_to_stop():
     assert int(COMPOSE["services"]["ringline"]["stop_grace_period"].removesuffix("s")) > 10
     assert pod()["spec"]["terminationGracePeriodSeconds"] > 10
     assert int(re.search(r"^TimeoutStopSec=(\d+)", (DEPLOY / "ringline.service").read_text(), re.M).group(1)) > 10
@@ -178,7 +178,7 @@ def test_kubernetes_selectors_find_the_pod():
     assert {one["metadata"].get("namespace", "ringline") for one in OBJECTS} == {"ringline"}
 
 
-def test_kubernetes_ports_are_there():
+def test_kubernetes_ports_match_those_of_the_container():
     ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
     for service in of("Service"):
         assert all(port["targetPort"] in ports for port in service["spec"]["ports"])
@@ -191,7 +191,7 @@ def test_kubernetes_ports_are_there():
     assert settings["RINGLINE_ADMIN_LISTEN"] == f"0.0.0.0:{ports['admin']}"
 
 
-def test_the_ingress_leads_to_the_clients_port_and_to_no_other():
+def test_the_ingress_leads_only_to_the_port_for_clients():
     services = {one["metadata"]["name"]: one for one in of("Service")}
     for rule in only("Ingress")["spec"]["rules"]:
         for path in rule["http"]["paths"]:

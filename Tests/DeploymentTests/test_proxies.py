@@ -121,7 +121,7 @@ def proxy(request, server, tmp_path, certificate):
         proxy.stop()
 
 
-def test_a_call_goes_through_it(proxy):
+def test_a_call_works_through_the_proxy(proxy):
     taro, hanako = proxy.phone("11"), proxy.phone("10")
     taro.ring("10", "c-1")
     offer = hanako.expect(type="offer", callId="c-1")
@@ -136,7 +136,7 @@ def test_a_call_goes_through_it(proxy):
     assert hanako.expect(type="call", state="ended")["reason"] == "hangup"
 
 
-def test_requests_go_through_it_on_kept_connections(proxy):
+def test_requests_work_on_kept_connections_of_the_proxy(proxy):
     taro, hanako = proxy.rest("11"), proxy.rest("10")
     answer = taro.signal("offer", "c-1", to="10", sdp=samples.OFFER)
     assert answer.status_code == 200, answer.text
@@ -146,7 +146,7 @@ def test_requests_go_through_it_on_kept_connections(proxy):
     assert taro.log("c-1")["reason"] == "declined"
 
 
-def test_a_long_poll_waits_behind_it_and_is_woken(proxy):
+def test_a_long_poll_waits_behind_the_proxy_and_is_woken(proxy):
     taro, hanako = proxy.rest("11"), proxy.rest("10")
     taro.signal("offer", "c-1", to="10", sdp=samples.OFFER)
     cursor = hanako.log("c-1")["next"]
@@ -158,7 +158,7 @@ def test_a_long_poll_waits_behind_it_and_is_woken(proxy):
     later.join()
 
 
-def test_a_close_code_comes_through_it(proxy):
+def test_the_proxy_passes_on_the_close_code(proxy):
     taro = proxy.phone("11")
     proxy.server.terminate()
     assert taro.close_code() == 1001
@@ -166,7 +166,7 @@ def test_a_close_code_comes_through_it(proxy):
 
 
 def get_devices(connection, token, name):
-    """Makes a request with a header of this name directly before the token's header; returns the status."""
+    """Makes a request that has a header of this name directly before the token's header; returns the status."""
     connection.putrequest("GET", "/api/me/devices")
     connection.putheader(name, "1")
     connection.putheader("Authorization", f"Bearer {token}")
@@ -176,13 +176,13 @@ def get_devices(connection, token, name):
     return answer.status
 
 
-# Beginnings of header names that libwebsockets knows. "Au" is directly before the token's line even if a proxy sorts
+# Beginnings of header names that libwebsockets knows. "Au" is directly before the token's header even if a proxy sorts
 # the headers.
 STUMBLING = ["X", "X-Real", "X-Forwarded", "If", "Accept-", "Content", "Au", "Sec-WebSocket"]
 
 
-def test_without_a_proxy_the_library_loses_a_line(server):
-    """The reason why the proxies drop such headers.
+def test_without_a_proxy_the_library_loses_a_header(server):
+    """Shows why the proxies drop such headers.
 
     If this test fails, libwebsockets has been fixed, and Protocol.md needs an update.
     """
@@ -191,12 +191,12 @@ def test_without_a_proxy_the_library_loses_a_line(server):
 
 
 @pytest.mark.parametrize("name", STUMBLING)
-def test_a_header_that_the_library_stumbles_over_does_not_reach_it(proxy, name):
+def test_the_proxy_drops_headers_that_make_the_library_lose_the_next_one(proxy, name):
     connection = http.client.HTTPSConnection("localhost", proxy.port, timeout=10, context=proxy.trust)
     assert get_devices(connection, proxy.token("11"), name) == 200
 
 
-def test_a_browser_comes_in_from_the_servers_own_origin_only(proxy):
+def test_a_browser_is_accepted_only_from_the_servers_own_origin(proxy):
     Phone(
         proxy.ws_url,
         subprotocols=["ringline.v1", f"bearer.{proxy.token('11')}"],
@@ -208,7 +208,7 @@ def test_a_browser_comes_in_from_the_servers_own_origin_only(proxy):
     assert refusal.value.response.status_code == 403
 
 
-def test_no_token_gets_into_its_logs(proxy):
+def test_the_proxy_logs_no_token(proxy):
     token = proxy.token("11")
     Phone(f"{proxy.ws_url}?token={token}", ssl=proxy.trust).close()
     assert proxy.rest("11").get("/api/calls").status_code == 200
@@ -220,7 +220,7 @@ def test_no_token_gets_into_its_logs(proxy):
     assert token not in written and token.rsplit(".", 1)[1] not in written
 
 
-def test_a_body_that_is_a_little_too_large_is_refused_by_the_server_itself(proxy):
+def test_the_server_itself_refuses_a_body_that_is_slightly_too_large(proxy):
     answer = proxy.rest("11").signal("info", "c-1", data="x" * 80_000)
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
 

@@ -16,7 +16,7 @@ IMAGE = os.environ.get("RINGLINE_UNIT_IMAGE", "localhost/ringline:unit")
 
 @pytest.fixture(scope="module")
 def machine():
-    """A container with a booted Debian: a function that runs a command in it and returns the output."""
+    """Boots Debian in a container; yields a function that runs a command there and returns its output."""
     name = f"ringline-test-{uuid.uuid4().hex[:8]}"
     boot = ["run", "-d", "--name", name, "--systemd=always", "--privileged", "--network=none"]
     subprocess.run([*ENGINE, *boot, "--health-interval=disable", IMAGE], check=True, capture_output=True, timeout=60)
@@ -59,19 +59,19 @@ def test_the_unit_runs_as_a_dynamic_user_and_a_call_goes_through(machine):
     assert "call is active" in seen and "hangup" in seen
 
 
-def test_the_booted_unit_is_as_hardened_as_it_says(machine):
+def test_the_booted_unit_has_a_low_exposure_level(machine):
     said = machine("systemd-analyze", "security", "ringline", "--no-pager")
     assert float(re.search(r"exposure level for ringline.service: ([\d.]+)", said).group(1)) <= 1.5
 
 
 def test_a_reload_reaches_the_server(machine):
-    """The container's Debian is a small one, without /bin/kill of procps."""
+    """A reload must not need /bin/kill of procps, which a small Debian such as this container's lacks."""
     machine("systemctl", "reload", "ringline")
     wait_for(lambda: "SIGHUP" in machine("journalctl", "-u", "ringline", "--no-pager"))
     assert shown(machine, "ActiveState") == "active"
 
 
-def test_a_back_up_is_restored_as_root_and_served(machine):
+def test_a_backup_that_root_restores_is_served(machine):
     data, copy = ["--data", "/var/lib/ringline"], "/root/copy.sqlite"
     a_call(machine, *data)
     machine("ringline", "backup", copy, *data)
@@ -82,7 +82,7 @@ def test_a_back_up_is_restored_as_root_and_served(machine):
     assert "call is active" in a_call(machine, *data)
 
 
-def test_it_is_restarted_until_the_cause_of_its_failure_is_gone(machine):
+def test_the_server_is_restarted_until_the_cause_of_its_failure_is_gone(machine):
     """systemd starts the unit again without a limit; its default limit would give up after some seconds."""
     machine("systemctl", "stop", "ringline")
     machine("chown", "root", "/var/lib/ringline/ringline.sqlite")
@@ -93,7 +93,7 @@ def test_it_is_restarted_until_the_cause_of_its_failure_is_gone(machine):
     assert shown(machine, "StartLimitIntervalUSec") == "0"
 
 
-def test_it_serves_tls_on_443_as_the_readme_says(machine, certificate):
+def test_the_unit_serves_tls_on_443_as_the_readme_says(machine, certificate):
     folder = "/etc/systemd/system/ringline.service.d"
     text = (DEPLOY / "README.md").read_text().split("\n### TLS by the unit itself\n")[1].split("\n## ")[0]
     commands, drop_in = re.findall(r"^```\n(.*?)^```$", text, re.M | re.S)
@@ -113,7 +113,7 @@ def test_it_serves_tls_on_443_as_the_readme_says(machine, certificate):
     machine("systemctl", "restart", "ringline")
 
 
-def test_its_data_survives_a_restart(machine):
+def test_the_data_survives_a_restart_of_the_unit(machine):
     """Secrets as systemd credentials are not tested.
 
     systemd 252 in a container mounts an empty folder in their place.
@@ -126,7 +126,7 @@ def test_its_data_survives_a_restart(machine):
     assert token and "call is active" in a_call(machine, "--data", "/var/lib/ringline")
 
 
-def test_it_stops_cleanly(machine):
+def test_the_unit_stops_cleanly(machine):
     began = time.monotonic()
     machine("systemctl", "stop", "ringline")
     assert time.monotonic() - began < 15

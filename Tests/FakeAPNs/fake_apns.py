@@ -45,7 +45,7 @@ try:
     from cryptography.x509.oid import NameOID
     from hyperframe.frame import GoAwayFrame, SettingsFrame
 except ImportError as missing:
-    # The parent process reads the first line of output in any case.
+    # The parent process reads the first line of output even after a failure.
     print(json.dumps({"error": f"{missing}; pip install -r {os.path.dirname(__file__) or '.'}/requirements.txt"}))
     sys.exit(3)
 
@@ -682,7 +682,7 @@ class FakeAPNs:
         return self.call("GET", "/pushes?" + urllib.parse.urlencode({"token": token, "after": after}))["pushes"]
 
     def wait_for_push(self, token="", after=0, timeout=5):
-        """Returns the first push after the `after`-th of all tokens, or None if there is none in time."""
+        """Returns the first push to this token after `after` pushes to any token, or None if none comes in time."""
         query = {"wait": 1, "timeout": timeout, "token": token, "after": after}
         found = self.call("GET", "/pushes?" + urllib.parse.urlencode(query), timeout=timeout + 5)["pushes"]
         return found[0] if found else None

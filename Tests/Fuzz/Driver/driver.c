@@ -2,7 +2,7 @@
 #include <stdint.h>
 
 /* libFuzzer provides main. It calls LLVMFuzzerInitialize once and LLVMFuzzerTestOneInput with each input
-   (https://llvm.org/docs/LibFuzzer.html). These two are in the Swift target. */
+   (https://llvm.org/docs/LibFuzzer.html). The two functions `ringline_fuzz…` are in the Swift target. */
 void ringline_fuzz_begin(void);
 void ringline_fuzz(const uint8_t *bytes, size_t count);
 

@@ -21,7 +21,7 @@ struct FrameTarget: FuzzTarget {
     }
 }
 
-/// A switchboard with a connection of each of three users, and a store that accepts every commit.
+/// A switchboard with three users, each with one connection, and a store that accepts every commit.
 final class Desk {
     static let start = Moment(milliseconds: 1_700_000_000_000)
 
@@ -35,7 +35,7 @@ final class Desk {
     /// The number of frames and replies that came out.
     private(set) var said = 0
 
-    /// Whether it began with the state of a damaged database.
+    /// Whether the switchboard began with the state of a damaged database.
     private let isDamaged: Bool
 
     init(damaged stored: StoredState? = nil, at now: Moment = Desk.start) throws {
@@ -89,13 +89,13 @@ final class Desk {
         }
     }
 
-    /// Advances the clock by an hour and hands in every deadline on the way.
+    /// Advances the clock by an hour and reports every deadline that is reached.
     func close() {
         let end = now + .seconds(3_600)
         var turns = 0
         while let deadline = switchboard.deadline, deadline <= end {
             turns += 1
-            expect(turns < 10_000, "timers come to rest")
+            expect(turns < 10_000, "there are no endless timers")
             now = max(now, deadline)
             give(.deadlineReached)
         }

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import LibWebSockets
 
-/// Raw bytes of a connection, as libwebsockets and the code around it read them.
+/// Raw bytes of a connection, which libwebsockets and the code around it read.
 final class HeadTarget: FuzzTarget {
     private let server: Server
 
@@ -34,7 +34,7 @@ final class HeadTarget: FuzzTarget {
                 connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        // The alarm of libFuzzer may interrupt `connect`, but the connection is made all the same.
+        // The alarm of libFuzzer may interrupt `connect`, but the kernel still makes the connection.
         if connected != 0, errno == EINTR {
             var waiting = pollfd(fd: socket, events: Int16(POLLOUT), revents: 0)
             while poll(&waiting, 1, 1_000) < 0, errno == EINTR {}

@@ -4,7 +4,7 @@ import Foundation
 import SQLite
 import SQLiteStore
 
-/// Invalid values in the database: no version of the server writes them.
+/// Invalid values in the database, which no version of the server writes.
 ///
 /// Eleven bytes of an input set one value: a byte for the column, a byte for the kind of value, eight bytes for the
 /// value, and a byte without effect. Then the folder is opened, a call is made, and an hour passes.

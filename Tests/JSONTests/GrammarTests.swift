@@ -122,7 +122,7 @@ struct JSONGrammarTests {
         }
     }
 
-    @Test("As many as 64 names are known, the last one too")
+    @Test("A set of names may have 64 names, and the last one is found, too")
     func manyNames() throws {
         let names = MemberNames((0..<64).map { "n\($0)" })
         let text = "{" + names.texts.reversed().map { "\"\($0)\":1" }.joined(separator: ",") + "}"

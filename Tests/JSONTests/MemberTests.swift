@@ -63,7 +63,7 @@ struct MemberTests {
     }
 
     @Test(
-        "A string is read again as it was written",
+        "A string that the writer wrote is read back unchanged",
         arguments: [
             "", "plain", "é日本😀", "\"\\/", "\u{0}\u{1}\u{8}\u{B}\u{C}\n\r\t\u{1F}", "\u{7F}\u{80}\u{2028}", "\\u0041",
         ]

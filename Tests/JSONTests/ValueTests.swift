@@ -29,7 +29,7 @@ struct ValueTests {
     }
 
     @Test(
-        "Everything else is refused",
+        "Every other text is refused",
         arguments: [
             "", " ", "{", "}", "[", "]", ",", ":", "[1,]", "[,1]", "[1 2]", "[1;2]", "{\"a\"}", "{\"a\":}",
             "{\"a\":1,}",
@@ -49,7 +49,7 @@ struct ValueTests {
         #expect(throws: JSONFault.self) { try parse(text) }
     }
 
-    @Test("A text is accepted to a depth of 32, and no deeper, whatever is innermost")
+    @Test("A text is accepted to a depth of 32, and no deeper, whatever its innermost value is")
     func depth() {
         func nested(_ count: Int, _ open: String, _ close: String, _ core: String) -> String {
             String(repeating: open, count: count) + core + String(repeating: close, count: count)

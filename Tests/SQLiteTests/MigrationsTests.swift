@@ -11,7 +11,7 @@ struct MigrationsTests {
     private let one = SQL("one", "CREATE TABLE a (x INTEGER); CREATE TABLE b (x INTEGER);")
     private let two = SQL("two", "CREATE TABLE c (x INTEGER)")
 
-    @Test("Each step runs once, and a newer version goes on where the last one stopped")
+    @Test("Each step runs once, and a newer version continues after the last step that ran")
     func steps() throws {
         try Migrations([one]).run(on: connection)
         #expect(try connection.pragma("user_version") == "1")
@@ -21,7 +21,7 @@ struct MigrationsTests {
         _ = try connection.statement(SQL("read", "SELECT * FROM a, b, c"))
     }
 
-    @Test("A database of a newer version is refused and left alone")
+    @Test("A database of a newer version is refused and left unchanged")
     func newer() throws {
         try Migrations([one, two]).run(on: connection)
         #expect(throws: Migrations.Failure.newer(found: 2, known: 1)) { try Migrations([one]).run(on: connection) }

@@ -13,7 +13,7 @@ struct KnownWorldTests {
     }
 
     @Test(
-        "The table is refused at the line that names no world",
+        "A table with an invalid line is refused, and the error has the line's number",
         arguments: ["17 12", "17 0 1", "x 12 1", "17 12 4294967295", "17 12 1 2"]
     )
     func unreadable(_ line: String) {

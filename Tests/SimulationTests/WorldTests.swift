@@ -15,7 +15,7 @@ struct WorldTests {
         }
     }
 
-    @Test("A world that runs again takes the same course, and its ladder is the same to the last byte")
+    @Test("A world that runs again takes the same course and prints exactly the same ladder")
     func repeats() {
         for seed in 40..<46 as Range<UInt64> {
             let (first, _, ladder) = Simulation.world(seed: seed, calls: 8, faults: .all)

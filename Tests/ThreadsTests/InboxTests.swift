@@ -10,7 +10,7 @@ struct InboxTests {
         let first = try #require(inbox.takeAll())
         #expect(first.elements == [0, 1, 2] && first.refused == 1)
         #expect(inbox.refusedCount == 1)
-        #expect(!inbox.put(4, weight: 3), "what is in the taker's hand counts")
+        #expect(!inbox.put(4, weight: 3), "taken elements count towards the limit until the next `takeAll`")
         #expect(inbox.put(5, weight: 1))
         let second = try #require(inbox.takeAll())
         #expect(second.elements == [5] && second.refused == 1)

@@ -1,13 +1,13 @@
 import Testing
 import Threads
 
-/// A boot clock and a wall clock that a test sets, and the server's time by them.
+/// A boot clock and a wall clock that a test sets, and the server's time that follows them.
 private struct Clocks {
     static let start: Int64 = 1_700_000_000_000
     var reading = ClockReading(boot: 5_000, wall: Self.start)
     var time = ServerTime(ClockReading(boot: 5_000, wall: Self.start))
 
-    /// The milliseconds that have passed since the start, by the server's time.
+    /// The milliseconds since the start, by the server's time.
     var elapsed: Int64 { time.now - Self.start }
 
     /// Advances both clocks, with a reading every 10 ms.
@@ -77,7 +77,7 @@ struct ServerTimeTests {
         }
     }
 
-    @Test("The time is slewed until it agrees with a corrected wall clock, however long that takes, and reports it")
+    @Test("The time is slewed until it agrees with a corrected wall clock, however long that takes, and reports that")
     func meets() {
         var clocks = Clocks()
         clocks.set(by: 40_000)

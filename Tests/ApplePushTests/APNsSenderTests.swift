@@ -169,7 +169,7 @@ struct APNsSenderTests {
         )
     }
 
-    @Test("A push whose new provider token is called expired too is reported as refused")
+    @Test("If Apple calls the renewed provider token expired, too, the push is reported as refused")
     func expiredTwice() async throws {
         let sender = try await agedSender()
         let refusal = #"{"status":403,"reason":"ExpiredProviderToken","always":true}"#

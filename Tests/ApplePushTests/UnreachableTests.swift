@@ -136,7 +136,7 @@ struct UnreachableTests {
         #expect(try await apple.stats().connections == 0)
     }
 
-    @Test("No push is sent to a server whose certificate is of another authority")
+    @Test("No push is sent to a server whose certificate is from another authority")
     func wrongCA() async throws {
         let (apple, other) = (try FakeAPNs(), try FakeAPNs())
         let sender = try sender(apple, caFile: other.ready.ca)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The example of the page AFirstCall")
 struct FirstCallTests {
-    @Test("makes a call: two apps talk through a relay until one hangs up")
+    @Test("Two apps make a call through a relay and talk until one hangs up")
     func call() throws {
         let relay = TestRelay()
         let (taro, hanako) = try (relay.add("11", "Taro"), relay.add("10", "Hanako"))
@@ -35,7 +35,7 @@ struct FirstCallTests {
         #expect(!taro.calls.hasCalls && !hanako.calls.hasCalls)
     }
 
-    @Test("answers the call for which a VoIP push woke the app, before there is a socket")
+    @Test("An app that a VoIP push woke answers the call before it has a socket")
     func push() throws {
         let relay = TestRelay()
         let (taro, hanako) = try (relay.add("11", "Taro"), relay.add("10", "Hanako"))

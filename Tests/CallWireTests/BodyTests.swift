@@ -99,7 +99,7 @@ struct BodyTests {
         #expect(bodyRefusal("")?.code == .invalidJSON)
     }
 
-    @Test("A body that is not UTF-8 is refused for that")
+    @Test("A body that is not UTF-8 is refused for that reason")
     func utf8() {
         #expect(throws: WireError.json(.notUTF8)) {
             try SignalMessage(

@@ -93,7 +93,7 @@ struct DamagedTests {
         again.close()
     }
 
-    @Test("A call with an impossible number does not use up the limit of a question")
+    @Test("A call with an impossible number does not count towards the limit of a query")
     func hiding() throws {
         try fill(place, isLive: true)
         try damage(

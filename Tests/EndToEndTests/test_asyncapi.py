@@ -134,7 +134,7 @@ def test_every_frame_is_taken_or_sent_by_one_operation_and_every_schema_is_used(
 
 
 @pytest.mark.parametrize("key, name, payload", [*examples("client"), *examples("server")])
-def test_every_example_is_as_its_schema_says(key, name, payload):
+def test_every_example_conforms_to_its_schema(key, name, payload):
     assert errors(key[:6], payload) == []
 
 

@@ -67,7 +67,7 @@ def test_a_refused_token_is_logged_with_its_cause(audited, cause, change):
 
 
 @pytest.mark.parametrize("where", ["upgrade", "request", "auth", "socketio"])
-def test_a_forged_token_is_logged_wherever_it_comes(audited, where):
+def test_a_forged_token_is_logged_wherever_it_is_used(audited, where):
     forged = mint(b"guessed" * 8, "10")
     world = audited.world
     if where == "upgrade":

@@ -56,7 +56,7 @@ def test_a_token_in_the_query_lets_a_socket_in(world):
     phone.close()
 
 
-def test_a_token_in_the_query_with_a_device(world):
+def test_the_query_may_name_the_device_beside_the_token(world):
     phone = Phone(world.server.ws_url + "?token=" + world.token("11") + "&device=d-1")
     assert (phone.user, phone.device) == ("11", "d-1")
     phone.close()
@@ -137,7 +137,7 @@ def test_a_bad_token_gets_401_everywhere(world, name):
     assert code(rest.get("/api/me/devices")) == (401, "unauthenticated")
 
 
-def test_an_expired_token_says_so(world):
+def test_the_refusal_of_an_expired_token_says_that_it_expired(world):
     token = world.token("11", ttl=-LEEWAY - 5)
     assert upgrade_status(world.server.ws_url, token) == 401
     assert code(world.rest(token=token).get("/api/me/devices")) == (401, "token_expired")

@@ -134,7 +134,7 @@ def test_a_hang_up_over_rest_reaches_the_other_app(world, by):
 
 
 @WAY
-def test_calling_again_with_the_same_call_id(world, way):
+def test_a_callers_next_call_with_the_same_call_id_is_a_new_call(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     for number in range(1, 4):
         sdp, answer = samples.changed(samples.OFFER, str(number)), samples.changed(samples.ANSWER, str(number))
@@ -159,7 +159,7 @@ def test_calling_again_right_after_hanging_up_begins_a_new_call(world):
     assert taro.events("call-ended") == []
 
 
-def test_calling_again_without_having_hung_up_replaces_the_call(world):
+def test_calling_again_without_hanging_up_replaces_the_call(world):
     taro, hanako = App(world, 11), App(world, 10)
     talk(taro, hanako)
     taro.emit("offer", {"to": 10, "sdp": samples.FIREFOX_OFFER})

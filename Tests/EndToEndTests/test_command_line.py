@@ -109,7 +109,7 @@ def test_an_unusable_certificate_is_reported_in_one_line_that_names_it(tmp_path,
     one_clear_line(result, "--tls-cert", str(certificate / cert), str(certificate / key))
 
 
-def test_a_good_certificate_serves(make_server, certificate):
+def test_the_server_uses_a_valid_certificate(make_server, certificate):
     server = make_server("--tls-cert", certificate / "c.pem", "--tls-key", certificate / "k.pem")
     assert httpx.get(server.url, verify=False, trust_env=False).status_code == 404
 
@@ -201,7 +201,7 @@ def test_a_second_server_on_the_same_data_is_refused(server, tmp_path):
         ["answer", "--help"],
     ],
 )
-def test_help_explains(arguments):
+def test_help_prints_the_usage(arguments):
     result = run(*arguments)
     assert result.returncode == 0
     assert "USAGE" in result.stdout.upper()

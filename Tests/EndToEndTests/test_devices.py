@@ -32,7 +32,7 @@ def test_registering_again_changes_nothing(world):
     assert len(devices(rest)) == 1
 
 
-def test_a_device_without_an_id_has_one(world):
+def test_a_device_without_an_id_gets_one_from_the_server(world):
     rest = world.rest("10")
     made = rest.put("/api/me/devices", body(voipDeviceToken=VOIP)).json()["deviceId"]
     assert made and devices(rest)[0]["deviceId"] == made

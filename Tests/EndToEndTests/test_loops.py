@@ -159,7 +159,7 @@ def test_one_socketio_session_may_use_any_loop(world):
         raw.socket.close()
 
 
-def test_an_upgrade_of_no_socketio_session_is_refused_with_its_status(world):
+def test_an_unknown_socketio_session_is_refused_on_every_loop(world):
     for _ in range(20):
         refused = RawSocket(world.server.port, path="/socket.io/?EIO=4&transport=websocket&sid=nobody")
         assert refused.status == 400 and "application/json" in refused.head

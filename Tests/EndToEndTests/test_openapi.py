@@ -72,7 +72,7 @@ def test_the_document_is_openapi(name):
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_every_example_is_as_its_schema_says(name):
+def test_every_example_conforms_to_its_schema(name):
     api = document(name)
     count = 0
     for method, path, operation in operations(api):

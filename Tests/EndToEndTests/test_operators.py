@@ -61,7 +61,7 @@ def test_live_calls_are_listed_with_their_users_and_states(world):
         assert time.monotonic() < deadline
 
 
-def test_without_calls_a_line_says_so(server):
+def test_without_calls_a_line_says_that_there_are_none(server):
     assert run("calls", "--data", server.data).stdout == "No live calls.\n"
 
 

@@ -80,7 +80,7 @@ def test_an_answer_finds_the_caller_whichever_copy_began_the_call(world):
 # Bodies without `to`
 
 
-def test_the_callee_is_found_from_the_call_id_of_the_users_own(world):
+def test_a_call_id_that_begins_with_the_users_own_id_names_the_callee(world):
     hanako = world.phone("10")
     assert offer(app(world, TARO))["callId"] == "11-10"
     heard = hanako.expect(type="offer")
@@ -94,7 +94,7 @@ def test_a_call_id_that_does_not_begin_with_the_users_own_id_names_no_callee(wor
     assert code(refused) == (400, "invalid_field")
 
 
-def test_from_and_to_inside_an_answer_decide_nothing(world):
+def test_from_and_to_inside_an_answer_are_ignored(world):
     taro = world.phone("11")
     taro.ring("10", "11-10")
     assert answer(app(world, HANAKO), caller=99, callee=98).status_code == 200
@@ -102,7 +102,7 @@ def test_from_and_to_inside_an_answer_decide_nothing(world):
     assert (heard["from"], heard["sdp"]) == ("10", samples.ANSWER)
 
 
-def test_candidates_and_the_hang_up_need_no_to_either(world):
+def test_candidates_and_the_hang_up_need_no_to(world):
     taro, hanako = app(world, TARO), app(world, HANAKO)
     offer(taro)
     for number in range(3):

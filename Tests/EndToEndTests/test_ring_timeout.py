@@ -30,7 +30,7 @@ def test_a_call_rung_over_rest_ends_too(world):
     assert (log["state"], log["reason"]) == ("ended", "unanswered")
 
 
-def test_after_the_timeout_an_answer_comes_too_late(world):
+def test_an_answer_after_the_ring_timeout_is_refused(world):
     taro, hanako = world.phone("11"), world.phone("10")
     taro.ring("10", "c-1")
     hanako.expect(type="call", state="ended")

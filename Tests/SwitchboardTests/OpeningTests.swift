@@ -91,7 +91,7 @@ struct OpeningTests {
         #expect(world.board.calls.liveCount == 1)
     }
 
-    @Test("A Socket.IO client with a new token and no device id acts as the call's device without a connection")
+    @Test("A Socket.IO client with a new token and no device id acts as the device in the call that has no connection")
     func renewed() throws {
         let world = World()
         let first = try who("11", token: 1).phone(named: nil)
@@ -109,7 +109,7 @@ struct OpeningTests {
         #expect(world.board.phone(opening: try who("11", token: 3)) != first)
     }
 
-    @Test("If a user registered several devices without an id, each token of a Socket.IO client is its own device")
+    @Test("If a user registered several devices without an id, each token of a Socket.IO client counts as a device")
     func renewedOfSeveral() throws {
         let world = World()
         try world.register(try who("11", token: 1), nil, voip: "aa")

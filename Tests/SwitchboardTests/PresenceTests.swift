@@ -175,7 +175,7 @@ struct PresenceTests {
         #expect(states(world.taken(asker)) == ["10 true"])
     }
 
-    @Test("If the store cannot be read, all waiting wishes are returned, and the store is asked again")
+    @Test("If the store cannot be read, everything that waited for it is returned, and the store is asked again")
     func failing() throws {
         var acquaintances = Acquaintances()
         let (a, b) = (try user("11"), try user("10"))

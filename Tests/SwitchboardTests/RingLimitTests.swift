@@ -228,7 +228,7 @@ struct RingLimitTests {
         #expect(world.taken(talk.caller).of("error").filter { $0["code"] == "rate_limited" }.count == 2)
     }
 
-    @Test("The timeline of the last call that rang shows each doubling of the refused rings, to the callee only")
+    @Test("Each time the number of refused rings has doubled, the last call that rang shows it, to the callee only")
     func told() throws {
         let world = World { $0.ringsPerPair = 1 }
         let caller = try world.open("11", "a1")

@@ -32,7 +32,7 @@ def total(server, word: str, **labels) -> float:
 def eventually(condition, seconds=5):
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "did not come true"
+        assert time.monotonic() < deadline, "the condition did not come true in time"
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
@@ -51,7 +51,7 @@ def test_metrics_are_prometheus_text(world):
         assert family.documentation, f"{family.name} has no HELP"
         assert family.type != "unknown", f"{family.name} has no TYPE"
     names = [sample.name + str(sorted(sample.labels.items())) for family in found.values() for sample in family.samples]
-    assert len(names) == len(set(names)), "duplicate sample"
+    assert len(names) == len(set(names)), "a sample occurs twice"
 
 
 def test_there_are_metrics_of_sessions_calls_signals_acks_pushes_and_the_store(world):

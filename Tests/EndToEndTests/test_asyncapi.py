@@ -105,7 +105,7 @@ def test_the_document_is_asyncapi():
             is_object("reply", operation["reply"], name)
         for part in (operation, operation.get("reply", {"messages": []})):
             for reference in part["messages"]:
-                assert reference["$ref"].startswith("#/channels/socket/messages/"), "points elsewhere"
+                assert reference["$ref"].startswith("#/channels/socket/messages/"), "the reference leads elsewhere"
     for name, message in MESSAGES.items():
         is_object("message", message, name)
         for example in message["examples"]:

@@ -39,7 +39,7 @@ def test_a_call_between_two_online_apps(world, way):
     taro.hang_up(10)
     ended = hanako.expect("call-ended")
     assert (ended["from"], ended["reason"]) == (11, "hangup")
-    assert len(hanako.events("offer")) == 1, "it rang once"
+    assert len(hanako.events("offer")) == 1, "the call rang once"
     assert len(taro.events("answer")) == 1, "the answer came twice and counts once"
     assert taro.events("call-ended") == [], "the app that hangs up is not notified"
     expected = "polling" if way in POLLING else "websocket"

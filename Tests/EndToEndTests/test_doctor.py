@@ -155,7 +155,7 @@ def test_apns_is_asked_about_every_registered_app(push_world, tmp_path):
     for app in ("one", "two"):
         assert found[f"APNs sandbox, topic com.example.{app}.voip"] == ("ok", "accepts the provider token")
     assert found["clock"][0] == "ok"
-    assert "APNs production" not in "".join(found), "it is not configured"
+    assert "APNs production" not in "".join(found), "production is not configured"
     assert world.server.alive()
 
 
@@ -258,7 +258,9 @@ def test_doctor_warns_of_a_secret_that_everybody_can_read(tmp_path):
         assert doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"][0] == "ok"
         os.chmod(path, 0o644)
         os.chmod(folder, 0o700)
-        assert doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"][0] == "ok", "the folder keeps others out"
+        assert doctor(tmp_path, "--jwt-secret-file", path, code=0)["secrets"][0] == "ok", (
+            "the mode of the folder keeps other users out"
+        )
 
 
 def test_doctor_warns_of_a_secret_that_ends_with_a_carriage_return(tmp_path):

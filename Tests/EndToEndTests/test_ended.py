@@ -28,7 +28,7 @@ def test_a_call_at_rest_answers_as_before_and_its_call_id_is_used_again(world):
     back = world.phone("10", "phone-10")
     assert back.expect(type="call", callId="11-10", state="ended")["reason"] == "hangup"
     again = world.phone("11", "phone-11")
-    assert again.answer_to(again.send(type="end", callId="11-10", id=end)) == ack, "the same id, the same ack"
+    assert again.answer_to(again.send(type="end", callId="11-10", id=end)) == ack, "the same id gets the same ack"
     assert again.refused(type="ice", callId="11-10", candidate=None)["code"] == "call_ended"
     assert again.ring(back, "11-10")["epoch"] == 2
     assert back.expect(type="offer", callId="11-10")["epoch"] == 2

@@ -177,7 +177,7 @@ def test_do_not_disturb_while_it_rings(short):
     tries = len(fake.pushes())
     text = until(world, "c-1", "ended: unanswered", title="Do not disturb, set while it rang")
     assert "set do-not-disturb while it rang" in text
-    assert len(fake.pushes()) <= tries + 1, "one push may have been on its way"
+    assert len(fake.pushes()) <= tries + 1, "one push may have been under way"
 
 
 def test_a_caller_who_gave_up_first(push_world):

@@ -20,7 +20,7 @@ def test_head_is_get_without_the_body(world, path):
     assert (head.status_code, head.content) == (200, b"")
     assert abs(int(head.headers["content-length"]) - len(get.content)) < 200
     assert head.headers["content-type"] == get.headers["content-type"]
-    assert rest.get(path).status_code == 200, "on the same connection"
+    assert rest.get(path).status_code == 200, "the connection can still be used"
 
 
 def test_head_is_refused_as_get_is(world):

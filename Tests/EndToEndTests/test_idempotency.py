@@ -141,11 +141,15 @@ def test_an_offer_without_a_call_id_that_comes_again_is_the_same_call(world):
     assert taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first
     taro.close()
     taro = world.phone("11", "iphone-t")
-    assert taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, "after a reconnect"
+    assert taro.ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, (
+        "the ack is the same after a reconnect"
+    )
     assert count(hanako, "offer") == 1
     world.server.kill()
     world.server.start()
-    assert world.phone("11", "iphone-t").ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, "after a kill"
+    assert world.phone("11", "iphone-t").ask(type="offer", id="once", to="10", sdp=samples.OFFER) == first, (
+        "the ack is the same after a kill"
+    )
     hanako = world.phone("10", "iphone-h")
     assert count(hanako, "offer") == 1, "replayed once to a new connection"
     rest = world.rest("12")

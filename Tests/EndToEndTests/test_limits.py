@@ -40,14 +40,16 @@ def test_the_31st_new_call_in_a_minute_is_rate_limited(world):
     began = time.monotonic()
     answers = [rest.signal("offer", f"c-{number}", sdp=samples.OFFER, to=f"b{number}") for number in range(36)]
     more = int((time.monotonic() - began) / 2)  # one more call for every two seconds that it took
-    assert more < 4, "too slow to show anything"
+    assert more < 4, "the machine is too slow for this test"
     accepted = sum(answer.status_code == 200 for answer in answers)
     assert 30 <= accepted <= 30 + more
     assert [answer.status_code for answer in answers[:30]] == [200] * 30
     assert code(answers[35]) == (429, "rate_limited")
     assert int(answers[35].headers["retry-after"]) >= 1
     assert rest.signal("end", "c-0").status_code == 200, "a hang-up always gets through"
-    assert world.rest("12").signal("offer", "c-1", sdp=samples.OFFER, to="13").status_code == 200, "another user may"
+    assert world.rest("12").signal("offer", "c-1", sdp=samples.OFFER, to="13").status_code == 200, (
+        "the limit does not concern another user"
+    )
 
 
 def test_a_log_holds_64_signals_before_the_answer_and_the_answer_still_fits(world):
@@ -85,7 +87,7 @@ def test_a_log_holds_512_signals_then_it_is_full_and_the_end_still_fits(world):
             phone.close()
         taro, hanako = world.phone("11", "phone-11"), world.phone("10", "phone-10")
     acked = [answer["seq"] for answer in answers if answer["type"] == "ack"]
-    assert acked == [answer["seq"] for answer in answers[: len(acked)]], "once it is full, nothing fits"
+    assert acked == [answer["seq"] for answer in answers[: len(acked)]], "once the log is full, no signal fits"
     assert 500 <= len(acked) and acked[-1] == 512, "the server's own entries count too"
     assert {answer["code"] for answer in answers[len(acked) :]} == {"log_full"}
     for phone in (taro, hanako):
@@ -115,7 +117,7 @@ def test_the_17th_session_of_a_user_is_closed_with_4429(world):
     assert extra.close_code() == 4429
     for phone in phones:
         assert phone.fence() == []
-    assert world.phone("10").fence() == [], "another user may"
+    assert world.phone("10").fence() == [], "the limit does not concern another user"
 
 
 def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_closed(make_server, make_world):
@@ -132,7 +134,7 @@ def test_a_flood_is_refused_to_its_sender_and_the_reader_that_stops_is_not_close
             accepted += 1
             assert accepted < 100
         assert answer["code"] == "rate_limited"
-        assert accepted <= 40, "256 KiB for all senders together"
+        assert accepted <= 40, "all senders share 256 KiB"
         # A call and its end still get through.
         sender.ask(type="offer", callId=f"c{user}", to="10", sdp=samples.OFFER)
         sender.ask(type="end", callId=f"c{user}")
@@ -169,7 +171,7 @@ def test_a_user_who_connects_too_often_is_answered_429_with_retry_after(make_ser
     )
     assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited")
     assert int(answer.headers["retry-after"]) >= 1
-    assert RawSocket(world.server.port, world.token("12")).status == 101, "another user may"
+    assert RawSocket(world.server.port, world.token("12")).status == 101, "the limit does not concern another user"
     assert 'ringline_limited_total{limit="connects"} 2' in world.server.metrics_text()
 
 

@@ -23,7 +23,7 @@ class Polling:
 
     def result(self, seconds=10) -> dict:
         self.thread.join(seconds)
-        assert self.answer is not None, "still waiting"
+        assert self.answer is not None, "the poll still waits"
         assert self.answer.status_code == 200
         return self.answer.json()
 

@@ -247,7 +247,9 @@ def test_acked_signals_survive_kill_9(world):
             kept = [signal["seq"] for signal in world.rest(f"b{number}").log(f"c-{life}-{number}")["signals"]]
             assert set(acked[f"c-{life}-{number}"]) <= set(kept)
             ice = [signal["candidate"] for signal in ices(world.rest(f"b{number}"), f"c-{life}-{number}")]
-            assert ice == [samples.candidate(candidate) for candidate in range(len(ice))], "the first ones, in order"
+            assert ice == [samples.candidate(candidate) for candidate in range(len(ice))], (
+                "the first candidates are there, in order"
+            )
 
 
 @pytest.mark.parametrize("options", [(), LOOPS])

@@ -35,7 +35,7 @@ def promtool() -> str:
     unpacked = ROOT / ".build/promtool/usr/bin/promtool"
     found = os.environ.get("RINGLINE_PROMTOOL") or shutil.which("promtool") or (unpacked.exists() and str(unpacked))
     if not found:
-        assert not os.environ.get("CI"), "promtool is not there"
+        assert not os.environ.get("CI"), "promtool is missing"
         pytest.skip("promtool is not there: Tests/run unpacks it")
     return found
 

@@ -156,7 +156,9 @@ def test_the_document_has_every_event_of_a_timeline_and_no_other():
     repeatable = source[source.index("enum Repeatable") : source.index("public enum Audience")]
     written = set(re.findall(r'case \.\w+: "([a-z_.]+)"', names)) | {"offer"}
     written |= {value or case for case, value in re.findall(r'case (\w+)(?: = "([a-z_.]+)")?\n', repeatable)}
-    assert {"logged_out", "repeated", "push.sent", "ended", "probe", "probe.failed"} <= written, "they are found in the sources"
+    assert {"logged_out", "repeated", "push.sent", "ended", "probe", "probe.failed"} <= written, (
+        "the pattern finds the events in the sources"
+    )
     event = document()["components"]["schemas"]["Timeline"]["properties"]["events"]["items"]["properties"]["event"]
     described = {name for name in event["enum"] if not name.startswith("signal.")}
     assert written == described

@@ -54,7 +54,9 @@ def test_live_calls_are_listed_with_their_users_and_states(world):
     assert "phone-11" in found["c-1"][7] and "phone-10" in found["c-1"][7]
     assert found["c-2"][1:6] == ["1", "21", "20", "audio", "ringing"]
     assert [row[0] for row in rows(run("calls", "--user", "10", "--data", world.server.data))] == ["c-1"]
-    assert [row[0] for row in rows(run("calls", "--limit", 1, "--data", world.server.data))] == ["c-2"], "the newest"
+    assert [row[0] for row in rows(run("calls", "--limit", 1, "--data", world.server.data))] == ["c-2"], (
+        "only the newest call is listed"
+    )
     taro.ask(type="end", callId="c-1")
     deadline = time.monotonic() + 8
     while "c-1" in run("calls", "--data", world.server.data).stdout:

@@ -80,7 +80,9 @@ def test_a_socketio_client_is_sent_its_contacts_presence_unasked(world, way):
     again, stranger = App(world, 10, way), App(world, 12, way)
     assert again.expect("user-online") == {"userId": 11}
     assert taro.expect("user-online") == {"userId": 10}
-    assert {each["userId"] for each in stranger.events("user-online")} == {12}, "only its own, which it asked for"
+    assert {each["userId"] for each in stranger.events("user-online")} == {12}, (
+        "the stranger sees only the presence that it asked for"
+    )
 
 
 def test_a_client_that_asks_about_many_users_gets_an_answer_for_each(world):

@@ -133,7 +133,7 @@ def test_a_description_with_any_text_arrives_byte_for_byte(world, name):
     assert hanako.expect(type="offer")["sdp"] == wanted
     assert world.rest("10").log("c-1")["offer"]["sdp"] == wanted
     late = world.phone("10", "late")
-    assert late.expect(type="offer")["sdp"] == wanted, "a replay must not change it either"
+    assert late.expect(type="offer")["sdp"] == wanted, "a replay must not change the description either"
 
 
 def test_payload_bytes_are_relayed_and_not_re_encoded(world):

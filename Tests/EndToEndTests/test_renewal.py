@@ -99,7 +99,7 @@ def test_a_renewed_certificate_is_served_on_sighup_and_sessions_go_on(make_serve
         # Each event loop takes over the new certificate on its own, and the kernel spreads the connections over them.
         eventually(lambda wanted=wanted: all(served(world.server) == wanted for _ in range(16)))
         for _ in range(16):
-            assert served(world.server) == wanted, "on every loop"
+            assert served(world.server) == wanted, "every loop must use the new certificate"
             assert served(world.server, client(tls12=True)) == wanted
     hanako.ask(type="ringing", callId="c-1")
     taro.expect(type="ringing")
@@ -149,7 +149,7 @@ def test_a_tls_ticket_is_valid_until_the_second_renewal(make_server, place, issu
         renew_by(name)
         eventually(lambda name=name: served(server, context) == der(issued(name)))
         for _ in range(8):
-            assert connect(first)[1] == (name == "second"), "on every loop"
+            assert connect(first)[1] == (name == "second"), "every loop accepts the ticket until the second renewal"
 
 
 def test_changed_files_are_noticed(make_server, place, issued):

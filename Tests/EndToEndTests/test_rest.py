@@ -76,7 +76,7 @@ def test_a_woken_phone_gets_everything_in_one_round_trip(world):
         "displayName": "山田太郎",
     }
     assert log["answer"] is None
-    assert log["candidates"] == samples.CANDIDATES[:3], "plain candidates, without nulls"
+    assert log["candidates"] == samples.CANDIDATES[:3], "candidates contains no null"
     assert [signal["type"] for signal in log["signals"] if signal["type"] != "call"] == [
         "offer",
         "ice",

@@ -195,7 +195,9 @@ def test_posting_a_call_returns_the_servers_record_of_the_live_call(world):
     assert (record["caller_id"], record["callee_id"], record["call_type"]) == (TARO, HANAKO, "video")
     assert isinstance(record["id"], int) and isinstance(record["duration"], int)
     assert FRACTION.fullmatch(record["started_at"])
-    assert (record["callId"], record["state"], record["epoch"]) == ("11-10", "ringing", 1), "and the protocol's fields"
+    assert (record["callId"], record["state"], record["epoch"]) == ("11-10", "ringing", 1), (
+        "the fields of the protocol are there, too"
+    )
     assert place(taro, kind="video").json()["id"] == record["id"]
     assert [entry["id"] for entry in taro.get("/api/calls").json()] == [record["id"]], "no second record is made"
 

@@ -37,7 +37,7 @@ def test_tokens_from_before_a_log_out_are_refused_everywhere(world):
     answer = world.rest(token=old).get("/api/me/devices")
     assert code(answer) == (401, "unauthenticated")
     assert answer.headers["www-authenticate"].startswith("Bearer")
-    assert world.rest("11").get("/api/me/devices").status_code == 200, "another user's"
+    assert world.rest("11").get("/api/me/devices").status_code == 200, "another user's token is still accepted"
     new = fresh(world, after=before)
     assert world.rest(token=new).get("/api/me/devices").status_code == 200
     assert world.phone(token=new).user == "10"

@@ -116,7 +116,7 @@ def test_a_token_of_the_other_environment_is_found_out_once_and_remembered(push_
     wait_until(lambda: world.rest("10").get("/api/me/devices").json()[0]["environment"] == "production")
     world.phone("12").ring("10", "c-2")
     wait_until(lambda: len(fake.pushes(device)) == 3)
-    assert fake.pushes(device)[2]["environment"] == "production", "remembered"
+    assert fake.pushes(device)[2]["environment"] == "production", "the environment was remembered"
 
 
 def test_a_token_that_is_bad_in_both_environments_is_forgotten(push_world):
@@ -180,7 +180,7 @@ def test_the_act_of_a_push_allows_fetching_ringing_and_declining_without_a_token
     world.server.start()
     woken = Rest(world.server.url, None)
     woken.http.headers["Authorization"] = f"Ring {act}"
-    assert woken.delete("/api/calls/signal/c-1").status_code == 200, "over a restart"
+    assert woken.delete("/api/calls/signal/c-1").status_code == 200, "the act is still valid after a restart"
     assert world.rest("11").log("c-1")["reason"] == "declined"
     woken.http.headers["Authorization"] = f"Ring {act[:-2]}AA"
     assert woken.get("/api/calls/signal/c-1").status_code == 401
@@ -233,4 +233,4 @@ def test_a_device_that_does_not_reconnect_after_a_restart_is_pushed(push_world):
     hanako.expect(type="offer")
     world.server.kill()
     world.server.start()
-    assert fake.wait_for_push(device, timeout=5), "deliver or push"
+    assert fake.wait_for_push(device, timeout=5), "a device that is not reached must be pushed"

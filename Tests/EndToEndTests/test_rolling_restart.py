@@ -193,7 +193,7 @@ async def restart(old, new, new_url: str) -> list[Client]:
     await asyncio.gather(*talks)
     counts = metrics(new)
     assert counts["ringline_sessions",] == SESSIONS
-    assert counts["ringline_calls", "ringing"] == CALLS, "every call rings on"
+    assert counts["ringline_calls", "ringing"] == CALLS, "every call still rings"
 
     async def finish(number: int):
         caller, callee, call = callers[number], callees[number], f"c{number}"

@@ -29,7 +29,7 @@ def test_every_session_learns_when_to_reconnect_from_a_frame_and_from_the_close_
     for phone in phones:
         assert phone.close_code() == 1001
         frame = phone.heard[-1]
-        assert frame["type"] == "draining", "the last frame"
+        assert frame["type"] == "draining", "draining is the last frame"
         assert phone.socket.close_reason == f"the server is shutting down; reconnectAfterMs={frame['reconnectAfterMs']}"
         pauses.append(frame["reconnectAfterMs"])
     # The 40 connections are spread over one second, one in each 25 ms, and the two in the call come first.

@@ -97,7 +97,7 @@ def test_with_trust_register_no_token_is_needed(make_server, make_world, way):
     taro, hanako = App(world, 11, way, auth=None), App(world, 10, way, auth=None)
     taro.call(10)
     offer = hanako.expect("offer")
-    assert offer["from"] == 11, "an integer, as it was registered"
+    assert offer["from"] == 11, "the id is an integer, as it was registered"
     hanako.answer(11)
     assert taro.expect("answer")["from"] == 10
     hanako.ice(11, samples.CANDIDATES[0])

@@ -161,9 +161,9 @@ def test_no_more_than_sixteen_sessions_of_a_user_wait_for_their_connect(make_ser
         assert refused.headers["retry-after"] == "1"
     assert RawSocket(world.server.port, path=f"/socket.io/?EIO=4&transport=websocket&token={token}").status == 429
     assert sample(world.server, "ringline_limited_total", limit="unjoined") == 11
-    assert get(world, token=world.token(None, uid=12)).status_code == 200, "another user"
+    assert get(world, token=world.token(None, uid=12)).status_code == 200, "the limit does not concern another user"
     assert post(world, sids[0], "40").text == "ok"
-    assert get(world, token=token).status_code == 200, "one has joined"
+    assert get(world, token=token).status_code == 200, "one session has joined, so one more may wait"
     assert get(world, token=token).status_code == 429
 
 

@@ -210,7 +210,7 @@ class App:
             self.process.kill()
             self.process.wait(10)
 
-    # What the app does
+    # The app's actions
 
     def call(self, to: int, sdp: str = samples.OFFER, **more) -> dict:
         """Begins a call as the app does, over REST and then by the socket; returns the answer to the REST offer."""

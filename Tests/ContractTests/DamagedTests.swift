@@ -168,7 +168,7 @@ struct DamagedTests {
         store.close()
     }
 
-    // MARK: What there is, and what must hold
+    // MARK: Fixtures and checks
 
     private func user(_ text: String) throws -> UserID { try #require(UserID(text)) }
 

@@ -7,7 +7,7 @@ import pytest
 import raw_socket
 from phone import Phone
 from raw_socket import RawSocket
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 
 def test_the_welcome_comes_first_and_names_user_device_and_limits(world):
@@ -97,7 +97,10 @@ def test_a_frame_over_64_kib_closes_with_1009(world):
 
 def test_a_fragmented_message_over_64_kib_closes_with_1009(world):
     phone = world.phone()
-    phone.socket.send(["x" * 1000] * 70)
+    try:
+        phone.socket.send(["x" * 1000] * 70)
+    except ConnectionClosed:
+        pass  # The server closed before the last fragment was sent, which is correct, too.
     assert phone.close_code() == 1009
 
 

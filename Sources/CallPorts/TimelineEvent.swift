@@ -79,7 +79,7 @@ public enum TimelineEvent: Equatable, Sendable {
 
     /// The readers of an event in addition to services and operators, who see every event.
     public enum Audience: Sendable {
-        /// Nobody else.
+        /// Services and operators only.
         case operators
         /// The callee.
         case callee

@@ -142,6 +142,10 @@ extension ModelClient {
         let one = table[index].outbox[place]
         switch code {
         case "rate_limited", "store_unavailable", "draining", "internal_error": return
+        case "forbidden" where one.tries <= 1 && one.kind != .offer && one.kind != .end:
+            // The first try may have named no peer, and met another call of this user under the callId. The next try
+            // names the peer.
+            return
         case _ where table[index].view.isCaller && !table[index].offerIsKnown && one.kind != .end && one.kind != .offer:
             // The signal overtook the offer, and met no call or an earlier one under the callId.
             return

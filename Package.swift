@@ -61,6 +61,7 @@ let testing: [Target] = [
     ),
     tests("ThreadsTests", ["Threads"]),
     tests("PlainTextTests", ["PlainText"]),
+    tests("ServerLogTests", ["ServerLog", "CallCore", logging]),
     tests("IdentityTests", ["Identity", "Crypto", "CallCore", "SeededRandom"]),
     tests("SQLiteTests", ["SQLite"]),
     tests(
@@ -69,7 +70,9 @@ let testing: [Target] = [
     ),
     tests(
         "ApplePushTests",
-        ["ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", logging]
+        [
+            "ApplePush", "OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog", logging,
+        ]
     ),
     // Includes tests of the gateway's event loops: two contexts of the library must never end at the same time, see
     // `EveryTest`.
@@ -79,7 +82,7 @@ let testing: [Target] = [
     ),
     tests("CallClientTests", ["CallClient", "CallCore", "CallWire", "JSON", "SeededRandom"]),
     tests("SimulationTests", ["Simulation", "Switchboard", "CallClient", "CallCore", "SeededRandom"]),
-    tests("ConfigurationTests", ["ringline", "Diagnostics"]),
+    tests("ConfigurationTests", ["ringline", "Diagnostics", "ServerLog"]),
     .target(
         name: "FuzzTargets",
         dependencies: [
@@ -90,7 +93,7 @@ let testing: [Target] = [
         swiftSettings: house
     ),
     tests("FuzzTests", ["FuzzTargets"]),
-    tests("HouseTests", ["ringline", "CallCore", "CallWire"]),
+    tests("HouseTests", ["ringline", "CallCore", "CallWire", "ServerLog"]),
 ]
 
 /// The operations for which instructions and allocations are counted.
@@ -153,6 +156,9 @@ let package = Package(
         // Text from outside, made safe for logs and terminals.
         library("PlainText", [], pure),
 
+        // The log, which takes typed fields only.
+        library("ServerLog", ["CallCore", "PlainText", logging]),
+
         // Locks, threads and clocks, from the operating system.
         library("Threads"),
 
@@ -165,7 +171,7 @@ let package = Package(
         // Pushes.
         system("CCurl", apt: "libcurl4-openssl-dev"),
         library("OutboundHTTP", ["CCurl", "Threads", deques]),
-        library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", logging]),
+        library("ApplePush", ["OutboundHTTP", "Threads", "Crypto", "CallPorts", "CallCore", "JSON", "ServerLog"]),
 
         // Connections.
         system("CLibwebsockets", apt: "libwebsockets-dev"),
@@ -174,8 +180,7 @@ let package = Package(
             "Gateway",
             [
                 "LibWebSockets", "Threads", "Switchboard", "CallPorts", "SocketIO", "CallCore", "CallWire", "Crypto",
-                "JSON", "PlainText", logging,
-                deques,
+                "JSON", "ServerLog", deques,
             ]
         ),
 
@@ -189,7 +194,7 @@ let package = Package(
                 "CallPorts",
                 "CallCore", "CallWire",
                 "LibWebSockets", "Threads", "OutboundHTTP", "Diagnostics",
-                "Crypto", "JSON", "PlainText", arguments, logging,
+                "Crypto", "JSON", "PlainText", "ServerLog", arguments, logging,
             ],
             swiftSettings: house
         ),

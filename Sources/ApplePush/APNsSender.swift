@@ -1,8 +1,8 @@
 import CallCore
 public import CallPorts
 import Crypto
-public import Logging
 import OutboundHTTP
+public import ServerLog
 import Threads
 
 /// A sender of pushes through Apple's HTTP/2 API: the adapter of `PushSender` for iOS devices.
@@ -22,7 +22,7 @@ public final class APNsSender: PushSender {
     private let providerToken: ProviderToken
     private let client: HTTPClient
     private let report: @Sendable (PushID, PushResult) -> Void
-    private let log: Logger
+    private let log: ServerLog
     /// The orders under way, for ``cancel(_:)``.
     private let orders = Monitor<[PushID: UnderWay]>([:])
 
@@ -45,7 +45,7 @@ public final class APNsSender: PushSender {
     /// - Throws: ``APNsSenderError`` when libcurl is unusable or the system refuses a thread.
     public init(
         _ configuration: APNsConfiguration,
-        log: Logger,
+        log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
     ) throws(APNsSenderError) {
         var http = HTTPClientConfiguration()
@@ -69,6 +69,10 @@ public final class APNsSender: PushSender {
     public func send(_ order: PushOrder) {
         let isNew = orders.withLock { $0.updateValue(UnderWay(), forKey: order.id) == nil }
         precondition(isNew, "a push was ordered twice under one id")
+        log.debug(
+            "a push is sent to APNs",
+            fields(of: order) + [.pushKind(OwnWords(order.kind)), .pushBytes(order.payload.count)]
+        )
         guard Self.isDeviceToken(order.token) else {
             // The text would become part of a path. Apple would give the same answer.
             return finish(order, .answered(status: 400, reason: "BadDeviceToken", timestamp: nil))
@@ -149,7 +153,7 @@ public final class APNsSender: PushSender {
             }
             return true
         } catch {
-            log.error("the provider token could not be signed", metadata: ["error": "\(error)"])
+            log.error("the provider token could not be signed", [.error(ForeignText("\(error)"))])
             return false
         }
     }
@@ -180,24 +184,23 @@ public final class APNsSender: PushSender {
 
     private func finish(_ order: PushOrder, _ result: PushResult) {
         orders.withLock { orders in _ = orders.removeValue(forKey: order.id) }
-        var metadata: Logger.Metadata = [
-            "push.id": "\(order.id.rawValue)", "device.token": "\(order.token.prefix(6))…",
-            "apns.environment": "\(order.environment.rawValue)",
-        ]
-        if let call = order.call { metadata["call.id"] = "\(call.text)" }
-        if let device = order.device { metadata["device.id"] = "\(device.text)" }
         switch result {
         case .answered(let status, let reason, _):
-            metadata["apns.status"] = "\(status)"
-            metadata["apns.reason"] = reason.map { "\($0)" }
-            log.log(level: status == 200 ? .debug : .notice, "APNs answered a push", metadata: metadata)
+            log.log(
+                level: status == 200 ? .debug : .notice,
+                "APNs answered a push",
+                fields(of: order) + [.apnsStatus(status), reason.map { .apnsReason(ForeignText($0)) }]
+            )
         case .unreachable(let why):
-            metadata["error"] = "\(why)"
-            log.notice("a push got no answer", metadata: metadata)
+            log.notice("a push got no answer", fields(of: order) + [.error(ForeignText(why))])
         case .cancelled, .onlyLogged:
-            log.debug("a push was cancelled", metadata: metadata)
+            log.debug("a push was cancelled", fields(of: order))
         }
         report(order.id, result)
+    }
+
+    private func fields(of order: PushOrder) -> [LogField?] {
+        order.logFields + [.pushToken(PushTokenStart(order.token)), .environment(OwnWords(order.environment))]
     }
 
     private static func isDeviceToken(_ text: String) -> Bool {

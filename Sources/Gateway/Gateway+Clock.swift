@@ -1,4 +1,4 @@
-import Logging
+import ServerLog
 import Switchboard
 import Threads
 
@@ -9,13 +9,13 @@ extension Gateway {
         case .leapt(let milliseconds):
             log.error(
                 "the wall clock leapt; continuing with the boot clock",
-                metadata: ["clock.ahead": "\(Self.seconds(milliseconds))"]
+                [.clockAhead(seconds: Self.seconds(milliseconds))]
             )
             feed(.clockDoubted(true))
         case .accepted(let milliseconds):
             log.warning(
                 "the wall clock has been steady since its leap; tokens are checked against it again",
-                metadata: ["clock.ahead": "\(Self.seconds(milliseconds))"]
+                [.clockAhead(seconds: Self.seconds(milliseconds))]
             )
         case .agrees:
             log.notice("the wall clock and the server's clock agree again")
@@ -24,7 +24,7 @@ extension Gateway {
     }
 
     /// Returns a duration rounded to whole seconds, which is precise enough for a leap.
-    static func seconds(_ milliseconds: Int64) -> String {
-        "\((milliseconds + (milliseconds < 0 ? -500 : 500)) / 1_000) s"
+    static func seconds(_ milliseconds: Int64) -> Int64 {
+        (milliseconds + (milliseconds < 0 ? -500 : 500)) / 1_000
     }
 }

@@ -3,8 +3,7 @@ public import CallPorts
 import CallWire
 import DequeModule
 import LibWebSockets
-public import Logging
-import PlainText
+public import ServerLog
 import SocketIO
 public import Switchboard
 package import Threads
@@ -19,7 +18,7 @@ package import Threads
 public final class Gateway: @unchecked Sendable {
     let configuration: GatewayConfiguration
     let router: RequestRouter
-    let log: Logger
+    let log: ServerLog
     /// Set once by ``open(store:push:capabilities:relay:)``, before the loop runs.
     private(set) var server: Server?
     private(set) var switchboard: SwitchboardBox?
@@ -58,7 +57,7 @@ public final class Gateway: @unchecked Sendable {
     private var lastOrder: UInt64 = 0
 
     /// Creates a gateway that is not open yet.
-    public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: Logger) {
+    public init(configuration: GatewayConfiguration, bouncer: any Bouncer, log: ServerLog) {
         self.configuration = configuration
         router = RequestRouter(
             configuration,
@@ -296,7 +295,7 @@ public final class Gateway: @unchecked Sendable {
         case .cancelPush(let id): push?.cancel(id)
         case .revoked(let user, let moment):
             router.revocations.note(user, before: moment)
-            log.notice("a user's tokens were revoked", metadata: ["user.id": "\(user.text)"])
+            log.notice("a user's tokens were revoked", [.user(user)])
         case .done(let id): orders.removeValue(forKey: id)?()
         case .note(let note): write(note)
         case .audit(let event): configuration.audit(event)
@@ -311,42 +310,32 @@ public final class Gateway: @unchecked Sendable {
     private func write(_ note: Switchboard.Note) {
         switch note {
         case .began(let id, let epoch):
-            log.info("call began", metadata: ["call.id": "\(id.text)", "call.epoch": "\(epoch)"])
+            log.info("call began", [.call(id), .epoch(epoch)])
         case .ended(let id, let epoch, let reason):
-            log.info(
-                "call ended",
-                metadata: ["call.id": "\(id.text)", "call.epoch": "\(epoch)", "call.reason": "\(reason.rawValue)"]
-            )
+            log.info("call ended", [.call(id), .epoch(epoch), .reason(reason)])
         case .pushFailed(let id, let device, let status, let reason):
             log.warning(
                 "push failed",
-                metadata: [
-                    "call.id": "\(id.text)", "device.id": "\(device.text)", "apns.status": "\(status)",
-                    "apns.reason": "\(reason.printable)",
-                ]
+                [.call(id), .device(device), .apnsStatus(status), .apnsReason(ForeignText(reason))]
             )
-        case .storeStalled(let why): log.error("the store cannot write", metadata: ["error": "\(why.printable)"])
+        case .storeStalled(let why): log.error("the store cannot write", [.error(ForeignText(why))])
         case .storeRecovered: log.notice("the store can write again")
         case .oddClock(let age):
             log.warning(
                 "the clock is far from the newest call or device; no history is deleted for an hour",
-                metadata: ["clock.ahead": "\(Self.seconds(age.milliseconds))"]
+                [.clockAhead(seconds: Self.seconds(age.milliseconds))]
             )
         case .damaged(let damage):
             log.error(
                 damage.remedy == .leftOut
                     ? "a row of the database holds an invalid value and was left out"
                     : "a value in the database is invalid and was replaced by the nearest valid one",
-                metadata: [
-                    "database.table": "\(damage.table)", "database.column": "\(damage.column)",
-                    "database.row": "\(damage.row.printable)",
+                [
+                    .table(OwnWords(damage.table)), .column(OwnWords(damage.column)), .row(ForeignText(damage.row)),
                 ]
             )
         case .unreadable(let number):
-            log.error(
-                "a stored call cannot be read and was left out",
-                metadata: ["call.number": "\(number.rawValue)"]
-            )
+            log.error("a stored call cannot be read and was left out", [.callNumber(number)])
         }
     }
 }

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import Crypto
 import Foundation
-import Logging
+import ServerLog
 import Testing
 
 @testable import ApplePush
@@ -14,7 +14,7 @@ struct APNsSenderTests {
 
     init() throws { apple = try FakeAPNs() }
 
-    private func sender(_ configuration: APNsConfiguration? = nil, log: Logger = quiet) throws -> APNsSender {
+    private func sender(_ configuration: APNsConfiguration? = nil, log: ServerLog = quiet) throws -> APNsSender {
         try APNsSender(configuration ?? apple.configuration(), log: log, report: reports.take)
     }
 
@@ -144,7 +144,7 @@ struct APNsSenderTests {
     // MARK: ExpiredProviderToken
 
     /// Returns a sender with a provider token that is 25 minutes old, with which one push was sent.
-    private func agedSender(log: Logger = quiet) async throws -> APNsSender {
+    private func agedSender(log: ServerLog = quiet) async throws -> APNsSender {
         let clock = TestClock(testNow() - 25 * 60_000)
         var configuration = try apple.configuration(clock: clock.read)
         configuration.steadyClock = clock.read

@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import Logging
 import OutboundHTTP
+import ServerLog
 import Testing
 import Threads
 
@@ -144,11 +145,7 @@ final class LogBook: Sendable {
 
     var text: String { lines.withLock { $0.joined(separator: "\n") } }
 
-    var logger: Logger {
-        var logger = Logger(label: "test") { _ in Handler(book: self) }
-        logger.logLevel = .trace
-        return logger
-    }
+    var logger: ServerLog { ServerLog(Logger(label: "test") { _ in Handler(book: self) }) }
 
     private struct Handler: LogHandler {
         let book: LogBook
@@ -169,4 +166,4 @@ final class LogBook: Sendable {
     }
 }
 
-let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+let quiet = ServerLog.silent

@@ -1,6 +1,5 @@
 import CallCore
 import CallPorts
-import Logging
 import Switchboard
 import Testing
 

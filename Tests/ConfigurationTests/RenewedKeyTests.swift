@@ -1,7 +1,7 @@
 import CallCore
 import FoundationEssentials
 import Identity
-import Logging
+import ServerLog
 import Switchboard
 import Testing
 
@@ -97,7 +97,7 @@ struct RenewedKeyTests {
         let folder = try Folder()
         folder.write(String(repeating: "a", count: 40), to: "jwt")
         let settings = try folder.settings(["jwt-secret-file": ["\(folder.path)/jwt"]])
-        let keys = try TokenKeys(settings, Logger(label: "test")) { _ in }
+        let keys = try TokenKeys(settings, .silent) { _ in }
         func token(_ letter: String) -> String {
             TokenIssuer(secret: Array(String(repeating: letter, count: 40).utf8)).issue(
                 user: "10",

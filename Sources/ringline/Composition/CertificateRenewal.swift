@@ -1,6 +1,6 @@
 import Glibc
 import LibWebSockets
-import Logging
+import ServerLog
 import Threads
 
 /// Loads a renewed TLS certificate while the server runs: on request, and when its files have changed.
@@ -8,7 +8,7 @@ import Threads
 /// If a certificate cannot be used, an error is logged and the server continues to serve the previous one.
 final class CertificateRenewal: Sendable {
     private let files: ServerConfiguration.TLS
-    private let log: Logger
+    private let log: ServerLog
     private let seen: Monitor<Seen>
 
     /// A fingerprint of one version of the two files, from their metadata.
@@ -30,7 +30,7 @@ final class CertificateRenewal: Sendable {
     /// - Parameters:
     ///   - files: the certificate and its key.
     ///   - log: the logger for loads and failures.
-    init(_ files: ServerConfiguration.TLS, _ log: Logger) {
+    init(_ files: ServerConfiguration.TLS, _ log: ServerLog) {
         self.files = files
         self.log = log
         seen = Monitor(Seen(loaded: Self.mark(of: files)))
@@ -49,23 +49,25 @@ final class CertificateRenewal: Sendable {
     private func note(_ certificate: ServerCertificate) {
         seen.withLock { $0.expiry = certificate.notAfterSeconds }
         guard certificate.notAfterSeconds <= SystemClock.wall() / 1_000 else { return }
-        log.error("the certificate has expired: clients refuse it", metadata: ["tls.cert": "\(files.certificatePath)"])
+        log.error("the certificate has expired: clients refuse it", [.certificate(OperatorText(files.certificatePath))])
     }
 
     /// Loads the files, changed or not, and passes the new certificate to `take`.
     func load(_ take: (ServerCertificate) -> Void) {
         let mark = Self.mark(of: files)
         seen.withLock { seen in (seen.loaded, seen.changed) = (mark, nil) }
-        let names: Logger.Metadata = ["tls.cert": "\(files.certificatePath)", "tls.key": "\(files.keyPath)"]
+        let names: [LogField] = [
+            .certificate(OperatorText(files.certificatePath)), .certificateKey(OperatorText(files.keyPath)),
+        ]
         do {
             let certificate = try ServerCertificate(files)
             take(certificate)
-            log.notice("the certificate was loaded; new connections get it", metadata: names)
+            log.notice("the certificate was loaded; new connections get it", names)
             note(certificate)
         } catch {
             log.error(
                 "the certificate cannot be used; the previous one stays in use",
-                metadata: names.merging(["error": "\(error)"]) { $1 }
+                names + [.error(about: OperatorText("\(error)"))]
             )
         }
     }

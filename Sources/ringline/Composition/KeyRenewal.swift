@@ -1,5 +1,5 @@
 import ApplePush
-import Logging
+import ServerLog
 import Threads
 
 /// Reads keys again while the server runs: those of tokens, of the TURN server and of APNs, and the server's own.
@@ -15,7 +15,7 @@ struct KeyRenewal: Sendable {
     let apns: APNsSender?
     let clock: ServerClock
     let audit: AuditLog
-    let log: Logger
+    let log: ServerLog
 
     /// Reads all keys again; called on SIGHUP.
     func load() {
@@ -23,7 +23,7 @@ struct KeyRenewal: Sendable {
         do throws(Complaint) { settings = try self.settings() } catch {
             log.error(
                 "the settings cannot be reloaded; all keys stay as they are",
-                metadata: ["error": "\(error)"]
+                [.error(about: OperatorText("\(error)"))]
             )
             return
         }
@@ -48,7 +48,7 @@ struct KeyRenewal: Sendable {
         } catch {
             log.error(
                 "the key of push capabilities cannot be replaced; the previous one stays in use",
-                metadata: ["error": "\(error)"]
+                [.error(about: OperatorText("\(error)"))]
             )
         }
     }
@@ -66,13 +66,13 @@ struct KeyRenewal: Sendable {
                     "\(isInUse ? "removing all of them" : "adding the first one") takes a restart"
                 )
             }
-            try load { log.warning("\($0)") }
-            log.notice("keys were reloaded", metadata: ["keys": "\(keys)"])
+            try load { log.warning(about: OperatorText($0)) }
+            log.notice("keys were reloaded", [.keys(OwnWords(keys))])
             audit.write("keys_read", [("keys", .text(keys))])
         } catch {
             log.error(
                 "keys cannot be used; the previous ones stay in use",
-                metadata: ["keys": "\(keys)", "error": "\(error)"]
+                [.keys(OwnWords(keys)), .error(about: OperatorText("\(error)"))]
             )
         }
     }

@@ -1,6 +1,6 @@
 import Identity
-import Logging
 import OutboundHTTP
+import ServerLog
 import Threads
 
 /// Fetches a published key set (JWKS) repeatedly: when it may have changed, and when a token names a key that it lacks.
@@ -17,7 +17,7 @@ final class KeySetFeed: Sendable {
 
     let keys: PublishedKeys
     private let client: HTTPClient
-    private let log: Logger
+    private let log: ServerLog
     /// Puts a set into use and returns its number of keys.
     private let take: @Sendable ([UInt8]) throws(Complaint) -> Int
     private let state: Monitor<State>
@@ -45,7 +45,7 @@ final class KeySetFeed: Sendable {
     /// Creates a feed that fetches nothing before the first ``tick()``.
     init(
         _ keys: PublishedKeys,
-        log: Logger,
+        log: ServerLog,
         take: @escaping @Sendable ([UInt8]) throws(Complaint) -> Int
     ) throws(Complaint) {
         self.keys = keys
@@ -74,6 +74,7 @@ final class KeySetFeed: Sendable {
     /// To be called from time to time, on any thread.
     func tick() {
         guard state.withLock({ $0.schedule.begins(at: SystemClock.boot()) }) else { return }
+        log.debug("the key set is being fetched", [.keySet(OperatorText(keys.url))])
         Self.fetch(keys, client) { [weak self] result in self?.took(result) }
     }
 
@@ -112,7 +113,7 @@ final class KeySetFeed: Sendable {
             log.log(
                 level: before == 0 || failures > 0 ? .notice : .debug,
                 "the key set was fetched",
-                metadata: ["jwks.url": "\(keys.url)", "jwks.keys": "\(count)"]
+                [.keySet(OperatorText(keys.url)), .keySetKeys(count)]
             )
         } catch {
             let failures = state.withLock { state in
@@ -120,10 +121,10 @@ final class KeySetFeed: Sendable {
                 state.failures += 1
                 return state.schedule.failures
             }
-            guard failures == 1 || failures % Self.sayAgainAfter == 0 else { return }
-            log.error(
+            log.log(
+                level: failures == 1 || failures % Self.sayAgainAfter == 0 ? .error : .debug,
                 "the key set cannot be fetched; the previous keys stay in use",
-                metadata: ["jwks.url": "\(keys.url)", "jwks.failures": "\(failures)", "error": "\(error)"]
+                [.keySet(OperatorText(keys.url)), .keySetFailures(failures), .error(ForeignText("\(error)"))]
             )
         }
     }

@@ -4,7 +4,7 @@ import CallWire
 import Crypto
 import Gateway
 import Identity
-import Logging
+import ServerLog
 import Switchboard
 
 /// The keys that verify tokens, and the server's own signing keys.
@@ -17,7 +17,7 @@ struct Keys {
     /// Warnings for the operator, to be logged once everything else has succeeded.
     let warnings: [String]
 
-    init(_ settings: ServeSettings, audit: AuditLog, at now: Int64, _ log: Logger) throws(Complaint) {
+    init(_ settings: ServeSettings, audit: AuditLog, at now: Int64, _ log: ServerLog) throws(Complaint) {
         var warnings: [String] = []
         tokens = try TokenKeys(settings, log) { warnings.append($0) }
         acts = try ActKeys(settings, at: now)

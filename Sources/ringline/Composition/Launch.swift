@@ -8,9 +8,9 @@ import Gateway
 import Glibc
 import Identity
 import LibWebSockets
-import Logging
 import MemoryStore
 import SQLiteStore
+import ServerLog
 import Threads
 
 /// Assembles the server from its parts and runs it.
@@ -80,7 +80,7 @@ struct Launch {
         }
         let descriptors = Rating.descriptors(wanted: settings.maxConnections)
         if descriptors.grade == .error { warnings.append(descriptors.text) }
-        for warning in warnings { log.warning("\(warning)") }
+        for warning in warnings { log.warning(about: OperatorText(warning)) }
         if settings.apns == nil {
             log.warning("no APNs key is configured: pushes are only logged, and sleeping devices do not ring")
         }
@@ -130,7 +130,7 @@ struct Launch {
             do throws(Complaint) { try audit.reopen() } catch {
                 log.error(
                     "the audit log cannot be reopened; the previous file stays in use",
-                    metadata: ["error": "\(error)"]
+                    [.error(about: OperatorText("\(error)"))]
                 )
             }
         }
@@ -145,19 +145,19 @@ struct Launch {
     private static func actions(
         _ reload: @escaping @Sendable () -> Void,
         _ threshold: LogThreshold,
-        _ log: Logger
+        _ log: ServerLog
     ) -> [Int32: SignalWatch.Action] {
         let move = { @Sendable (steps: Int) in
             let level = threshold.move(by: steps)
             // Logged at the new level itself, so that the line appears at any level.
-            log.log(level: level, "the log level was changed", metadata: ["log.level": "\(level)"])
+            log.log(level: level, "the log level was changed", [.level(level)])
         }
         return [
             SIGUSR1: { move(-1) }, SIGUSR2: { move(1) }, SIGHUP: reload,
         ]
     }
 
-    private func configuration(_ log: Logger) -> GatewayConfiguration {
+    private func configuration(_ log: ServerLog) -> GatewayConfiguration {
         var configuration = GatewayConfiguration()
         configuration.server.host = settings.listen.host
         configuration.server.port = settings.listen.port
@@ -171,7 +171,7 @@ struct Launch {
         // A long poll waits for 30 s at most.
         configuration.server.responseTimeoutSeconds = 45
         configuration.server.log = { level, text in
-            log.log(level: level == .error ? .error : .warning, "libwebsockets", metadata: ["lws": "\(text)"])
+            log.log(level: level == .error ? .error : .warning, "libwebsockets", [.library(ForeignText(text))])
         }
         configuration.admin = settings.admin.map { ($0.host, $0.port) }
         configuration.allowedOrigins = settings.allowedOrigins
@@ -181,14 +181,14 @@ struct Launch {
         return configuration
     }
 
-    private func makeStore(_ log: Logger, report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
+    private func makeStore(_ log: ServerLog, report: @escaping @Sendable (StoreReport) -> Void) -> any CallStore {
         guard !settings.isInMemory else { return MemoryCallStore(report: report) }
         let patience = Patience(
             milliseconds: settings.waitsForData,
             waits: { holder in
                 log.notice(
                     "waiting for the data folder, which another ringline is using",
-                    metadata: ["data": "\(settings.data)", "process": "\(holder.map { "\($0)" } ?? "?")"]
+                    [.data(OperatorText(settings.data)), .process(holder)]
                 )
             },
             isOver: { SignalWatch.hasPending }
@@ -197,7 +197,7 @@ struct Launch {
     }
 
     private func pushSender(
-        _ log: Logger,
+        _ log: ServerLog,
         report: @escaping @Sendable (PushID, PushResult) -> Void
     ) throws(Complaint) -> any PushSender {
         guard let apns = settings.apns else {
@@ -246,7 +246,7 @@ struct Launch {
     /// Prints to stdout where the server listens, one line per listener.
     ///
     /// Scripts that started it on port 0 parse these lines.
-    private func announce(_ gateway: Gateway, _ log: Logger) {
+    private func announce(_ gateway: Gateway, _ log: ServerLog) {
         let scheme = settings.tls == nil ? "http" : "https"
         print("listening on \(scheme)://\(Self.shown(settings.listen.host)):\(gateway.port)")
         if let admin = settings.admin, let port = gateway.adminPort {
@@ -257,7 +257,10 @@ struct Launch {
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         log.notice(
             "started",
-            metadata: ["version": "\(Version.text)", "data": "\(settings.data)", "descriptors": "\(limit.rlim_cur)"]
+            [
+                .version(OwnWords(Version.text)), .data(OperatorText(settings.data)),
+                .descriptors(UInt64(limit.rlim_cur)),
+            ]
         )
     }
 

@@ -3,13 +3,18 @@ import CallWire
 import JSON
 import Logging
 import PlainText
+import ServerLog
 import Threads
 
 /// The log on stderr: text lines for people, or JSON lines for machines.
 enum Log {
-    /// Returns a logger that writes the messages at or above the current threshold.
-    static func make(_ threshold: LogThreshold, asJSON: Bool, to writer: LogWriter) -> Logger {
-        Logger(label: "ringline") { _ in LineHandler(threshold: threshold, format: LineFormat(asJSON: asJSON), writer) }
+    /// Returns a log that writes the messages at or above the current threshold.
+    static func make(_ threshold: LogThreshold, asJSON: Bool, to writer: LogWriter) -> ServerLog {
+        let format = LineFormat(asJSON: asJSON)
+        return ServerLog(
+            Logger(label: "ringline") { _ in LineHandler(threshold: threshold, format: format, writer) },
+            threshold: threshold
+        )
     }
 
     /// Returns a writer to stderr that also logs how many lines it had to drop.
@@ -18,37 +23,8 @@ enum Log {
             LineFormat(asJSON: asJSON).line(
                 .warning,
                 "log lines were dropped: stderr could not be written",
-                ["log.dropped": "\(dropped)"]
+                [LogKey.logDropped.rawValue: "\(dropped)"]
             )
-        }
-    }
-}
-
-/// The lowest level that is logged.
-///
-/// All copies of a logger share it, so it can be changed while the server runs.
-final class LogThreshold: Sendable {
-    private let current: Monitor<Logger.Level>
-
-    /// Starts at the level of that name; at `info` if there is no such level.
-    init(_ name: String) { current = Monitor(Logger.Level(rawValue: name) ?? .info) }
-
-    var level: Logger.Level {
-        get { current.withLock { $0 } }
-        set { current.withLock { $0 = newValue } }
-    }
-
-    /// Moves the threshold by a number of levels, at most to the first or last one; a negative number moves it towards
-    /// `trace`.
-    ///
-    /// Returns the new level.
-    @discardableResult
-    func move(by steps: Int) -> Logger.Level {
-        current.withLock { level in
-            let all = Logger.Level.allCases
-            let index = (all.firstIndex(of: level) ?? 0) + steps
-            level = all[min(max(index, 0), all.count - 1)]
-            return level
         }
     }
 }
@@ -60,8 +36,8 @@ private struct LineHandler: LogHandler {
     let writer: LogWriter
     var metadata: Logger.Metadata = [:]
     var logLevel: Logger.Level {
-        get { threshold.level }
-        set { threshold.level = newValue }
+        get { threshold.level.ofLibrary }
+        set { threshold.level = LogLevel(name: newValue.rawValue) ?? threshold.level }
     }
 
     init(threshold: LogThreshold, format: LineFormat, _ writer: LogWriter) {

@@ -1,6 +1,6 @@
 import Gateway
 import Identity
-import Logging
+import ServerLog
 import Threads
 
 /// The keys that verify tokens; they can be read and fetched again while the server runs.
@@ -29,7 +29,7 @@ final class TokenKeys: Sendable {
     }
 
     /// Reads the keys that the settings name; `warn` receives warnings for the operator.
-    init(_ settings: ServeSettings, _ log: Logger, warn: (String) -> Void) throws(Complaint) {
+    init(_ settings: ServeSettings, _ log: ServerLog, warn: (String) -> Void) throws(Complaint) {
         let state = Monitor(try Self.read(settings, warn: warn))
         self.state = state
         feed = try settings.jwks.map { keys throws(Complaint) in
@@ -108,7 +108,7 @@ final class TokenKeys: Sendable {
     }
 
     /// Puts a fetched set into use and returns its number of keys.
-    private static func take(_ json: [UInt8], into state: Monitor<State>, _ log: Logger) throws(Complaint) -> Int {
+    private static func take(_ json: [UInt8], into state: Monitor<State>, _ log: ServerLog) throws(Complaint) -> Int {
         do throws(TokenKeyError) {
             // The set is checked alone first, so that an error in it is not attributed to the other keys.
             let alone = try TokenVerifier(keys: [.publishedKeySet(json: json)])
@@ -120,7 +120,7 @@ final class TokenKeys: Sendable {
                 state = new
                 return true
             }
-            if isNew { for warning in alone.warnings { log.warning("\(warning)") } }
+            if isNew { for warning in alone.warnings { log.warning(about: OperatorText(warning)) } }
             return alone.keyCount
         } catch { throw Complaint(error.description) }
     }

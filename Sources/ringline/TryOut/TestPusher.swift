@@ -1,6 +1,6 @@
 import ApplePush
 import CallPorts
-import Logging
+import ServerLog
 import Threads
 
 /// Sends pushes one after the other, and waits for Apple's answer to each.
@@ -11,9 +11,8 @@ final class TestPusher {
 
     init(_ configuration: APNsConfiguration) throws(Complaint) {
         let report = Monitor<PushResult?>(nil)
-        let log = Logger(label: "ringline") { _ in SwiftLogNoOpLogHandler() }
         do {
-            sender = try APNsSender(configuration, log: log) { _, result in report.withLock { $0 = result } }
+            sender = try APNsSender(configuration, log: .silent) { _, result in report.withLock { $0 = result } }
         } catch { throw Complaint(error.description) }
         self.report = report
     }

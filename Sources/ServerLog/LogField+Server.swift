@@ -1,0 +1,44 @@
+/// The fields about the server itself.
+extension LogField {
+    /// The program's version.
+    public static func version(_ version: OwnWords) -> Self { Self(own: .version, version) }
+    /// The data folder.
+    public static func data(_ path: OperatorText) -> Self { Self(operators: .data, path) }
+    /// The id of another process; `nil` if it is unknown.
+    public static func process(_ id: Int?) -> Self { Self(.process, id.map { String($0) } ?? "?") }
+    /// The limit of open files.
+    public static func descriptors(_ limit: UInt64) -> Self { Self(.descriptors, String(limit)) }
+    /// A library's or the system's account of what went wrong.
+    public static func error(_ error: ForeignText) -> Self { Self(.error, error.description) }
+    /// The server's own account of what is wrong with the operator's settings, which it names.
+    public static func error(about settings: OperatorText) -> Self { Self(operators: .error, settings) }
+    /// The kind of keys.
+    public static func keys(_ kind: OwnWords) -> Self { Self(own: .keys, kind) }
+    /// A line of libwebsockets.
+    public static func library(_ line: ForeignText) -> Self { Self(.library, line.description) }
+    /// The file of the certificate.
+    public static func certificate(_ path: OperatorText) -> Self { Self(operators: .tlsCertificate, path) }
+    /// The file of the certificate's key.
+    public static func certificateKey(_ path: OperatorText) -> Self { Self(operators: .tlsKey, path) }
+    /// The address of the key set.
+    public static func keySet(_ url: OperatorText) -> Self { Self(operators: .keySetURL, url) }
+    /// The number of keys in the key set.
+    public static func keySetKeys(_ count: Int) -> Self { Self(.keySetKeys, String(count)) }
+    /// The number of fetches of the key set that failed in a row.
+    public static func keySetFailures(_ count: Int) -> Self { Self(.keySetFailures, String(count)) }
+    /// The level of the log.
+    public static func level(_ level: LogLevel) -> Self { Self(.logLevel, level.name) }
+    /// The number of lines that were dropped.
+    public static func dropped(_ count: UInt64) -> Self { Self(.logDropped, String(count)) }
+    /// How far the wall clock is ahead, in whole seconds.
+    public static func clockAhead(seconds: Int64) -> Self { Self(.clockAhead, "\(seconds) s") }
+    /// A table of the database.
+    public static func table(_ name: OwnWords) -> Self { Self(own: .databaseTable, name) }
+    /// A column of the database.
+    public static func column(_ name: OwnWords) -> Self { Self(own: .databaseColumn, name) }
+    /// The key of a row.
+    public static func row(_ key: ForeignText) -> Self { Self(.databaseRow, key.description) }
+
+    private init(own key: LogKey, _ words: OwnWords) { self.init(key, words.text) }
+    private init(operators key: LogKey, _ text: OperatorText) { self.init(key, text.text) }
+}

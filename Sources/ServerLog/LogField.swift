@@ -1,0 +1,152 @@
+public import CallCore
+
+/// One field of a log line: a key, and a value of the type that belongs to it.
+///
+/// There is no field for a text of unknown origin; see ``ServerLog``.
+public struct LogField: Equatable, Sendable {
+    /// The key.
+    public let key: LogKey
+    /// The value as it is written.
+    public let text: String
+
+    init(_ key: LogKey, _ text: String) {
+        self.key = key
+        self.text = text
+    }
+
+    private init(_ key: LogKey, _ number: some BinaryInteger) { self.init(key, String(number)) }
+
+    // MARK: Calls
+
+    /// A callId.
+    public static func call(_ id: CallID) -> Self { Self(.callID, id.text) }
+    /// A call's epoch.
+    public static func epoch(_ epoch: UInt32) -> Self { Self(.callEpoch, epoch) }
+    /// The number of a call in the database.
+    public static func callNumber(_ number: CallNumber) -> Self { Self(.callNumber, number.rawValue) }
+    /// The reason why a call ended.
+    public static func reason(_ reason: EndReason) -> Self { Self(.callReason, reason.rawValue) }
+    /// The number of an entry in a call's log.
+    public static func seq(_ seq: UInt64) -> Self { Self(.callSeq, seq) }
+    /// The state to which a call changed.
+    public static func state(_ state: CallState) -> Self { Self(.callState, state.rawValue) }
+    /// The decision about a call that begins.
+    public static func start(_ decision: OwnWords) -> Self { Self(.callStart, decision.text) }
+    /// The input that a call was given.
+    public static func input(_ word: OwnWords) -> Self { Self(.callInput, word.text) }
+    /// The kind of a signal.
+    public static func signal(_ kind: SignalKind) -> Self { Self(.signalKind, kind.rawValue) }
+    /// The meaning of an offer.
+    public static func meaning(_ word: OwnWords) -> Self { Self(.offerMeaning, word.text) }
+    /// The number of connections to which an entry was relayed.
+    public static func relayCount(_ count: Int) -> Self { Self(.relayCount, count) }
+    /// The connections to which an entry was relayed.
+    public static func relayedTo(_ connections: [ConnectionNumber]) -> Self {
+        Self(.relayTo, connections.map(\.description).joined(separator: ","))
+    }
+    /// The name of an event in a call's timeline.
+    public static func event(_ name: OwnWords) -> Self { Self(.eventName, name.text) }
+    /// The number of a commit.
+    public static func commit(_ number: UInt64) -> Self { Self(.commitNumber, number) }
+
+    // MARK: Users, devices and pushes
+
+    /// A user's id.
+    public static func user(_ id: UserID) -> Self { Self(.userID, id.text) }
+    /// A device's id.
+    public static func device(_ id: DeviceID) -> Self { Self(.deviceID, id.text) }
+    /// The beginning of a push token.
+    public static func pushToken(_ token: PushTokenStart) -> Self { Self(.deviceToken, token.description) }
+    /// The number of a push.
+    public static func push(_ number: UInt64) -> Self { Self(.pushID, number) }
+    /// The kind of a push.
+    public static func pushKind(_ kind: OwnWords) -> Self { Self(.pushKind, kind.text) }
+    /// The size of a push's payload, in bytes.
+    public static func pushBytes(_ count: Int) -> Self { Self(.pushBytes, count) }
+    /// The topic of a push, from the registration of its device.
+    public static func topic(_ topic: ForeignText) -> Self { Self(.apnsTopic, topic.description) }
+    /// Apple's service.
+    public static func environment(_ environment: OwnWords) -> Self { Self(.apnsEnvironment, environment.text) }
+    /// The status of Apple's answer; 0 = there was none.
+    public static func apnsStatus(_ status: Int) -> Self { Self(.apnsStatus, status) }
+    /// The reason in Apple's answer.
+    public static func apnsReason(_ reason: ForeignText) -> Self { Self(.apnsReason, reason.description) }
+
+    // MARK: Connections and requests
+
+    /// A connection.
+    public static func connection(_ number: ConnectionNumber) -> Self { Self(.connectionID, number.description) }
+    /// The transport of a connection.
+    public static func transport(_ word: OwnWords) -> Self { Self(.connectionTransport, word.text) }
+    /// The code with which a connection was closed (RFC 6455, section 7.4).
+    public static func code(_ code: UInt16) -> Self { Self(.connectionCode, code) }
+    /// The reason with which the server closed a connection.
+    public static func closeReason(_ reason: OwnWords) -> Self { Self(.connectionReason, reason.text) }
+    /// How long a connection was open, in whole seconds.
+    public static func seconds(_ seconds: Int64) -> Self { Self(.connectionSeconds, seconds) }
+    /// The bytes that wait for the reader of a connection.
+    public static func bytes(_ count: Int) -> Self { Self(.connectionBytes, count) }
+    /// The number of open connections.
+    public static func connections(_ count: Int) -> Self { Self(.connections, count) }
+    /// A request.
+    public static func request(_ number: RequestNumber) -> Self { Self(.requestID, number.description) }
+    /// The name of a request's operation.
+    public static func requestName(_ name: OwnWords) -> Self { Self(.requestName, name.text) }
+    /// The method of a request, one of HTTP's own.
+    public static func method(_ method: RequestMethod) -> Self { Self(.requestMethod, method.description) }
+    /// The path of a request.
+    public static func path(_ path: RequestPath) -> Self { Self(.requestPath, path.description) }
+    /// The code of a refusal.
+    public static func refusal(_ code: OwnWords) -> Self { Self(.refusalCode, code.text) }
+    /// The sentence of a refusal.
+    public static func why(_ sentence: OwnWords) -> Self { Self(.refusalWhy, sentence.text) }
+
+    // MARK: Refused tokens
+
+    /// The cause for which a token was refused.
+    public static func tokenCause(_ cause: OwnWords) -> Self { Self(.tokenCause, cause.text) }
+    /// How long a token has been expired.
+    public static func tokenExpired(seconds: Int64) -> Self { Self(.tokenExpired, "\(seconds) s") }
+    /// How long it takes until a token is valid.
+    public static func tokenEarly(seconds: Int64) -> Self { Self(.tokenEarly, "\(seconds) s") }
+    /// The issuer of a token with a valid signature.
+    public static func tokenIssuer(_ issuer: ForeignText) -> Self { Self(.tokenIssuer, issuer.description) }
+    /// The audience of a token with a valid signature.
+    public static func tokenAudience(_ audience: ForeignText) -> Self { Self(.tokenAudience, audience.description) }
+    /// The id of the key that a token names.
+    public static func tokenKey(_ id: ForeignText) -> Self { Self(.tokenKey, id.description) }
+    /// The algorithm that a token names.
+    public static func tokenAlgorithm(_ name: ForeignText) -> Self { Self(.tokenAlgorithm, name.description) }
+    /// The name of a claim that is malformed.
+    public static func tokenClaim(_ name: OwnWords) -> Self { Self(.tokenClaim, name.text) }
+}
+
+/// The number of a connection as the log shows it: the `session` of the frame `welcome`, so that a client's log and the
+/// server's can be compared.
+public struct ConnectionNumber: Equatable, Sendable, CustomStringConvertible {
+    /// The text: `s_` and the number in base 36.
+    public let description: String
+
+    /// The connection with this number.
+    public init(_ number: UInt64) { description = "s_" + String(number, radix: 36) }
+}
+
+/// The number of a request.
+public struct RequestNumber: Equatable, Sendable, CustomStringConvertible {
+    /// The text: `r_` and the number in base 36.
+    public let description: String
+
+    /// The request with this number.
+    public init(_ number: UInt64) { description = "r_" + String(number, radix: 36) }
+}
+
+/// The method of a request: any text other than one of HTTP's own methods is shown as `*`.
+public struct RequestMethod: Equatable, Sendable, CustomStringConvertible {
+    /// The method, or `*`.
+    public let description: String
+
+    private static let known: Set<String> = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"]
+
+    /// The shown form of a method.
+    public init(_ method: String) { description = Self.known.contains(method) ? method : "*" }
+}

@@ -1,0 +1,103 @@
+import CallCore
+import Logging
+import Testing
+
+@testable import ServerLog
+
+@Suite("Redaction by type")
+struct RedactionTests {
+    @Test(
+        "A text from outside loses everything that looks like a secret, an address or a description",
+        arguments: [
+            ("the token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMCJ9.abc is bad", "the token [token] is bad"),
+            ("Bearer eyJh", "Bearer [token]"),
+            ("token=\(String(repeating: "ab", count: 32))!", "token=[secret]!"),
+            ("act AQVjLTEyMwIxMAIxMQdpcGhvbmUtYQAAAAAAAAABAAABi8_q1AAx", "act [secret]"),
+            ("from 203.0.113.7:443, or ::ffff:10.0.0.1", "from [address], or [address]"),
+            ("at [2001:db8::1]:80 and ::1 and fe80::1", "at [[address]]:80 and [address] and [address]"),
+            ("2001:db8:0:0:0:0:0:1", "[address]"),
+            ("o v=0 o=- 1 IN IP4", "[description]"),
+            ("candidate:1 1 udp 2130706431 x", "[description]"),
+            ("a=ice-ufrag:abcd", "[description]"),
+        ]
+    )
+    func foreign(_ text: String, _ expected: String) {
+        #expect(ForeignText(text).description == expected)
+    }
+
+    @Test(
+        "An ordinary text stays as it is",
+        arguments: [
+            "BadDeviceToken", "certificate has expired at 19:12:44.215", "SQLite 3.40.1: disk I/O error",
+            "/var/lib/ringline/ringline.sqlite: cannot be opened", "39f2ba8b-ca8e-44ce-9c66-c320fe41aaad",
+            "com.example.chat.voip", "the host's name could not be resolved", "1.0.0", "error: 10",
+        ]
+    )
+    func ordinary(_ text: String) {
+        #expect(ForeignText(text).description == text)
+    }
+
+    @Test("A text from outside can forge no line and is cut")
+    func printable() {
+        #expect(ForeignText("a\nb\u{1B}[2J").description == "a\\u{a}b\\u{1b}[2J")
+        #expect(ForeignText(String(repeating: "a ", count: 1_000)).description.utf8.count == ForeignText.limit)
+    }
+
+    @Test("A path shows the server's own words only")
+    func paths() {
+        #expect(RequestPath("/api/calls/eyJh.b.c/timeline").description == "/api/calls/*/timeline")
+        #expect(RequestPath("/ws").description == "/ws")
+        #expect(RequestPath("/socket.io/").description == "/socket.io/")
+        #expect(RequestPath("/10.0.0.1/../x?y").description == "/*/*/*")
+        #expect(RequestPath("").description == "")
+        #expect(RequestPath(String(repeating: "/api", count: 1_000)).description.utf8.count == 32)
+    }
+
+    @Test("A push token shows its beginning, a method is one of HTTP's, numbers are those of the protocol")
+    func others() {
+        #expect(PushTokenStart(String(repeating: "ab", count: 32)).description == "ababab…")
+        #expect(RequestMethod("POST").description == "POST" && RequestMethod("eyJ").description == "*")
+        #expect(ConnectionNumber(4_294_967_297).description == "s_1z141z5")
+        #expect(RequestNumber(35).description == "r_z")
+    }
+
+    @Test("A line below the threshold builds no field; one above has every field that is not nil")
+    func thresholds() {
+        final class Book: @unchecked Sendable { var lines: [String] = [] }
+        struct Handler: LogHandler {
+            let book: Book
+            var metadata: Logger.Metadata = [:]
+            var logLevel = Logger.Level.trace
+            subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+                get { metadata[key] }
+                set { metadata[key] = newValue }
+            }
+            func log(event: LogEvent) {
+                let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+                book.lines.append("\(event.level) \(event.message) \(fields.joined(separator: " "))")
+            }
+        }
+        let book = Book()
+        let threshold = LogThreshold(.debug)
+        let log = ServerLog(Logger(label: "test") { _ in Handler(book: book) }, threshold: threshold)
+        var built = 0
+        func field() -> LogField {
+            built += 1
+            return .seq(7)
+        }
+        log.trace("not written", [field()])
+        #expect(built == 0 && book.lines.isEmpty && !log.isOn(.trace) && log.isOn(.debug))
+        log.debug("written", [field(), nil, .epoch(2)])
+        #expect(built == 1 && book.lines == ["debug written call.epoch=2 call.seq=7"])
+        threshold.move(by: -1)
+        log.trace("written, too")
+        log.warning(about: OperatorText("the secret of --x is short"))
+        #expect(book.lines.dropFirst() == ["trace written, too ", "warning the secret of --x is short "])
+    }
+
+    @Test("Every key has words that are lower case, with points between them, and none twice")
+    func keys() {
+        for key in LogKey.allCases { #expect(key.rawValue.contains(/^[a-z]+(\.[a-z]+)?$/), "\(key.rawValue)") }
+        #expect(Set(LogKey.allCases.map(\.rawValue)).count == LogKey.allCases.count)
+    }
+}

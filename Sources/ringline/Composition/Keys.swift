@@ -21,7 +21,7 @@ struct Keys {
         var warnings: [String] = []
         tokens = try TokenKeys(settings, log) { warnings.append($0) }
         acts = try ActKeys(settings, at: now)
-        bouncer = TokenBouncer(tokens: tokens, acts: acts, audit: audit)
+        bouncer = TokenBouncer(tokens: tokens, acts: acts, audit: audit, log: log)
         capabilities = RingCapabilities(keys: acts)
         self.warnings = warnings
     }
@@ -89,10 +89,12 @@ struct TokenBouncer: Bouncer {
     let tokens: TokenKeys
     let acts: ActKeys
     let audit: AuditLog
+    let log: ServerLog
 
     func admit(capability: String, atMilliseconds now: Int64) throws(AdmissionError) -> Who {
         guard let fields = acts.ring.verify(capability, nowMs: now) else {
             audit.take(.tokenRefused(cause: AuditLog.actRefused, nil))
+            log.debug("a token was refused", [.tokenCause(OwnWords(AuditLog.actRefused))])
             throw AdmissionError.invalid("the push capability is invalid or has expired")
         }
         return Who(
@@ -118,12 +120,34 @@ struct TokenBouncer: Bouncer {
         } catch {
             if tokens.mayLearn(of: error) {
                 audit.take(.tokenRefused(cause: AuditLog.keysMissing, nil))
+                logRefusal(AuditLog.keysMissing, error, of: token, atSeconds: now)
                 throw AdmissionError.keysUnavailable(
                     "the keys that check tokens are being fetched; try again in a moment"
                 )
             }
             audit.take(.tokenRefused(cause: error.cause, nil))
+            logRefusal(error.cause, error, of: token, atSeconds: now)
             throw error == .expired ? AdmissionError.expired(error.description) : .invalid(error.description)
         }
+    }
+
+    /// Logs why a token was refused; the token is read again for that, which costs something only at `debug`.
+    private func logRefusal(_ cause: String, _ error: TokenError, of token: String, atSeconds now: Int64) {
+        log.debug(
+            "a token was refused",
+            [.tokenCause(OwnWords(cause))] + TokenRefusal(error, of: token, atSeconds: now).logFields
+        )
+    }
+}
+
+extension TokenRefusal {
+    /// The facts as fields of a log line.
+    fileprivate var logFields: [LogField?] {
+        [
+            expiredSeconds.map { .tokenExpired(seconds: $0) }, earlySeconds.map { .tokenEarly(seconds: $0) },
+            issuer.map { .tokenIssuer(ForeignText($0)) }, audience.map { .tokenAudience(ForeignText($0)) },
+            keyID.map { .tokenKey(ForeignText($0)) }, algorithm.map { .tokenAlgorithm(ForeignText($0)) },
+            claim.map { .tokenClaim(OwnWords($0)) },
+        ]
     }
 }

@@ -39,8 +39,12 @@ public final class Gateway: @unchecked Sendable {
     private var timerAt: Moment?
     /// When changes were last passed to a store that commits asynchronously.
     private var lastCommit: Moment?
+    /// How much the switchboard reports for the log.
+    private var detail = Switchboard.Detail.none
     /// The deadline of a shutdown.
     private var drainBy: Moment?
+    /// The second in which the connections that are still open were last logged.
+    var drainLoggedAt: Int64 = 0
     var isDraining: Bool { drainBy != nil }
     /// The number of sessions that were closed because they read too slowly.
     var queueDrops: UInt64 = 0
@@ -61,7 +65,8 @@ public final class Gateway: @unchecked Sendable {
         self.configuration = configuration
         router = RequestRouter(
             configuration,
-            bouncer: configuration.trustsRegister ? TrustingBouncer(strict: bouncer) : bouncer
+            bouncer: configuration.trustsRegister ? TrustingBouncer(strict: bouncer) : bouncer,
+            log: log
         )
         self.log = log
     }
@@ -178,11 +183,21 @@ public final class Gateway: @unchecked Sendable {
             return
         }
         isBusy = true
+        followLevel(switchboard)
         switchboard.handle(input, at: now, into: &outputs)
         perform()
         isBusy = false
         // Handle the inputs that the outputs have caused.
         emptyInbox()
+    }
+
+    /// Lets the switchboard report as much as the log's level asks for; the operator may have changed it.
+    @inline(__always)
+    private func followLevel(_ switchboard: SwitchboardBox) {
+        let wanted = wantedDetail
+        guard wanted != detail else { return }
+        detail = wanted
+        switchboard.report(wanted)
     }
 
     private func emptyInbox() {
@@ -235,6 +250,7 @@ public final class Gateway: @unchecked Sendable {
         if let commitDue { next = next.map { min($0, commitDue) } ?? commitDue }
         if let drainBy {
             if isDeserted || now >= drainBy {
+                logDrained()
                 server.stop()
                 return
             }
@@ -249,7 +265,10 @@ public final class Gateway: @unchecked Sendable {
 
     func timerDue() {
         timerAt = nil
-        if isDraining { countConnections() }
+        if isDraining {
+            countConnections()
+            logDraining()
+        }
         checkSocketIO()
         feed(.deadlineReached)
     }
@@ -299,6 +318,7 @@ public final class Gateway: @unchecked Sendable {
         case .done(let id): orders.removeValue(forKey: id)?()
         case .note(let note): write(note)
         case .audit(let event): configuration.audit(event)
+        case .trace(let note): write(note)
         }
     }
 

@@ -10,6 +10,17 @@ public struct HTTPResponse: Sendable, Equatable {
     public var headers: [Header]
     /// The body, up to 1 MiB or so; it is not sent for HEAD, 204 and 304.
     public var body: [UInt8]
+    /// The problem that the body reports, for the log; nil if the response was not made by
+    /// ``problem(_:code:message:headers:)``.
+    public private(set) var problem: Problem?
+
+    /// A problem in the server's own words.
+    public struct Problem: Sendable, Equatable {
+        /// The code for programs.
+        public let code: String
+        /// The sentence for people.
+        public let message: String
+    }
 
     /// One header line.
     public struct Header: Sendable, Equatable {
@@ -44,12 +55,14 @@ public struct HTTPResponse: Sendable, Equatable {
     ///   - headers: Further header lines.
     /// - Returns: The response.
     public static func problem(_ status: Int, code: String, message: String, headers: [Header] = []) -> HTTPResponse {
-        HTTPResponse(
+        var response = HTTPResponse(
             status: status,
             contentType: "application/problem+json",
             headers: headers,
             body: JSONWriter.problem(status, title: reasonPhrase(of: status), code: code, message: message)
         )
+        response.problem = Problem(code: code, message: message)
+        return response
     }
 
     /// Returns the whole response as it is sent, behind `headroom` spare bytes.

@@ -118,6 +118,7 @@ extension Server {
         table[slot].isLeaving = true
         leaving += 1
         dropped.count(reason)
+        delegate?.dropped(id, reason)
         cut(slot)
         return true
     }

@@ -162,7 +162,11 @@ extension Server {
     ///
     /// `length` is the number of body bytes that the library still expects; 0 if the following bytes cannot be trusted.
     private func refuse(_ wsi: OpaquePointer, _ slot: Int, _ response: HTTPResponse, length: Int) -> Int32 {
-        let isHead = table[slot].exchange?.head.method == "HEAD"
+        let head = table[slot].exchange?.head
+        if let problem = response.problem {
+            delegate?.refused(head, isUpgrade: false, on: table.id(of: slot), problem)
+        }
+        let isHead = head?.method == "HEAD"
         table[slot].exchange = nil
         table[slot].isLastRequest = true
         let bytes = response.encoded(headroom: Frame.headroom, forHead: isHead, closing: true)

@@ -21,7 +21,10 @@ extension Server {
             name.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
             return 0
         }
-        if let refusal = refusal(of: head, headers, upgradeTo: offered) { return refuse(wsi, refusal) }
+        if let refusal = refusal(of: head, headers, upgradeTo: offered) {
+            if let problem = refusal.problem { delegate?.refused(head, isUpgrade: true, on: id, problem) }
+            return refuse(wsi, refusal)
+        }
         isTouched = true
         let decision = delegate?.admit(head, as: id) ?? .refuse(HTTPResponse(status: 503))
         guard table.slot(of: id) == slot else { return -1 }

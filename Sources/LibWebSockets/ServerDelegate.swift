@@ -34,6 +34,19 @@ public protocol ServerDelegate: AnyObject {
     /// Reports that the peer went away before the response; no response is expected any more.
     func abandoned(_ exchange: ExchangeID)
 
+    /// Reports that the server itself refused a request or an upgrade, which the delegate was not asked about.
+    ///
+    /// It is for the log: the response is on its way.
+    ///
+    /// - Parameters:
+    ///   - head: The request; nil if it has no path.
+    ///   - isUpgrade: Whether it asked for an upgrade.
+    ///   - connection: The connection on which it came.
+    ///   - problem: The reason.
+    func refused(_ head: RequestHead?, isUpgrade: Bool, on connection: ConnectionID, _ problem: HTTPResponse.Problem)
+    /// Reports that an unauthenticated connection was dropped to make room, for the log.
+    func dropped(_ connection: ConnectionID, _ reason: DroppedNewcomers.Reason)
+
     /// Reports that the time set with ``Server/setTimer(afterMilliseconds:)`` has come.
     func timerFired()
     /// Reports the end of a turn in which another of these methods was called or posted work ran.
@@ -45,6 +58,15 @@ public protocol ServerDelegate: AnyObject {
 extension ServerDelegate {
     /// Does nothing.
     public func receivedPing(on connection: ConnectionID) {}
+    /// Does nothing.
+    public func refused(
+        _ head: RequestHead?,
+        isUpgrade: Bool,
+        on connection: ConnectionID,
+        _ problem: HTTPResponse.Problem
+    ) {}
+    /// Does nothing.
+    public func dropped(_ connection: ConnectionID, _ reason: DroppedNewcomers.Reason) {}
     /// Does nothing.
     public func timerFired() {}
     /// Does nothing.

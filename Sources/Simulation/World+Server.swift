@@ -169,7 +169,7 @@ extension World {
                 after(2, .storeReport(run: run, .answered(id, .failed(StoreFailure("not simulated")))))
             case .push(let order): ordered(order)
             case .cancelPush(let id): watch.cancelled(id)
-            case .revoked, .done, .audit: break
+            case .revoked, .done, .audit, .trace: break
             case .note(let note): noted(note)
             }
         }

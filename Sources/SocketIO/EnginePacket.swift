@@ -96,7 +96,8 @@ public enum EngineRefusal: Int, Error, Sendable, CaseIterable {
     /// The body of the response, as Engine.IO's own server writes it.
     public var body: [UInt8] { Array(#"{"code":\#(rawValue),"message":"\#(message)"}"#.utf8) }
 
-    private var message: String {
+    /// The sentence in the body.
+    public var message: String {
         switch self {
         case .transportUnknown: "Transport unknown"
         case .sessionUnknown: "Session ID unknown"

@@ -27,6 +27,7 @@ extension Switchboard {
 
     private mutating func callDue(_ call: Call, timerAt: Moment, at now: Moment) {
         if call.scheduledAt == timerAt { call.scheduledAt = nil }
+        trace(call, .timer)
         if let endedAt = call.endedAt {
             if now >= endedAt + policy.fetchableFor {
                 forget(call, at: now)

@@ -6,11 +6,13 @@ import CallWire
 extension Switchboard {
     mutating func refuse(_ id: RequestID, _ error: WireError) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
+        trace(from: .connections, .refusedRequest(id, error))
         turn.out.append(.reply(id, Reply(error)))
     }
 
     mutating func tell(_ error: WireError, id: SignalID?, callID: CallID? = nil, to session: Session) {
         metrics.refusals[error.code.rawValue, default: 0] += 1
+        trace(from: .connections, .refusedFrame(session.id, callID, error))
         turn.out.append(.send(session.id, ServerFrame.error(error, id: id, callID: callID)))
     }
 
@@ -29,6 +31,7 @@ extension Switchboard {
         let id = queries.ask(for: query)
         // The answer must include all changes so far.
         commits.flush(at: now, into: &turn.out)
+        if tracesCalls { turn.out += notes(ofCommitIn: turn.out) }
         turn.out.append(.ask(question, id))
     }
 
@@ -42,6 +45,8 @@ extension Switchboard {
 
     mutating func close(_ id: SessionID, code: UInt16, _ reason: String, isLost: Bool = false) {
         countClose(code)
+        trace(from: .connections, .closing(id, code: code, reason: reason))
+        if turn.detail != .none { connections[id]?.closedWith = code }
         turn.out.append(.close(id, code: code, reason: reason, isLost: isLost))
     }
 

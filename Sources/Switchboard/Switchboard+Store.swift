@@ -6,7 +6,9 @@ import CallWire
 extension Switchboard {
     mutating func stored(_ report: StoreReport, at now: Moment) {
         switch report {
-        case .committed(let ticket): commits.confirm(upTo: ticket, at: now, metrics: &metrics, into: &turn.out)
+        case .committed(let ticket):
+            if tracesCalls { traceCommitted(upTo: ticket) }
+            commits.confirm(upTo: ticket, at: now, metrics: &metrics, into: &turn.out)
         case .stalled(let failure):
             metrics.isStalled = true
             turn.out.append(.note(.storeStalled(failure.message)))
@@ -16,6 +18,7 @@ extension Switchboard {
             turn.out.append(.note(.storeRecovered))
         case .damaged(let damage): noteDamage(damage)
         case .answered(let id, let answer):
+            if case .failed(let failure) = answer { trace(from: .connections, .unanswered(failure)) }
             if let query = queries.answered(id) { answered(query, answer, at: now) }
         }
     }

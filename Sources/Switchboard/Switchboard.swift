@@ -81,7 +81,7 @@ public struct Switchboard: ~Copyable {
         case .showedLife(let id): showedLife(id, at: now)
         case .received(let id, let frame): received(frame, from: id, at: now)
         case .ponged(let id, let number): ponged(id, number, at: now)
-        case .closed(let id): closed(id, at: now)
+        case .closed(let id, let code): closed(id, code: code, at: now)
         case .verified(let id, let name, let result): verified(result, for: id, id: name, at: now)
         case .requested(let id, let who, let request): requested(request, by: who, as: id, at: now)
         case .abandoned(let id): abandoned(id, at: now)
@@ -98,6 +98,7 @@ public struct Switchboard: ~Copyable {
     public mutating func flush(at now: Moment, into outputs: inout [Output]) {
         polls.forgetBodies()
         commits.flush(at: now, into: &outputs)
+        if tracesCalls { outputs += notes(ofCommitIn: outputs) }
     }
 
     /// Whether anything has changed since ``flush(at:into:)``.

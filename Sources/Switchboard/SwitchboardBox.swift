@@ -20,6 +20,9 @@ public final class SwitchboardBox {
         switchboard.flush(at: now, into: &outputs)
     }
 
+    /// See ``Switchboard/report(_:)``.
+    public func report(_ detail: Switchboard.Detail) { switchboard.report(detail) }
+
     /// See ``Switchboard/deadline``.
     public var deadline: Moment? { switchboard.deadline }
 

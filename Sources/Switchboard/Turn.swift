@@ -12,6 +12,10 @@ struct Turn {
     var steps: [CallSession.Output] = []
     /// The members of the frame that is being parsed.
     var scratch: [JSONObject.Member] = []
+    /// How much is reported with ``Switchboard/Output/trace(_:)``.
+    var detail = Switchboard.Detail.none
+    /// The commits that were reported and are not durable, oldest first, each with its calls.
+    var uncommitted: [(ticket: Ticket, tags: [Switchboard.CallTag])] = []
 }
 
 /// The injected issuers of credentials, and the source of random numbers.

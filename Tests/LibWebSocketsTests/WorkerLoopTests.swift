@@ -114,7 +114,7 @@ private final class LoopWorld {
         mutating func note(_ event: LoopEvent) {
             switch event {
             case .opened(let connection, _): opened.append(connection)
-            case .closed(let connection): closed.append(connection)
+            case .closed(let connection, _): closed.append(connection)
             case .tooSlow(let connection): tooSlow.append(connection)
             case .received(_, let bytes):
                 heldBytes += bytes.count

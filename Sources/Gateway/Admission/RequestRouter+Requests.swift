@@ -21,19 +21,23 @@ extension RequestRouter {
     }
 
     /// Checks a request that arrived on any loop; `now` is the time against which a push's capability is checked.
-    func look(at head: RequestHead, body: [UInt8], now: Moment) -> Routing {
+    func look(at head: RequestHead, body: [UInt8], as exchange: ExchangeID, now: Moment) -> Routing {
         guard originPolicy.isAllowed(origin: head.origin, host: head.host) else {
-            return .answered(response(to: WireError(.forbidden, "this Origin is not allowed"), for: nil))
+            let error = WireError(.forbidden, "this Origin is not allowed")
+            logRefused(head, as: exchange, .wire(error))
+            return .answered(response(to: error, for: nil))
         }
         if head.method == "OPTIONS" { return .answered(preflight(head)) }
         if Gateway.socketIOPaths.contains(head.path) {
             do throws(EngineRefusal) {
                 let handshake = try handshake(head, transport: "polling")
                 if let refusal = connectRefusal(of: handshake) {
+                    logRefused(head, as: exchange, .wire(refusal))
                     return .answered(response(to: refusal, for: head.origin))
                 }
                 return .passed(.engine(handshake, posted: head.method == "GET" ? nil : body, origin: head.origin))
             } catch {
+                logRefused(head, as: exchange, error)
                 return .answered(response(to: error, for: head.origin))
             }
         }
@@ -48,6 +52,7 @@ extension RequestRouter {
                 return .passed(.asks(who, request, origin: head.origin))
             } catch { throw RoutingFault.wire(error) }
         } catch {
+            logRefused(head, as: exchange, error)
             return .answered(response(to: error, for: head.origin))
         }
     }

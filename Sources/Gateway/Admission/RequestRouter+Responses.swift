@@ -51,11 +51,16 @@ extension RequestRouter {
     ///
     /// `unjoined`: The number of the user's other sessions that have not joined.
     func refusal(whenDraining isDraining: Bool, unjoined: Int, for origin: String?) -> HTTPResponse? {
-        if isDraining { return response(to: WireError(.draining, "the server is shutting down"), for: origin) }
+        if isDraining {
+            let error = WireError(.draining, "the server is shutting down")
+            logRefusedSession(error)
+            return response(to: error, for: origin)
+        }
         guard unjoined >= SocketIOLimits.unjoined else { return nil }
         connects.noteUnjoined()
-        let message = "at most \(SocketIOLimits.unjoined) sessions that have not sent CONNECT"
-        return response(to: WireError(.rateLimited, message), for: origin)
+        let error = WireError(.rateLimited, "at most \(SocketIOLimits.unjoined) sessions that have not sent CONNECT")
+        logRefusedSession(error)
+        return response(to: error, for: origin)
     }
 
     static func commonHeaders(for origin: String?) -> [HTTPResponse.Header] {

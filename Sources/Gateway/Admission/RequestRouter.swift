@@ -3,6 +3,7 @@ import CallPorts
 import CallWire
 import Crypto
 import LibWebSockets
+import ServerLog
 import SocketIO
 import Switchboard
 import Threads
@@ -20,12 +21,14 @@ struct RequestRouter: Sendable {
     let originPolicy: OriginPolicy
     /// The clock against which tokens and capabilities are checked.
     let clock: ServerClock
+    let log: ServerLog
     private let audit: @Sendable (AuditEvent) -> Void
     /// How long a callee is rung when a posted offer contains no ring time.
     let ringFor: Moment.Span
 
-    init(_ configuration: GatewayConfiguration, bouncer: any Bouncer) {
+    init(_ configuration: GatewayConfiguration, bouncer: any Bouncer, log: ServerLog = .silent) {
         self.bouncer = bouncer
+        self.log = log
         connects = ConnectLimit(perMinute: configuration.policy.connectsPerMinute)
         originPolicy = OriginPolicy(allowing: configuration.allowedOrigins)
         clock = configuration.clock
@@ -41,18 +44,22 @@ struct RequestRouter: Sendable {
     }
 
     /// Checks the upgrade of a browser or an app: its origin, its token and its device id.
-    func look(at upgrade: RequestHead) -> Upgrade {
+    func look(at upgrade: RequestHead, as connection: ConnectionID) -> Upgrade {
         guard originPolicy.isAllowed(origin: upgrade.origin, host: upgrade.host) else {
-            return .decided(.refuse(response(to: WireError(.forbidden, "this Origin is not allowed"), for: nil)))
+            let error = WireError(.forbidden, "this Origin is not allowed")
+            logRefused(upgrade, as: connection, error)
+            return .decided(.refuse(response(to: error, for: nil)))
         }
         if Gateway.socketIOPaths.contains(upgrade.path) {
             do throws(EngineRefusal) {
                 let handshake = try handshake(upgrade, transport: "websocket")
                 if let refusal = connectRefusal(of: handshake) {
+                    logRefused(upgrade, as: connection, refusal)
                     return .decided(.refuse(response(to: refusal, for: nil)))
                 }
                 return .engine(handshake)
             } catch {
+                logRefused(upgrade, as: connection, error)
                 return .decided(.refuse(response(to: error, for: nil)))
             }
         }
@@ -65,6 +72,7 @@ struct RequestRouter: Sendable {
             if let refusal = connects.refusal(of: who, at: now) { throw refusal }
             return .session(Admission(who: who, device: device), subprotocol: subprotocol)
         } catch {
+            logRefused(upgrade, as: connection, error)
             // A browser's script cannot see the status of a refused upgrade. So the upgrade is accepted and then closed
             // with the reason.
             if offered != nil, error.code == .unauthenticated || error.code == .tokenExpired {
@@ -111,6 +119,7 @@ struct RequestRouter: Sendable {
         }
         guard !revocations.covers(who) else {
             audit(.tokenRefused(cause: "revoked", who.user))
+            log.debug("a token was refused", [.tokenCause(OwnWords("revoked")), .user(who.user)])
             throw Switchboard.revokedToken
         }
         return who

@@ -20,7 +20,7 @@ extension Gateway {
         case .received(let connection, let bytes): received(bytes, on: connection)
         case .ponged(let connection, let number): ponged(number, on: connection)
         case .tooSlow(let connection): tooSlow(connection)
-        case .closed(let connection): closed(connection)
+        case .closed(let connection, let code): closed(connection, code: code)
         case .requested(let exchange, let request): take(request, exchange)
         case .requestedByOperator(let exchange, let head): respond(exchange, with: administer(head))
         case .abandoned(let exchange): abandoned(exchange)
@@ -55,9 +55,9 @@ extension Gateway {
         }
     }
 
-    private func closed(_ connection: ConnectionID) {
+    private func closed(_ connection: ConnectionID, code: UInt16?) {
         if closedSocketIO(connection) { return }
-        feed(.closed(SessionID(rawValue: connection.rawValue)))
+        feed(.closed(SessionID(rawValue: connection.rawValue), code: code))
     }
 
     private func counted(_ count: Int, loop: Int) {

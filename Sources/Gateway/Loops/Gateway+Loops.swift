@@ -2,6 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 public import LibWebSockets
+import ServerLog
 import SocketIO
 import Switchboard
 import Threads
@@ -44,6 +45,13 @@ extension Gateway {
         if connection.loop == 0 {
             ownLoop.carryOut(.send(frame, connection))
         } else if !workers[connection.loop - 1].send(frame, to: connection) {
+            log.debug(
+                "a connection reads too slowly and is closed",
+                [
+                    .connection(ConnectionNumber(connection.rawValue)),
+                    .bytes(workers[connection.loop - 1].bytesUnderWay),
+                ]
+            )
             close(connection, code: 4408, reason: "too slow", discardingQueue: true)
             tooSlow(connection)
         }

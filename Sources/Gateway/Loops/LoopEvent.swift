@@ -16,8 +16,8 @@ enum LoopEvent: Sendable {
     case ponged(ConnectionID, UInt64?)
     /// A connection was closed with 4408, because too much waited for its reader. Its end is reported as well.
     case tooSlow(ConnectionID)
-    /// A connection ended, or one that was admitted did not open.
-    case closed(ConnectionID)
+    /// A connection ended, or one that was admitted did not open; `code` = its close code, nil if it broke.
+    case closed(ConnectionID, code: UInt16?)
     /// A request was checked on its loop and not answered.
     case requested(ExchangeID, RequestRouter.Request)
     /// A request arrived at the operators' listener, which only the owner's own loop has.

@@ -1,6 +1,7 @@
 import CallCore
 import CallPorts
 import LibWebSockets
+import ServerLog
 import SocketIO
 import Switchboard
 import Threads
@@ -22,6 +23,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     /// The loop's server; its documentation says which of its members any thread may use.
     let server: Server
     private let router: RequestRouter
+    var log: ServerLog { router.log }
     private let sessions: SessionIndex
     private let sink: LoopEventSink
     /// The connections that were admitted and are not open yet.
@@ -59,6 +61,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         switch command {
         case .send(let frame, let connection):
             guard server.send(frame, to: connection) == .overflow else { return }
+            logTooSlow(connection)
             server.close(connection, code: 4408, reason: "too slow", discardingQueue: true)
             tell(.tooSlow(connection))
         case .ping(let connection, let number): server.ping(connection, payload: PingPayload.of(number))
@@ -85,7 +88,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     func admit(_ upgrade: RequestHead, as connection: ConnectionID) -> UpgradeDecision {
         guard upgrade.listener != Gateway.adminListener else { return .refuse(Gateway.noSuchAdminPath) }
-        switch router.look(at: upgrade) {
+        switch router.look(at: upgrade, as: connection) {
         case .decided(let decision): return decision
         case .session(let admission, let subprotocol):
             admitted[connection] = .session(admission)
@@ -129,7 +132,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
 
     func closed(_ connection: ConnectionID, code: UInt16?) {
         admitted[connection] = nil
-        tell(.closed(connection))
+        tell(.closed(connection, code: code))
     }
 
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID) {
@@ -137,7 +140,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
             tell(.requestedByOperator(exchange, head))
             return
         }
-        switch router.look(at: head, body: body, now: Moment(milliseconds: router.clock.now())) {
+        switch router.look(at: head, body: body, as: exchange, now: Moment(milliseconds: router.clock.now())) {
         case .answered(let response): server.respond(exchange, with: response)
         case .passed(let request): tell(.requested(exchange, request), bytes: body.count)
         }

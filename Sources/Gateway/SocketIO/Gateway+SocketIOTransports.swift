@@ -52,6 +52,7 @@ extension Gateway {
     }
 
     func refuse(_ exchange: ExchangeID, _ refusal: EngineRefusal) {
+        router.logRefusedSession(refusal)
         answer(exchange.rawValue, refusal.body, type: "application/json", status: refusal.status)
     }
 

@@ -26,9 +26,12 @@ final class SessionIndex: Sendable {
             switch handshake {
             case .known(let sid):
                 guard let hasSocket = state.sessions[sid] else {
+                    router.logRefusedSession(.sessionUnknown)
                     return router.response(to: .sessionUnknown, for: origin)
                 }
-                return hasSocket ? router.response(to: .badRequest, for: origin) : nil
+                guard hasSocket else { return nil }
+                router.logRefusedSession(.badRequest)
+                return router.response(to: .badRequest, for: origin)
             case .new(let beginning):
                 let unjoined = beginning.who.map { state.unjoined[$0.user] ?? 0 } ?? 0
                 return router.refusal(whenDraining: state.isDraining, unjoined: unjoined, for: origin)

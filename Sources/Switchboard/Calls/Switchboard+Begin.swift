@@ -62,6 +62,7 @@ extension Switchboard {
             isCrowded: looksShown && rivals.isEmpty && isCrowded(callee, at: call),
             rivals: rivals.map(\.key.id)
         )
+        trace(call, .began(beginning.word))
         let receipt = start(call, message, from: source, reachesCallee: beginning == .rings, at: now)
         noteHidden(call, at: now)
         limits.rings.began(call.number, keys, rings: beginning == .rings, at: now)

@@ -20,6 +20,7 @@ extension Switchboard {
             return false
         }
         let expiresAt = endedAt + policy.fetchableFor
+        trace(call, .rested)
         forgetNews(of: call)
         calls.rest(call, expiresAt: expiresAt)
         schedule(.call(call.number), at: expiresAt)
@@ -94,6 +95,7 @@ extension Switchboard {
 
     /// Puts work aside until calls are loaded.
     mutating func park(_ work: ParkedWork.Work, until numbers: [CallNumber], at now: Moment) {
+        trace(from: .calls, .waits(work.callID, calls: numbers.count))
         for number in queries.park(work, until: numbers) { ask(.log(number), for: .takeUp(number), at: now) }
     }
 
@@ -105,6 +107,7 @@ extension Switchboard {
 
     /// Removes an ended call that can no longer be fetched: its log is deleted, its timeline stays.
     mutating func forget(_ call: Call, at now: Moment) {
+        trace(call, .forgotten)
         keepSignals(of: call, at: now)
         commits.append(.logForgotten(call.number))
         for id in call.polls { if let poll = polls.remove(id) { answer(poll, as: id, at: now) } }

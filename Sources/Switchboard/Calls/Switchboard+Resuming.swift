@@ -13,6 +13,7 @@ extension Switchboard {
             {
                 call.timeline = TimelineBound(holding: Int(ended.events))
                 call.takenUpAt = now
+                trace(call, .takenUp)
                 calls.takeUp(call, isNewest: ended.isNewest, isNamed: ended.isNamed)
                 reschedule(call)
             } else if stored != nil {

@@ -181,14 +181,18 @@ extension Switchboard {
         )
         switch CallRouter.decide(incoming, about: found, at: now) {
         case .refused(let error): return .failure(error)
-        case .inCall:
+        case .inCall(let meaning):
             guard let found, let side = found.session.side(of: source.user) else { return .failure(Self.unknownCall) }
+            trace(found, .offer(meaning.word))
             return deliverSignal(message, to: found, side, from: source, at: now)
         case .lateCopy(let seq):
             guard let found else { return .failure(Self.unknownCall) }
+            trace(found, .offer(.lateCopy))
             found.offerWays.insert(source.way)
             return .success(Receipt(call: found, seq: seq))
         case .first(let callee), .replacement(let callee):
+            let meaning: OfferMeaning = found?.session.isLive == true ? .replacement : .first
+            trace(from: .calls, .begins(message.callID, meaning, from: source.user, to: callee))
             let keys = RingLimits.Keys(from: source.user, to: callee)
             if let refusal = ringRefusal(of: source.user, to: callee, keys, at: now) { return .failure(refusal) }
             guard limits.calls.take(source.user, at: now) else {

@@ -14,6 +14,7 @@ extension Switchboard {
             return
         }
         if isLast { tellOmitted(of: call, at: now) }
+        trace(call, .event(event.name, event.device))
         write(event, to: call, isCounted: !isLast, at: now)
     }
 

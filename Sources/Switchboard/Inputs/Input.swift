@@ -22,8 +22,8 @@ extension Switchboard {
         case ponged(SessionID, UInt64)
         /// A connection gave a sign of life that is neither a frame nor a numbered pong.
         case showedLife(SessionID)
-        /// The connection is closed.
-        case closed(SessionID)
+        /// The connection is closed; `code` = the close code, if it is known.
+        case closed(SessionID, code: UInt16? = nil)
         /// The result of verifying a token by which a connection wants to continue.
         indirect case verified(SessionID, id: SignalID?, Result<Who, WireError>)
 
@@ -79,6 +79,8 @@ extension Switchboard {
         case note(Note)
         /// Write an event to the audit log.
         indirect case audit(AuditEvent)
+        /// Log something that was asked for with ``Switchboard/report(_:)``.
+        indirect case trace(TraceNote)
     }
 
     /// An event that is worth a line in the log.

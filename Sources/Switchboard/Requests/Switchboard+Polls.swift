@@ -48,6 +48,7 @@ extension Switchboard {
             refuse(id, Self.unknownCall)
             return
         }
+        trace(call, .fetched(id))
         let since = since(poll, call)
         let key = FetchKey(poll, call, since: since)
         if let body = polls.body(key, at: now) {

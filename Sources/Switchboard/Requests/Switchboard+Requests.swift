@@ -29,6 +29,7 @@ extension Switchboard {
             return
         }
         showLife(of: who, in: request, at: now)
+        trace(from: .calls, .request(id, request.name, who.user, request.callID))
         switch request {
         case .signal(let message): signal(message, by: who, as: id, at: now)
         case .fetch(let callID, let fetch): self.fetch(callID, fetch, by: who, as: id, at: now)
@@ -130,6 +131,10 @@ extension Switchboard {
             way: .request,
             isService: who.isService
         )
+        trace(
+            from: .calls,
+            .signal(message.signal.kind, message.callID, from: source.user, source.phone.id, .request(id))
+        )
         switch take(message, from: source, at: now) {
         case .failure(let error):
             if let awaited = takeAwaited() {
@@ -165,6 +170,7 @@ extension Switchboard {
 
     private mutating func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
         let session = receipt.call.session
+        traceAcknowledged(receipt, to: .request(id))
         let standing =
             receipt.taken.map { (CallState.ended, $0.reason) }
             ?? session.side(of: source.user).map {

@@ -18,6 +18,10 @@ final class Session {
     var pingedAt: Moment
     /// When the first unanswered probe was sent, because of a call or a text; `nil` = no probe awaits a sign of life.
     var probedAt: Moment?
+    /// When the connection was opened.
+    let openedAt: Moment
+    /// The code with which the server has closed the connection, as far as that is reported.
+    var closedWith: UInt16?
     /// The moment of the connection's timer in the heap.
     var scheduledAt: Moment?
     /// The number of the last ping that was sent; pings are numbered from 1.
@@ -63,6 +67,7 @@ final class Session {
         self.bucket = bucket
         heardAt = now
         pingedAt = now
+        openedAt = now
     }
 
     var user: UserID { who.user }

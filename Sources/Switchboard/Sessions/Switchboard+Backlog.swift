@@ -16,6 +16,7 @@ extension Switchboard {
         guard !session.isBacklogged, session.backlog.bytes > policy.backlogBytes else { return }
         session.isBacklogged = true
         metrics.backlogged += 1
+        trace(from: .connections, .backlogged(session.id, bytes: session.backlog.bytes))
     }
 
     /// Removes a connection from the count of those that do not keep up.
@@ -23,6 +24,7 @@ extension Switchboard {
         guard session.isBacklogged else { return }
         session.isBacklogged = false
         metrics.backlogged -= 1
+        trace(from: .connections, .caughtUp(session.id))
     }
 
     /// Whether a connection is too far behind for a frame of this size.

@@ -141,6 +141,7 @@ extension Switchboard {
                 if !isOver, let index = nextShown(of: call, to: session, side, from: place) {
                     session.replays[0] = .log(number, side, from: index + 1, isOpening: isOpening)
                     metrics.delivered += 1
+                    trace(call, .replayed(session.id, seq: call.session.log[index].seq))
                     send(call.frames[index], to: session, at: now)
                     continue
                 }

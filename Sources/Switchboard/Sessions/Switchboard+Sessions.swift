@@ -57,6 +57,7 @@ extension Switchboard {
         connections.insert(session)
         metrics.sessions = connections.count
         metrics.sessionsOpened += 1
+        trace(from: .connections, .opened(id, who.user, phone.id, isNamed: isNamed))
         turn.out.append(
             .send(
                 id,
@@ -177,8 +178,18 @@ extension Switchboard {
     /// Handles the closing of a connection.
     ///
     /// `isReplaced`: Whether the device has just opened another connection, and so needs no push.
-    mutating func closed(_ id: SessionID, isReplaced: Bool = false, at now: Moment) {
+    mutating func closed(_ id: SessionID, isReplaced: Bool = false, code: UInt16? = nil, at now: Moment) {
         guard let session = connections.remove(id) else { return }
+        trace(
+            from: .connections,
+            .closed(
+                id,
+                session.user,
+                session.phone.id,
+                code: session.closedWith ?? code,
+                openFor: now - session.openedAt
+            )
+        )
         metrics.sessions = connections.count
         if !connections.isOnline(session.user) { acquaintances.forget(session.user) }
         leaveAllRooms(session)

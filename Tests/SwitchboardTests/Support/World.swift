@@ -50,6 +50,7 @@ final class World {
     private(set) var cancelled: [PushID] = []
     private(set) var notes: [Switchboard.Note] = []
     private(set) var audited: [AuditEvent] = []
+    private(set) var traced: [Switchboard.TraceNote] = []
     private(set) var revoked: [UserID: Moment] = [:]
     private(set) var done: [OrderID] = []
     private(set) var questions: [(Question, QuestionID)] = []
@@ -196,6 +197,7 @@ final class World {
         case .done(let id): done.append(id)
         case .note(let note): notes.append(note)
         case .audit(let event): audited.append(event)
+        case .trace(let note): traced.append(note)
         }
     }
 

@@ -1,0 +1,100 @@
+import CallWire
+import LibWebSockets
+import ServerLog
+import SocketIO
+
+/// The log lines about upgrades and requests that were refused before they reached the switchboard.
+extension RequestRouter {
+    /// Logs why an upgrade was refused.
+    func logRefused(_ upgrade: RequestHead, as connection: ConnectionID, _ error: WireError) {
+        logRefused(upgrade, as: connection, code: OwnWords(error.code), why: OwnWords(error.message))
+    }
+
+    /// Logs why an upgrade to Engine.IO was refused.
+    func logRefused(_ upgrade: RequestHead, as connection: ConnectionID, _ refusal: EngineRefusal) {
+        logRefused(upgrade, as: connection, code: OwnWords("\(refusal)"), why: OwnWords(refusal.message))
+    }
+
+    func logRefused(_ upgrade: RequestHead, as connection: ConnectionID, code: OwnWords, why: OwnWords) {
+        log.debug(
+            "an upgrade was refused",
+            [
+                .connection(ConnectionNumber(connection.rawValue)), .path(RequestPath(upgrade.path)), .refusal(code),
+                .why(why),
+            ]
+        )
+    }
+
+    /// Logs why a request was refused.
+    func logRefused(_ head: RequestHead, as exchange: ExchangeID, _ fault: RoutingFault) {
+        switch fault {
+        case .wire(let error):
+            logRefused(head, as: exchange, code: OwnWords(error.code), why: OwnWords(error.message))
+        case .methodNotAllowed:
+            logRefused(head, as: exchange, code: OwnWords(WireCode.methodNotAllowed), why: OwnWords("method"))
+        case .upgradeRequired:
+            logRefused(head, as: exchange, code: OwnWords(WireCode.upgradeRequired), why: OwnWords("no Upgrade header"))
+        }
+    }
+
+    /// Logs why a request of Engine.IO was refused.
+    func logRefused(_ head: RequestHead, as exchange: ExchangeID, _ refusal: EngineRefusal) {
+        logRefused(head, as: exchange, code: OwnWords("\(refusal)"), why: OwnWords(refusal.message))
+    }
+
+    private func logRefused(_ head: RequestHead, as exchange: ExchangeID, code: OwnWords, why: OwnWords) {
+        log.debug(
+            "a request was refused",
+            [
+                .request(RequestNumber(exchange.rawValue)), .method(RequestMethod(head.method)),
+                .path(RequestPath(head.path)), .refusal(code), .why(why),
+            ]
+        )
+    }
+
+    /// Logs why a Socket.IO session was refused.
+    func logRefusedSession(_ refusal: EngineRefusal) {
+        log.debug(
+            "a Socket.IO session was refused",
+            [.refusal(OwnWords("\(refusal)")), .why(OwnWords(refusal.message))]
+        )
+    }
+
+    /// Logs why a Socket.IO session was refused.
+    func logRefusedSession(_ error: WireError) {
+        log.debug(
+            "a Socket.IO session was refused",
+            [.refusal(OwnWords(error.code)), .why(OwnWords(error.message))]
+        )
+    }
+}
+
+extension WorkerLoop {
+    func refused(
+        _ head: RequestHead?,
+        isUpgrade: Bool,
+        on connection: ConnectionID,
+        _ problem: HTTPResponse.Problem
+    ) {
+        let fields: [LogField] = [
+            .connection(ConnectionNumber(connection.rawValue)), .path(RequestPath(head?.path ?? "")),
+            .refusal(OwnWords(problem.code)), .why(OwnWords(problem.message)),
+        ]
+        log.debug(isUpgrade ? "an upgrade was refused" : "a request was refused", fields)
+    }
+
+    func dropped(_ connection: ConnectionID, _ reason: DroppedNewcomers.Reason) {
+        log.debug(
+            "a connection was dropped to make room: it had not authenticated",
+            [.connection(ConnectionNumber(connection.rawValue)), .refusal(OwnWords(reason))]
+        )
+    }
+
+    /// Logs that a connection is closed because too much waits for its reader.
+    func logTooSlow(_ connection: ConnectionID) {
+        log.debug(
+            "a connection reads too slowly and is closed",
+            [.connection(ConnectionNumber(connection.rawValue)), .bytes(server.queuedBytes(on: connection))]
+        )
+    }
+}

@@ -1,0 +1,193 @@
+public import CallCore
+public import CallPorts
+public import CallWire
+
+extension Switchboard {
+    /// How much a switchboard reports with ``Output/trace(_:)``.
+    public enum Detail: UInt8, Comparable, Sendable {
+        /// Nothing.
+        case none
+        /// Connections that open, close or read too slowly, and refusals.
+        case connections
+        /// Also every decision about a call.
+        case calls
+
+        /// Whether `a` reports less than `b`.
+        @inlinable
+        public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    /// An event that is worth a line in the log only while somebody looks for a fault; see ``Detail``.
+    ///
+    /// It is made of ids, numbers and words of the server's own, and contains nothing that a client wrote besides ids.
+    public enum TraceNote: Equatable, Sendable {
+        // Reported from `connections` on.
+        /// A connection was opened, by this device; `isNamed` = the client named the device.
+        case opened(SessionID, UserID, DeviceID, isNamed: Bool)
+        /// The server closes a connection.
+        case closing(SessionID, code: UInt16, reason: String)
+        /// A connection is over: since when it was open, and with which code it was closed, if that is known.
+        case closed(SessionID, UserID, DeviceID, code: UInt16?, openFor: Moment.Span)
+        /// A connection has so many bytes to read that signals and texts to it may be refused.
+        case backlogged(SessionID, bytes: Int)
+        /// A connection has caught up.
+        case caughtUp(SessionID)
+        /// A frame was refused.
+        case refusedFrame(SessionID, CallID?, WireError)
+        /// A request was refused.
+        case refusedRequest(RequestID, WireError)
+        /// The store could not answer a question.
+        case unanswered(StoreFailure)
+
+        // Reported with `calls`.
+        /// A connection or a request brought a signal.
+        indirect case signal(SignalKind, CallID?, from: UserID, DeviceID, Origin)
+        /// A request is carried out.
+        case request(RequestID, RequestName, UserID, CallID?)
+        /// An offer begins a call, or replaces one; the call has no number yet.
+        case begins(CallID?, OfferMeaning, from: UserID, to: UserID)
+        /// Something waits until calls at rest are read from the store.
+        case waits(CallID?, calls: Int)
+        /// A step of a call.
+        indirect case call(CallTag, CallStep)
+    }
+
+    /// The origin of a signal, or the destination of its acknowledgement.
+    public enum Origin: Equatable, Sendable {
+        /// A connection.
+        case connection(SessionID)
+        /// A request.
+        case request(RequestID)
+    }
+
+    /// The names of a call.
+    public struct CallTag: Equatable, Sendable {
+        /// The callId.
+        public let id: CallID
+        /// The epoch.
+        public let epoch: UInt32
+        /// The number in the database.
+        public let number: CallNumber
+
+        /// A call with these names.
+        public init(id: CallID, epoch: UInt32, number: CallNumber) {
+            self.id = id
+            self.epoch = epoch
+            self.number = number
+        }
+    }
+
+    /// A step of a call's way through the server.
+    public enum CallStep: Equatable, Sendable {
+        /// An offer was found to mean this for the call.
+        case offer(OfferMeaning)
+        /// The call began, and this was decided about it.
+        case began(CallStart)
+        /// The call was given an input, which may be a signal of a device.
+        case input(CallInput, DeviceID?)
+        /// An entry of the log was sent to these connections; to none = it is only stored.
+        case relayed(seq: UInt64, EntryKind, to: [SessionID])
+        /// A signal was accepted; `waits` = its acknowledgement waits until the changes are durable.
+        case acknowledged(seq: UInt64, to: Origin, waits: Bool)
+        /// The call core refused a signal.
+        case refused
+        /// A fetch was answered.
+        case fetched(RequestID)
+        /// A connection was sent an entry of the log that it may have missed.
+        case replayed(SessionID, seq: UInt64)
+        /// An event was added to the timeline, by its name.
+        case event(String, DeviceID?)
+        /// The call's timer fired.
+        case timer
+        /// The ended call was removed from memory; it stays in the store.
+        case rested
+        /// The ended call was read from the store again.
+        case takenUp
+        /// The ended call can no longer be fetched.
+        case forgotten
+        /// Changes of the call were handed to the store, with this commit.
+        case handedOver(Ticket)
+        /// Changes of the call are durable.
+        case committed(Ticket)
+    }
+
+    /// The content of a log entry, in one word.
+    public enum EntryKind: Equatable, Sendable {
+        /// A signal.
+        case signal(SignalKind)
+        /// A change of state.
+        case state(CallState)
+    }
+
+    /// The meaning of an offer, in one word.
+    public enum OfferMeaning: String, Sendable {
+        /// It begins a call.
+        case first
+        /// It begins a call that replaces a live one of the same callId.
+        case replacement
+        /// It was taken before.
+        case again = "repeat"
+        /// It replaces the caller's unanswered description.
+        case description
+        /// It renegotiates the answered call.
+        case renegotiation
+        /// It is the offer of the call that has just ended, by the other way.
+        case lateCopy = "late_copy"
+        /// The call refuses it.
+        case refused
+    }
+
+    /// The decision about a call that begins, in one word.
+    public enum CallStart: String, Sendable {
+        /// It rings its callee.
+        case rings
+        /// It is hidden from its callee.
+        case hidden
+        /// It ends at once: its callee is in another call.
+        case busy
+        /// It ends at once: too many others ring its callee.
+        case crowded
+        /// It ends at once: a simultaneous call of its callee goes on instead.
+        case glare
+    }
+
+    /// An input of a call, in one word.
+    public enum CallInput: String, Sendable {
+        /// A signal of a device.
+        case signal
+        /// A device was notified of the call.
+        case notified
+        /// A device has no connection and no request any more.
+        case gone
+        /// A device has opened a connection or made a request.
+        case seen
+        /// A device continues under another token or id.
+        case renewed
+        /// A device received the notice that it is out of the call.
+        case told
+        /// The callee is in another call.
+        case busy
+        /// A simultaneous call of the peer goes on instead.
+        case glare
+        /// The caller begins a new call under the same callId.
+        case replaced
+        /// The caller rings the same callee with another call.
+        case gaveWay = "gave_way"
+        /// A deadline has come: of ringing, or of a side that is gone.
+        case deadline
+    }
+
+    /// A request, in one word.
+    public enum RequestName: String, Sendable {
+        /// See ``Switchboard/Request``.
+        case signal, fetch, end, history, record, call, timeline, register, devices, blocks, block, unblock
+        /// Remove a device.
+        case removeDevice = "remove_device"
+        /// Get a credential for the TURN server.
+        case turnCredential = "turn_credential"
+        /// Set do-not-disturb.
+        case doNotDisturb = "do_not_disturb"
+        /// Log a user out everywhere.
+        case logOut = "log_out"
+    }
+}

@@ -1,0 +1,212 @@
+import CallCore
+import CallPorts
+import CallWire
+
+/// What is reported only while somebody looks for a fault (``Switchboard/TraceNote``).
+///
+/// Nothing is decided here. Where nothing is reported, each place costs one comparison.
+extension Switchboard {
+    /// How much is reported.
+    public var detail: Detail { turn.detail }
+
+    /// Reports more or less from now on.
+    public mutating func report(_ detail: Detail) {
+        turn.detail = detail
+        if detail < .calls { turn.uncommitted = [] }
+    }
+
+    /// Whether decisions about calls are reported.
+    @inline(__always)
+    var tracesCalls: Bool { turn.detail == .calls }
+
+    /// Reports a step of a call.
+    @inline(__always)
+    mutating func trace(_ call: Call, _ step: @autoclosure () -> CallStep) {
+        guard tracesCalls else { return }
+        turn.out.append(.trace(.call(call.tag, step())))
+    }
+
+    /// Reports something, if at least this much is reported.
+    @inline(__always)
+    mutating func trace(from detail: Detail, _ note: @autoclosure () -> TraceNote) {
+        guard turn.detail >= detail else { return }
+        turn.out.append(.trace(note()))
+    }
+
+    /// Reports that a signal was accepted.
+    mutating func traceAcknowledged(_ receipt: Receipt, to origin: Origin) {
+        guard tracesCalls else { return }
+        let waits = !commits.isDurable
+        trace(receipt.call, .acknowledged(seq: receipt.seq, to: origin, waits: waits))
+    }
+
+    // MARK: Commits
+
+    /// Returns the reports of the calls whose changes the last of these outputs hands to the store.
+    mutating func notes(ofCommitIn outputs: [Output]) -> [Output] {
+        guard case .commit(let changes, let ticket)? = outputs.last,
+            turn.uncommitted.last.map({ $0.ticket < ticket }) ?? true
+        else { return [] }
+        var seen: Set<CallNumber> = []
+        var tags: [CallTag] = []
+        for change in changes {
+            let number: CallNumber
+            switch change {
+            case .call(let record):
+                if seen.insert(record.number).inserted {
+                    tags.append(CallTag(id: record.id, epoch: record.epoch, number: record.number))
+                }
+                continue
+            case .entry(let call, _), .event(let call, _), .logForgotten(let call): number = call
+            case .historyForgotten, .device, .deviceRemoved, .blocked, .unblocked, .doNotDisturb, .revoked,
+                .crashesForgotten:
+                continue
+            }
+            if seen.insert(number).inserted, let call = calls[number] { tags.append(call.tag) }
+        }
+        turn.uncommitted.append((ticket, tags))
+        return tags.map { .trace(.call($0, .handedOver(ticket))) }
+    }
+
+    /// Reports the calls whose changes are durable now.
+    mutating func traceCommitted(upTo ticket: Ticket) {
+        let durable = turn.uncommitted.prefix { $0.ticket <= ticket }
+        turn.uncommitted.removeFirst(durable.count)
+        for (ticket, tags) in durable {
+            for tag in tags { turn.out.append(.trace(.call(tag, .committed(ticket)))) }
+        }
+    }
+}
+
+extension Call {
+    /// The names of the call in the log.
+    var tag: Switchboard.CallTag {
+        Switchboard.CallTag(id: key.id, epoch: session.epoch, number: number)
+    }
+}
+
+extension CallSession.Input {
+    /// The input as the log shows it.
+    var word: Switchboard.CallInput {
+        switch self {
+        case .signal: .signal
+        case .notified: .notified
+        case .gone: .gone
+        case .seen: .seen
+        case .renewed: .renewed
+        case .told: .told
+        case .foundBusy: .busy
+        case .lostGlare: .glare
+        case .replaced: .replaced
+        case .gaveWay: .gaveWay
+        case .deadlineReached: .deadline
+        }
+    }
+
+    /// The device that the input is about.
+    var device: DeviceID? {
+        switch self {
+        case .signal(_, _, let phone), .notified(let phone), .gone(let phone, _), .seen(let phone, _),
+            .renewed(_, let phone, _), .told(let phone, _):
+            phone.id
+        case .foundBusy, .lostGlare, .replaced, .gaveWay, .deadlineReached: nil
+        }
+    }
+}
+
+extension CallSession.OfferMeaning {
+    /// The meaning as the log shows it.
+    var word: Switchboard.OfferMeaning {
+        switch self {
+        case .repeats: .again
+        case .replacesDescription: .description
+        case .renegotiates: .renegotiation
+        case .refused: .refused
+        }
+    }
+}
+
+extension CallRouter.Beginning {
+    /// The decision as the log shows it.
+    var word: Switchboard.CallStart {
+        switch self {
+        case .rings: .rings
+        case .hidden: .hidden
+        case .busy: .busy
+        case .crowded: .crowded
+        case .lostGlare: .glare
+        }
+    }
+}
+
+extension LogEntry {
+    /// The content as the log shows it.
+    var kind: Switchboard.EntryKind {
+        switch content {
+        case .signal(let kind, _, _, _, _): .signal(kind)
+        case .state(let change): .state(change.state)
+        }
+    }
+}
+
+extension TimelineEvent {
+    /// The device that the event is about.
+    var device: DeviceID? {
+        switch self {
+        case .signal(_, _, let device, _), .delivered(let device), .fetched(let device), .probe(let device),
+            .probeFailed(let device), .pushSent(let device, _, _), .pushResult(let device, _, _, _, _),
+            .pushCancelled(let device), .repeated(_, let device, _):
+            device
+        case .blocked, .doNotDisturb, .nameTaken, .crowded, .noDevice, .loggedOut, .restarted, .ringRefused, .omitted,
+            .ended, .other:
+            nil
+        }
+    }
+}
+
+extension Switchboard.Request {
+    /// The request's name in the log.
+    var name: Switchboard.RequestName {
+        switch self {
+        case .signal: .signal
+        case .fetch: .fetch
+        case .end: .end
+        case .history: .history
+        case .record: .record
+        case .call: .call
+        case .timeline: .timeline
+        case .register: .register
+        case .devices: .devices
+        case .removeDevice: .removeDevice
+        case .relayCredential: .turnCredential
+        case .blocks: .blocks
+        case .block: .block
+        case .unblock: .unblock
+        case .doNotDisturb: .doNotDisturb
+        case .logOutEverywhere: .logOut
+        }
+    }
+
+    /// The callId that the request names.
+    var callID: CallID? {
+        switch self {
+        case .signal(let message): message.callID
+        case .fetch(let id, _), .end(let id, _, _), .call(let id, _, _), .timeline(let id, _, _): id
+        case .history, .record, .register, .devices, .removeDevice, .relayCredential, .blocks, .block, .unblock,
+            .doNotDisturb, .logOutEverywhere:
+            nil
+        }
+    }
+}
+
+extension ParkedWork.Work {
+    /// The callId that the work names.
+    var callID: CallID? {
+        switch self {
+        case .signal(let message, _, _): message.callID
+        case .request(_, _, let request): request.callID
+        case .timeline(_, _, let record, _): record.id
+        case .sync, .news, .expiry: nil
+        }
+    }
+}

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import queue
+import re
 import shlex
 import signal
 import subprocess
@@ -16,6 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # --error-exitcode=99` checks for reads and writes out of bounds. (Undefined values are not reported, because Swift's
 # own code copies uninitialised bytes of enums.)
 LAUNCHER = shlex.split(os.environ.get("RINGLINE_LAUNCHER", ""))
+# With `RINGLINE_TRACE_LOGS=FOLDER` every server that no test gives a level logs at `trace`, into that folder. Afterwards
+# secrets_in_logs.py looks there for what no log may contain. Tests/run does that.
+TRACE_LOGS = os.environ.get("RINGLINE_TRACE_LOGS")
 
 
 def binary() -> pathlib.Path:
@@ -46,7 +50,11 @@ class Server:
 
     def start(self) -> "Server":
         self.starts += 1
-        self.error_path = self.data.parent / f"{self.data.name}.stderr.{self.starts}"
+        folder, name = self.data.parent, f"{self.data.name}.stderr.{self.starts}"
+        if TRACE_LOGS and self.stderr is None:
+            folder, name = pathlib.Path(TRACE_LOGS), f"{os.environ.get('PYTEST_XDIST_WORKER', 'gw')}.{folder.name}.{name}"
+            folder.mkdir(parents=True, exist_ok=True)
+        self.error_path = folder / name
         command = [*self.launcher, str(binary()), "serve", "--data", str(self.data)]
         if "--listen" not in self.options:
             command += ["--listen", "127.0.0.1:0"]
@@ -56,6 +64,8 @@ class Server:
                 command += [limit, "0"]
         if "--admin-listen" not in self.options:
             command += ["--admin-listen", "127.0.0.1:0"]
+        if TRACE_LOGS and self.stderr is None and "--log-level" not in self.options:
+            command += ["--log-level", "trace"]
         with open(self.error_path, "wb") as errors:
             self.process = subprocess.Popen(
                 command + self.options,
@@ -109,6 +119,14 @@ class Server:
 
     def errors(self) -> str:
         return self.error_path.read_text(errors="replace")
+
+    def usual_log(self) -> str:
+        """Returns the lines that a server logs at its default level, `info`, whatever the level of this run."""
+        return "".join(
+            line
+            for line in self.errors().splitlines(keepends=True)
+            if not re.match(r'(\S+ |\{"time":"[^"]+","level":")(trace|debug)\b', line)
+        )
 
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None

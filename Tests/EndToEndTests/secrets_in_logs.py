@@ -1,0 +1,63 @@
+"""Looks in the servers' logs for what no log may contain: tokens, keys, session descriptions, candidates and addresses.
+
+    RINGLINE_TRACE_LOGS=FOLDER pytest …                      lets the servers log at `trace`, into that folder
+    python Tests/EndToEndTests/secrets_in_logs.py FOLDER     prints every line with a secret; fails if there is one
+
+The servers' own settings may be in the log: paths, and the address of `--jwks-url`. All else that looks like an address
+is a client's, or a candidate's.
+"""
+
+import pathlib
+import re
+import sys
+
+# The words of base64url and base64: with letters of both cases and digits they are no ids of a test.
+WORD = re.compile(r"[A-Za-z0-9_-]{60,}")
+PATTERNS = {
+    # The beginning of a JSON object in base64url: each part of a JWT, also without the others.
+    "a token": re.compile(r"eyJ[A-Za-z0-9_-]{6,}|\b[Bb]earer [A-Za-z0-9_.-]{8,}|\b[Rr]ing [A-Za-z0-9_-]{40,}"),
+    "a push token": re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{64,}(?![0-9A-Fa-f])"),
+    "a key": re.compile(r"-----BEGIN"),
+    "a description": re.compile(r"\bv=0|\b[ao]=(-|candidate|ice|fingerprint|rtpmap)|candidate:|m=(audio|video)|ice-(ufrag|pwd)|\btyp (host|srflx|relay)"),
+    "an address": re.compile(
+        r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])"
+        r"|(?<![0-9A-Za-z:])(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}(?![0-9A-Za-z:])"
+        r"|(?<![0-9A-Za-z:])(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?(?![0-9A-Za-z:])"
+    ),
+}
+# The operator's own settings, in both formats of the log.
+SETTINGS = re.compile(r'\b(?:jwks\.url|data|tls\.cert|tls\.key)(?:=|":)(?:"(?:[^"\\]|\\.)*"|\S+)')
+# A warning at the start is about the operator's settings.
+WARNING = re.compile(r"^\S+ warning (?:the secret of |--)")
+
+
+def findings(line: str) -> list[str]:
+    """Returns what in a line no log may contain."""
+    if WARNING.match(line):
+        return []
+    text = SETTINGS.sub("", line)
+    found = [name for name, pattern in PATTERNS.items() if pattern.search(text)]
+    for word in WORD.findall(text):
+        if re.search("[a-z]", word) and re.search("[A-Z]", word) and re.search("[0-9]", word):
+            found.append("a capability or a secret")
+    return found
+
+
+def main(folder: pathlib.Path) -> int:
+    lines = bad = size = 0
+    files = sorted(each for each in folder.rglob("*") if each.is_file())
+    for file in files:
+        size += file.stat().st_size
+        with open(file, errors="replace") as text:
+            for number, line in enumerate(text, 1):
+                lines += 1
+                if found := findings(line):
+                    bad += 1
+                    if bad <= 20:
+                        print(f"{file}:{number}: {', '.join(found)}: {line.rstrip()[:600]}")
+    print(f"{lines} lines in {len(files)} logs, {size / 1e6:.1f} MB: {bad} with what no log may contain")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1])))

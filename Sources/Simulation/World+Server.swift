@@ -113,7 +113,7 @@ extension World {
                     }
                 }
                 perform([.commit(changes, ticket)])
-            case .ping, .close, .verify, .ask, .cancelPush, .revoked, .done, .audit, .note: break
+            case .ping, .close, .verify, .ask, .cancelPush, .revoked, .done, .audit, .note, .trace: break
             }
         }
     }

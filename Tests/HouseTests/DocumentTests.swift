@@ -1,5 +1,6 @@
 import CallCore
 import CallWire
+import ServerLog
 import Testing
 
 @testable import ringline
@@ -28,6 +29,15 @@ struct DocumentTests {
         }
         expectNone(missing(Set(events).sorted()), "an event that no document explains")
         #expect(Set(events).count >= 11, "the pattern finds the events in the sources")
+    }
+
+    @Test("Deploy/README.md explains every key of the log")
+    func logKeys() {
+        let guide = Repository.text(of: "Deploy/README.md")
+        expectNone(
+            LogKey.allCases.map(\.rawValue).filter { !guide.contains("`\($0)`") },
+            "a key that Deploy/README.md does not explain"
+        )
     }
 
     @Test("The page Settings has exactly the table that the program prints")

@@ -73,6 +73,16 @@ struct ImportTests {
         )
     }
 
+    @Test("Only ServerLog and the composition use the logging library")
+    func onlyServerLogLogs() {
+        let writers = ["Sources/ServerLog/", "Sources/ringline/Composition/Log.swift"]
+        expectNone(
+            Repository.sources.filter { file in !writers.contains { file.path.hasPrefix($0) } }.flatMap(\.imports)
+                .filter { $0.module == "Logging" }.map(\.place),
+            "a ServerLog instead of a Logger"
+        )
+    }
+
     @Test("No module re-exports another")
     func nothingIsReexported() {
         expectNone(

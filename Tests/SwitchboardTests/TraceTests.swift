@@ -1,0 +1,134 @@
+import CallCore
+import CallPorts
+import CallWire
+import Testing
+
+@testable import Switchboard
+
+@Suite("Notes for the log")
+struct TraceTests {
+    /// A call of two users, with a repeat, a refused signal, a renegotiation and its end.
+    private func call(_ detail: Switchboard.Detail) throws -> World {
+        let world = World()
+        world.board.report(detail)
+        let caller = try world.open("11", "a")
+        let callee = try world.open("10", "b")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(callee, World.offer("c-1", to: "11", id: "p", sdp: "v=0\\r\\ns=p\\r\\n"))
+        world.send(callee, World.answer("c-1"))
+        world.send(caller, World.ice("c-1", id: "i"))
+        world.send(caller, World.offer("c-1", to: "10", id: "q", sdp: "v=0\\r\\ns=q\\r\\n"))
+        world.send(callee, World.plain("end", "c-1", id: "e"))
+        world.give(.closed(callee, code: 1001))
+        return world
+    }
+
+    private func steps(_ world: World) -> [Switchboard.CallStep] {
+        world.traced.compactMap { if case .call(_, let step) = $0 { step } else { nil } }
+    }
+
+    @Test("Nothing is reported unless it was asked for, and what is reported changes nothing else")
+    func nothingElse() throws {
+        let (silent, traced) = (try call(.none), try call(.calls))
+        #expect(silent.traced.isEmpty && !traced.traced.isEmpty)
+        #expect(silent.frames.mapValues { $0.map(\.description) } == traced.frames.mapValues { $0.map(\.description) })
+        #expect(silent.changes == traced.changes && silent.notes == traced.notes && silent.closes == traced.closes)
+        #expect(try call(.connections).traced.allSatisfy { if case .call = $0 { false } else { true } })
+    }
+
+    @Test("Every signal is reported with its origin, every offer with its meaning, every entry with its receivers")
+    func aCall() throws {
+        let world = try call(.calls)
+        let (caller, callee) = (SessionID(rawValue: 1), SessionID(rawValue: 2))
+        let signals = world.traced.compactMap { note -> Switchboard.Origin? in
+            if case .signal(_, let call, _, _, let origin) = note, call?.text == "c-1" { origin } else { nil }
+        }
+        let senders = [caller, caller, callee, callee, caller, caller, callee]
+        #expect(signals == senders.map { .connection($0) })
+        let meanings = steps(world).compactMap { step -> Switchboard.OfferMeaning? in
+            if case .offer(let meaning) = step { meaning } else { nil }
+        }
+        #expect(meanings == [.again, .refused, .renegotiation])
+        #expect(steps(world).contains(.began(.rings)))
+        let relayed = steps(world).filter { if case .relayed = $0 { true } else { false } }
+        #expect(
+            relayed == [
+                .relayed(seq: 1, .signal(.offer), to: [callee]), .relayed(seq: 2, .state(.ringing), to: [caller]),
+                .relayed(seq: 3, .signal(.answer), to: [caller]),
+                .relayed(seq: 4, .state(.answered), to: [caller, callee]),
+                .relayed(seq: 5, .signal(.ice), to: [callee]), .relayed(seq: 6, .signal(.offer), to: [callee]),
+                .relayed(seq: 7, .signal(.end), to: [caller]), .relayed(seq: 8, .state(.ended), to: [caller, callee]),
+            ]
+        )
+        #expect(steps(world).filter { $0 == .refused }.count == 1)
+    }
+
+    @Test("A connection is reported with its device, and with its end: the peer's code, or the server's")
+    func connections() throws {
+        let world = try call(.connections)
+        let again = try world.open("11", "a")
+        let (user, device) = (try user("11"), try device("a"))
+        #expect(world.traced.contains(.opened(again, user, device, isNamed: true)))
+        #expect(
+            world.traced.contains(.closed(SessionID(rawValue: 1), user, device, code: 4409, openFor: .seconds(0)))
+        )
+        #expect(
+            world.traced.contains {
+                if case .closed(SessionID(rawValue: 2), _, _, 1001, _) = $0 { true } else { false }
+            }
+        )
+        #expect(
+            world.traced.contains {
+                if case .refusedFrame(_, _, let error) = $0 { error.code == .callExists } else { false }
+            }
+        )
+    }
+
+    @Test("Changes of a call are reported when they go to the store, and once when they are durable")
+    func commits() throws {
+        let world = World()
+        world.holdsCommits = true
+        world.board.report(.calls)
+        let caller = try world.open("11", "a")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.send(caller, World.ice("c-1", id: "i"))
+        func tickets(_ body: (Switchboard.CallStep) -> Ticket?) -> [UInt64] {
+            steps(world).compactMap(body).map(\.rawValue)
+        }
+        let handedOver = { tickets { if case .handedOver(let ticket) = $0 { ticket } else { nil } } }
+        let committed = { tickets { if case .committed(let ticket) = $0 { ticket } else { nil } } }
+        #expect(handedOver() == [1, 2] && committed() == [])
+        world.commit()
+        #expect(handedOver() == [1, 2] && committed() == [1, 2])
+        // What is not reported any more is not remembered either.
+        world.send(caller, World.ice("c-1", id: "j"))
+        world.board.report(.none)
+        world.board.report(.calls)
+        world.commit()
+        #expect(handedOver() == [1, 2, 3] && committed() == [1, 2])
+    }
+
+    @Test("A call that waits for its acknowledgement is reported so, and an acknowledged repeat is not waited for")
+    func acknowledgements() throws {
+        let world = World()
+        world.holdsCommits = true
+        world.board.report(.calls)
+        let caller = try world.open("11", "a")
+        world.send(caller, World.offer("c-1", to: "10"))
+        world.commit()
+        world.send(caller, World.offer("c-1", to: "10"))
+        let waits = steps(world).compactMap { if case .acknowledged(1, _, let waits) = $0 { waits } else { nil } }
+        #expect(waits == [true, false])
+    }
+
+    @Test("A store that cannot answer is reported, and so is each request by name")
+    func requests() throws {
+        let world = World()
+        world.failsQuestions = true
+        world.board.report(.calls)
+        _ = world.request(try who("11"), .history(limit: 5, before: nil))
+        #expect(world.traced.contains(.request(RequestID(rawValue: 1), .history, try user("11"), nil)))
+        #expect(world.traced.contains { if case .unanswered = $0 { true } else { false } })
+    }
+}

@@ -33,9 +33,38 @@ extension Switchboard {
         turn.out.append(.trace(note()))
     }
 
+    // MARK: Signals
+
+    // The way of a signal contains one comparison for each of these functions, and nothing of what they do: even a
+    // string's reference that is counted in vain would be measured there.
+
+    /// Reports that a signal was received.
+    @inline(never)
+    mutating func trace(_ message: SignalMessage, from source: Source, by origin: Origin) {
+        let kind = message.signal.kind
+        turn.out.append(.trace(.signal(kind, message.callID, from: source.user, source.phone.id, origin)))
+    }
+
+    /// Reports that a call was given an input.
+    @inline(never)
+    mutating func traceInput(_ input: CallSession.Input, of call: Call) {
+        turn.out.append(.trace(.call(call.tag, .input(input.word, input.device))))
+    }
+
+    /// Reports that a call refused a signal.
+    @inline(never)
+    mutating func traceRefused(by call: Call) { turn.out.append(.trace(.call(call.tag, .refused))) }
+
+    /// Reports that an entry was sent to the connections that were noted.
+    @inline(never)
+    mutating func traceRelayed(_ entry: LogEntry, of call: Call) {
+        turn.out.append(.trace(.call(call.tag, .relayed(seq: entry.seq, entry.kind, to: turn.receivers))))
+        turn.receivers = []
+    }
+
     /// Reports that a signal was accepted.
+    @inline(never)
     mutating func traceAcknowledged(_ receipt: Receipt, to origin: Origin) {
-        guard tracesCalls else { return }
         let waits = !commits.isDurable
         trace(receipt.call, .acknowledged(seq: receipt.seq, to: origin, waits: waits))
     }

@@ -14,6 +14,8 @@ struct Turn {
     var scratch: [JSONObject.Member] = []
     /// How much is reported with ``Switchboard/Output/trace(_:)``.
     var detail = Switchboard.Detail.none
+    /// The connections to which the entry at hand was sent, if that is reported.
+    var receivers: [SessionID] = []
     /// The commits that were reported and are not durable, oldest first, each with its calls.
     var uncommitted: [(ticket: Ticket, tags: [Switchboard.CallTag])] = []
 }

@@ -16,15 +16,21 @@ WORD = re.compile(r"[A-Za-z0-9_-]{60,}")
 PATTERNS = {
     # The beginning of a JSON object in base64url: each part of a JWT, also without the others.
     "a token": re.compile(r"eyJ[A-Za-z0-9_-]{6,}|\b[Bb]earer [A-Za-z0-9_.-]{8,}|\b[Rr]ing [A-Za-z0-9_-]{40,}"),
-    "a push token": re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{64,}(?![0-9A-Fa-f])"),
+    # Ids of one repeated letter are those of tests of the longest id.
+    "a push token": re.compile(r"(?<![0-9A-Fa-f])(?!([0-9A-Fa-f])\1+(?![0-9A-Fa-f]))[0-9A-Fa-f]{64,}(?![0-9A-Fa-f])"),
     "a key": re.compile(r"-----BEGIN"),
-    "a description": re.compile(r"\bv=0|\b[ao]=(-|candidate|ice|fingerprint|rtpmap)|candidate:|m=(audio|video)|ice-(ufrag|pwd)|\btyp (host|srflx|relay)"),
+    "a description": re.compile(
+        r"\bv=0|\b[ao]=(-|candidate|ice|fingerprint|rtpmap)|m=(audio|video)|ice-(ufrag|pwd)"
+        r"|candidate:\S+ \d+ |\btyp (host|srflx|prflx|relay)"
+    ),
     "an address": re.compile(
         r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])"
         r"|(?<![0-9A-Za-z:])(?:[0-9A-Fa-f]{1,4}:){7}[0-9A-Fa-f]{1,4}(?![0-9A-Za-z:])"
         r"|(?<![0-9A-Za-z:])(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?::(?:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,6})?(?![0-9A-Za-z:])"
     ),
 }
+# A sentence of the server's own.
+SENTENCE = "must begin with the line v=0"
 # The operator's own settings, in both formats of the log.
 SETTINGS = re.compile(r'\b(?:jwks\.url|data|tls\.cert|tls\.key)(?:=|":)(?:"(?:[^"\\]|\\.)*"|\S+)')
 # A warning at the start is about the operator's settings.
@@ -35,7 +41,7 @@ def findings(line: str) -> list[str]:
     """Returns what in a line no log may contain."""
     if WARNING.match(line):
         return []
-    text = SETTINGS.sub("", line)
+    text = SETTINGS.sub("", line).replace(SENTENCE, "")
     found = [name for name, pattern in PATTERNS.items() if pattern.search(text)]
     for word in WORD.findall(text):
         if re.search("[a-z]", word) and re.search("[A-Z]", word) and re.search("[0-9]", word):

@@ -23,7 +23,7 @@ extension Switchboard {
         var outputs: [CallSession.Output] = []
         // The array is reused, so that a relayed signal allocates nothing here.
         swap(&outputs, &turn.steps)
-        trace(call, .input(input.word, input.device))
+        if tracesCalls { traceInput(input, of: call) }
         call.session.handle(input, at: now, into: &outputs)
         let result = perform(outputs, of: call, relaying: message, from: user, at: now)
         let isOnlyRelayed = if case .signal(let signal, _, _) = input { Self.movesNoDeadline(signal) } else { false }
@@ -57,7 +57,7 @@ extension Switchboard {
                 deliver(entry, of: call, told: &told, at: now)
             case .acknowledge(let seq, let isNew): result = .acknowledged(seq: seq, isNew: isNew)
             case .refuse(let refusal):
-                trace(call, .refused)
+                if tracesCalls { traceRefused(by: call) }
                 result = .refused(refusal)
             case .stopRinging: stopWaking(call, at: now)
             case .changed: commits.markDirty(call)
@@ -127,7 +127,6 @@ extension Switchboard {
         guard let frame = call.frames.last else { return }
         let isEnd = if case .state(let change) = entry.content { change.state == .ended } else { false }
         let isOffer = if case .signal(.offer, .caller, _, _, _) = entry.content { true } else { false }
-        var receivers: [SessionID] = []
         for side in Side.allCases where entry.audience.reaches(side) {
             let user = call.user(on: side)
             for session in connections.of(user)
@@ -135,13 +134,13 @@ extension Switchboard {
                 // The replay's cursor will reach this entry.
                 if session.replays(call.number) { continue }
                 metrics.delivered += 1
-                if tracesCalls { receivers.append(session.id) }
+                if tracesCalls { turn.receivers.append(session.id) }
                 send(frame, to: session, at: now)
                 if isEnd { told.append((session, side)) }
                 if isOffer { note(call, .delivered(session.phone.id), at: now) }
             }
         }
-        trace(call, .relayed(seq: entry.seq, entry.kind, to: receivers))
+        if tracesCalls { traceRelayed(entry, of: call) }
     }
 
     /// Carries out the actions that are due once, when a call ends.

@@ -131,10 +131,7 @@ extension Switchboard {
             way: .request,
             isService: who.isService
         )
-        trace(
-            from: .calls,
-            .signal(message.signal.kind, message.callID, from: source.user, source.phone.id, .request(id))
-        )
+        if tracesCalls { trace(message, from: source, by: .request(id)) }
         switch take(message, from: source, at: now) {
         case .failure(let error):
             if let awaited = takeAwaited() {
@@ -170,7 +167,7 @@ extension Switchboard {
 
     private mutating func reply(_ receipt: Receipt, to source: Source, as id: RequestID, at now: Moment) {
         let session = receipt.call.session
-        traceAcknowledged(receipt, to: .request(id))
+        if tracesCalls { traceAcknowledged(receipt, to: .request(id)) }
         let standing =
             receipt.taken.map { (CallState.ended, $0.reason) }
             ?? session.side(of: source.user).map {

@@ -40,11 +40,7 @@ extension Switchboard {
             way: .session,
             isService: session.who.isService
         )
-        let device = session.phone.id
-        trace(
-            from: .calls,
-            .signal(signal.signal.kind, signal.callID, from: source.user, device, .connection(session.id))
-        )
+        if tracesCalls { trace(signal, from: source, by: .connection(session.id)) }
         switch take(signal, from: source, at: now) {
         case .success(let receipt): acknowledge(receipt, id: id, to: session, at: now)
         case .failure(let error):
@@ -102,7 +98,7 @@ extension Switchboard {
             seq: receipt.seq,
             outcome: receipt.outcome
         )
-        traceAcknowledged(receipt, to: .connection(session.id))
+        if tracesCalls { traceAcknowledged(receipt, to: .connection(session.id)) }
         say(.frame(session.id, frame), at: now)
     }
 

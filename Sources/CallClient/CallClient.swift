@@ -3,8 +3,8 @@ public import CallCore
 /// The calls of one device of one user, as that device knows them.
 ///
 /// Every call runs through the phases below. Two users may call each other at the same time (glare). The incoming call
-/// then either replaces the outgoing call and is answered at once, or it is shadowed: hidden while the outgoing call
-/// goes on.
+/// then either replaces the outgoing call and is answered at once, or it is shadowed: it is hidden while the outgoing
+/// call continues.
 ///
 ///     startCall     localDescription    answer (peer)
 ///        │  preparing ─────────▶ calling ─────────┐
@@ -45,7 +45,7 @@ public import CallCore
 ///   REST while there is no connection or the connection stays silent. It always keeps its id, and the signals of one
 ///   call stay in order.
 /// - Every signal of a call except its first offer names the call's epoch, and waits until the epoch is known. So a
-///   signal that was meant for one use of a callId cannot affect the next use.
+///   signal for one call cannot affect a later call with the same callId.
 public struct CallClient: Sendable {
     /// The configuration that the core was created with.
     public let configuration: Configuration
@@ -57,16 +57,17 @@ public struct CallClient: Sendable {
     public internal(set) var clockSkew: Moment.Span?
     /// The moment from which this device may reconnect to a server that shut down; `nil` = at any time.
     ///
-    /// If the core needs a connection for its calls, it waits until this moment by itself, and then outputs
-    /// ``Output/connect``. An app that opens connections on its own must not do so earlier, except when its user makes
-    /// a call or a push wakes it. Such connections are too few to overload the server.
+    /// If the core needs a connection for its calls, it waits until this moment, and then outputs ``Output/connect``.
+    /// An app that opens connections on its own must not do so earlier, except when its user makes a call or a push
+    /// wakes it. Such connections are too few to overload the server.
     public internal(set) var reconnectAt: Moment?
     /// Whether the system has activated the audio session for this app.
     public internal(set) var isAudioSessionActive = false
 
     var isSocketOpen = false
     var isTokenExpired = false
-    /// Whether the next measured bound replaces ``clockSkew`` even if it is larger: the clock may have been set since.
+    /// Whether ``clockSkew`` is out of date, because the clock may have been set: the next measurement then replaces
+    /// it, even with a larger value.
     var isSkewStale = false
     var outbox: [Unacknowledged] = []
     var lastName: UInt64 = 0

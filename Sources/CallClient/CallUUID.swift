@@ -14,7 +14,7 @@ public struct CallUUID: Hashable, Sendable {
     /// Creates the UUID under which both devices and every push know a call (protocol, section 3.4).
     public init(call: CallID, epoch: UInt32) { text = UUIDv5.call(call, epoch: epoch) }
 
-    /// Creates the UUID (version 5) of a name; the caller uses each name for one UUID only.
+    /// Creates the UUID (version 5) of a name; pass a different name each time.
     init(name: String) { text = UUIDv5.url(name) }
 }
 

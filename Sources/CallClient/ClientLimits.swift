@@ -24,12 +24,13 @@ public enum ClientLimits {
     public static let longestReturn = Moment.Span.seconds(60)
     /// The number of ends that are kept for one call while its epoch is unknown.
     static let earlyEnds = 4
-    /// How long `not_found` may mean that a crashed server has not received the call again yet.
+    /// How long `not_found` is not taken as final, because clients may not yet have resent the call to a server that
+    /// crashed.
     public static let notFoundPatience = Moment.Span.seconds(10)
-    /// How long the core tries to send an end to an unreachable server; by then the server has ended the call by
-    /// itself.
+    /// How long the core tries to send an end to an unreachable server; after this time the server has ended the call
+    /// anyway.
     public static let endPatience = Moment.Span.seconds(150)
-    /// The interval at which the log of a shadowed call is fetched; this device's own call goes on in its place.
+    /// The interval at which the log of a shadowed call is fetched.
     public static let shadowCheck = Moment.Span.seconds(3)
     /// The number of ended calls that are remembered, so that a late push or signal is not taken for a new call.
     public static let endedCalls = 64

@@ -73,8 +73,8 @@ public enum PushVerdict: Equatable, Sendable {
         case calling
         /// The call is outgoing and was answered.
         case answered
-        /// The call came in while this device was calling the same peer, and this device's own call goes on in its
-        /// place.
+        /// The call came in while this device was calling the same peer. The outgoing call continues, and this one is
+        /// not shown.
         case shadowed(by: CallUUID)
         /// The call has ended.
         case ended(EndReason)
@@ -107,13 +107,14 @@ public enum PushVerdict: Equatable, Sendable {
             case .newer:
                 switch known.standing {
                 case .ended, .shadowed: break
-                // The known call ends, because its callId is used again: that makes room for the new call.
+                // The known call ends, because its callId is used for a new call: that makes room for the new call.
                 case .incoming, .calling, .answered: isFull = false
                 }
             }
         }
         if isLate(push, local, at: now) { return .reportThenEnd(.unanswered) }
-        // Both users call each other. The result is one call, whichever of the two goes on.
+        // Both users call each other. Only one of the two calls continues, and it is reported under the outgoing call's
+        // UUID.
         if let own = local.calls.last(where: { $0.peer == from && $0.standing == .calling }) {
             return .attachToExisting(own.uuid)
         }
@@ -129,8 +130,8 @@ public enum PushVerdict: Equatable, Sendable {
         }
         if push.uuid == known.uuid { return .same }
         guard case .ended = known.standing else { return .same }
-        // There are no epochs to compare, the UUIDs differ and the known call has ended. The push is about that call
-        // only if both have the same `ringUntil`; otherwise it is about a newer call.
+        // There are no epochs to compare, the UUIDs differ and the known call has ended. If the push and the known call
+        // have the same `ringUntil`, the push is about the known call; otherwise it is about a newer call.
         return push.ringUntil != nil && push.ringUntil == known.ringUntil ? .same : .newer
     }
 

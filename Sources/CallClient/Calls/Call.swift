@@ -40,7 +40,8 @@ extension CallClient {
         var names: [SignalName] = []
         /// Whether the media engine holds resources for this call.
         var usesMedia = false
-        /// Whether the server refused a signal as if the call had ended; the log must show whether the call has ended.
+        /// Whether the server refused a signal because it knows no such live call; until the log arrives, it is unclear
+        /// whether the call has ended.
         var isDoubted = false
         /// Whether the socket was closed and the log has not been fetched since.
         var mayHaveMissed = false
@@ -118,8 +119,8 @@ extension CallClient {
         case calling(until: Moment)
         /// The system rings, until that moment at the latest. Leads to `answering` and `ended`.
         case ringing(until: Moment)
-        /// The call came in while this device calls the same peer, and the outgoing call goes on in its place: nothing
-        /// is shown.
+        /// The call came in while this device was calling the same peer. The outgoing call continues, and this one is
+        /// not shown.
         ///
         /// Leads to `ended` when the server ends the call, and to `ringing` when the outgoing call fails. The log is
         /// fetched at `checkAt`.
@@ -189,7 +190,7 @@ extension CallClient.Call {
         }
     }
 
-    /// Why the call ended; `nil` while it goes on.
+    /// Why the call ended; `nil` while it is live.
     public var reason: EndReason? {
         if case .ended(let reason, _) = phase { reason } else { nil }
     }

@@ -46,7 +46,7 @@ extension CallClient {
 
     /// Turns a call into an ended one.
     ///
-    /// It sends nothing to the server: a call's last signals are put into the outbox before (`tellEnd`).
+    /// It sends nothing to the server: `tellEnd` puts the call's last signals into the outbox beforehand.
     mutating func finish(_ index: Int, _ reason: EndReason, reports: Bool, keepsMedia: Bool = false, at now: Moment) {
         let call = calls[index]
         guard call.isLive else { return }
@@ -65,7 +65,7 @@ extension CallClient {
         if call.isCalling, !keepsMedia { unshadow(call.peer, at: now) }
     }
 
-    /// Remembers other calls as ended whose ends were kept while our call waited for its epoch.
+    /// Remembers, as ended calls, the other calls whose ends were kept while our call waited for its epoch.
     ///
     /// Our call never got an epoch, so these ends do not belong to it. The pushes of those calls may still be on their
     /// way, and must not ring.

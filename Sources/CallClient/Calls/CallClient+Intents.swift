@@ -17,7 +17,7 @@ extension CallClient {
         if wish.to == configuration.user {
             out.append(.refused(wish.uuid, .callsOneself))
         } else if let ringing = calls.firstIndex(where: { $0.peer == wish.to && $0.phase.name == .ringing }) {
-            // The peer is already calling this device: answering that call makes a crossing call unnecessary.
+            // The peer is already calling this device. That call is answered, and no second call is needed.
             out.append(.refused(wish.uuid, .answeredInstead(calls[ringing].uuid)))
             answer(calls[ringing].uuid, at: now)
         } else if isInUse {

@@ -1,11 +1,11 @@
 import CallCore
 
-/// The peer's descriptions in a call that exists.
+/// The peer's offers and answers after the offer that began the call.
 extension CallClient {
     mutating func takeOffer(_ offer: IncomingOffer, for index: Int, at now: Moment) {
         if calls[index].negotiation.isUnconfirmed, calls[index].isLive {
-            // The engine already has the offer that came with the push. The log is read from its beginning, so an offer
-            // in it that differs may be older. It is set aside until the log has been read to its end.
+            // The engine already has the offer that came with the push. The log is read from the beginning, so a
+            // different offer in the log may be older. That offer is set aside until the log has been read to the end.
             guard offer.sdp == calls[index].negotiation.remoteSDP else {
                 calls[index].negotiation.unsorted = offer
                 return
@@ -31,9 +31,9 @@ extension CallClient {
         }
     }
 
-    /// Applies the offer that was set aside, now that the log has been read to its end.
+    /// Applies the offer that was set aside, now that the log has been read to the end.
     ///
-    /// An offer in the log that differs from the push's copy is newer than the copy.
+    /// An offer that is still set aside then is newer than the push's copy, because the log did not contain the copy.
     mutating func sortOffers(of index: Int, at now: Moment) {
         guard let offer = calls[index].negotiation.unsorted else { return }
         calls[index].negotiation.unsorted = nil

@@ -1,6 +1,6 @@
 import CallCore
 
-/// VoIP pushes: each leads to a report in the turn in which it arrived.
+/// VoIP pushes: each push leads to a report in the turn in which it arrives.
 extension CallClient {
     /// The state of this device, as the input for a verdict on a push.
     public var local: PushVerdict.Local {
@@ -113,7 +113,7 @@ extension CallClient {
     private mutating func reportThenEnd(_ push: IncomingPush, _ reason: EndReason, at now: Moment) {
         var wished = push.uuid
         if wished == nil, let callID = push.callID { wished = CallUUID(call: callID, epoch: push.epoch ?? 1) }
-        // A malformed push identifies no call, so its report gets a UUID of its own.
+        // A malformed push identifies no call, so its report gets a new UUID.
         let isBroken =
             !push.isIncomingCall || push.callID == nil || push.from == nil || push.from == configuration.user
         let uuid = isBroken ? made(at: now) : unused(wished ?? made(at: now), at: now)

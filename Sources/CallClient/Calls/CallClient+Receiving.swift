@@ -62,7 +62,7 @@ extension CallClient {
         guard let index = newest(envelope.callID, peer: peer) else { return nil }
         guard let epoch = calls[index].epoch else {
             if calls[index].side == .callee {
-                // The known call ended here before its epoch was known: the signal belongs to another call.
+                // The call known here ended before the server stated its epoch: the signal belongs to another call.
                 guard calls[index].isLive || hasUnacknowledged(index) else { return nil }
                 guard !isRemembered(envelope.epoch, of: index) else { return exact(envelope, peer: peer) }
                 learn(envelope.epoch, of: index)
@@ -94,8 +94,8 @@ extension CallClient {
         let isAnother =
             event.state == .ringing && !isOurBeginning || calls[index].side == .caller && !hasUnacknowledged(index)
         guard let epoch = calls[index].epoch else {
-            // A server that crashed assigns an epoch again. If the event names our offer, the epoch now belongs to this
-            // call.
+            // A server that crashed may assign an epoch a second time. If the event names our offer, the epoch now
+            // belongs to this call.
             let isNamed = isOurBeginning && event.offerID != nil
             let isNext = isOurBeginning || calls[index].side == .callee && !isAnother
             if isNamed || isNext && !isRemembered(envelope.epoch, of: index) {
@@ -181,21 +181,21 @@ extension CallClient {
 
     /// Returns whether an offer begins another call under the epoch of a call that has ended here.
     ///
-    /// A server that crashed assigns an epoch again. If the offer has the same id, it belongs to the lost call, which
-    /// has ended here. An offer that is not the first of its call is a renegotiation.
+    /// A server that crashed may assign an epoch a second time. If the offer has the same id as the one that began the
+    /// ended call, it belongs to the ended call. An offer that is not the first entry of its call is a renegotiation.
     private func beginsAnew(_ envelope: Incoming.Envelope, for index: Int) -> Bool {
         guard case .ended = calls[index].phase, calls[index].side == .callee, envelope.epoch == calls[index].epoch,
             calls[index].winner != configuration.device, Self.isFirst(envelope),
             let beginning = calls[index].beginning, let device = envelope.fromDevice, let id = envelope.id
         else { return false }
         if beginning.id != id { return true }
-        // For a client without a device id the server makes one, and may make another one after a crash.
+        // The server makes a device id for a client without one, and may make a different one after a crash.
         return beginning.device != device && !Phone.isMadeByServer(beginning.device) && !Phone.isMadeByServer(device)
     }
 
     /// Returns whether a call rings after all, although its push had seemed late.
     ///
-    /// This device's clock was wrong, and the server's messages since then show by how much.
+    /// This device's clock was wrong, and the server's messages since then have shown how far it is ahead.
     private func goesOn(
         _ offer: IncomingOffer,
         _ envelope: Incoming.Envelope,
@@ -246,8 +246,8 @@ extension CallClient {
 
     /// Updates the clock skew.
     ///
-    /// The time from the server's timestamp until now is the skew plus the delay. So the shortest time is nearest to
-    /// the skew.
+    /// The time from the server's timestamp until now is the skew plus the delay. So the shortest such time is the best
+    /// estimate of the skew.
     private mutating func observe(_ at: Moment?, at now: Moment) {
         guard let at else { return }
         let distance = now - at
@@ -330,10 +330,10 @@ extension CallClient {
             event.state != .ended, !hasUnacknowledged(index)
         else { return }
         // The server sends `ringing` only to the calling device, so the server's call is outgoing. If the ended call
-        // here is incoming, it is another call. After a crash, the server assigned its epoch again, to a call that an
-        // earlier launch of the app made.
+        // here is incoming, the server's call is another one: after a crash, the server assigned the ended call's epoch
+        // to a call that an earlier launch of the app made.
         if event.state == .ringing { calls[index].side = .caller }
-        // An incoming call goes on if another device of this user answered it.
+        // An incoming call continues if another device of this user answered it.
         let isOurs = calls[index].side == .caller || event.answeredBy == configuration.device
         guard isOurs else { return }
         // The time limit for delivering an end counts from now.

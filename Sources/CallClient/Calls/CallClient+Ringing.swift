@@ -1,6 +1,6 @@
 import CallCore
 
-/// Incoming calls, and calls that cross.
+/// Incoming calls and glare.
 extension CallClient {
     @discardableResult
     mutating func append(
@@ -58,8 +58,9 @@ extension CallClient {
             offer.callUUID ?? CallUUID(call: envelope.callID, epoch: envelope.epoch),
             at: now
         )
-        // A waiting offer means that this user is in an answered call. The outgoing call to this peer is taken to be
-        // that call, with an answer that has not arrived yet: the two calls do not cross.
+        // A waiting offer means that this user is in an answered call. If this device is calling the peer, that
+        // outgoing call is assumed to be the answered one, and its answer has not arrived here yet. So there is no
+        // glare.
         if !offer.isWaiting, let own = calls.lastIndex(where: { $0.peer == peer && $0.isCalling }) {
             cross(own, envelope.callID, envelope.epoch, offer, uuid, caller, until: until, at: now)
         } else if shownCount >= configuration.capacity {
@@ -70,7 +71,7 @@ extension CallClient {
             calls[index].ringUntil = offer.ringUntil
             ring(index, at: now)
         }
-        // If the peer already has too many calls here, no call was added above. A call of this callId is then an older
+        // If there are too many shadowed calls, `cross` has added no call. A call with this callId is then an older
         // one, which must not take the values of this offer.
         guard lastCall > known else { return }
         if let index = calls.lastIndex(where: { $0.callID == envelope.callID && $0.peer == peer }) {
@@ -123,7 +124,7 @@ extension CallClient {
         if !isSocketOpen { out.append(.connect) }
     }
 
-    /// Resolves two calls that cross; both devices decide by `Glare.winner(_:_:)`, as the server does.
+    /// Resolves a glare; both devices decide by `Glare.winner(_:_:)`, as the server does.
     mutating func cross(
         _ own: Int,
         _ callID: CallID,
@@ -185,15 +186,15 @@ extension CallClient {
     ) -> Int {
         let loser = calls[own]
         if loser.negotiation.state != .stable { out.append(.rollback(loser.uuid)) }
-        // The server ends the call that lost by the same rule, unless it hides that call from its callee. This device
-        // ends it in either case.
+        // By the same rule the server ends the call that lost, unless it hides that call from its callee. This device
+        // ends the call in either case.
         if !isOver { tellEnd(of: own, .cancelled) }
         finish(own, .glare, reports: false, keepsMedia: true, at: now)
         let phase = Phase.answering(until: now + ClientLimits.setup)
         let index = append(loser.uuid, callID, loser.peer, epoch: epoch, phase, loser.caller, isReported: true)
         calls[index].usesMedia = loser.usesMedia
         calls[index].media = loser.media
-        // The engine goes on with the rounds of the call that lost.
+        // The engine continues the round numbers of the call that lost.
         calls[index].negotiation.lastRound = loser.negotiation.lastRound
         return index
     }
@@ -208,12 +209,12 @@ extension CallClient {
 
     /// Schedules an early fetch of the logs of this peer's shadowed calls, because the server has accepted our call.
     ///
-    /// If a log then shows that the peer's call still rings, the two calls do not cross, and that call must ring here.
+    /// If a log then shows that the peer's call still rings, there is no glare, and the peer's call must ring here.
     mutating func checkSoon(on peer: UserID, at now: Moment) {
         for index in calls.indices where calls[index].peer == peer {
             guard case .shadowed(let until, let checkAt) = calls[index].phase else { continue }
             calls[index].phase = .shadowed(until: until, checkAt: min(checkAt, now + .seconds(1)))
-            // A response on its way may have been made before our call reached the server.
+            // The server may have made a response that is on its way before our call reached it.
             calls[index].fetching = .idle
         }
     }

@@ -62,8 +62,8 @@ struct Negotiation: Equatable, Sendable {
     init(isPolite: Bool) { self.isPolite = isPolite }
 
     mutating func nextRound() -> UInt32 {
-        // It wraps instead of trapping, in case a hostile engine makes offers without end; a reused number does no
-        // harm.
+        // The number wraps instead of trapping, in case a hostile engine makes offers without end; a reused number does
+        // no harm.
         lastRound &+= 1
         return lastRound
     }
@@ -74,8 +74,8 @@ struct Negotiation: Equatable, Sendable {
     /// Returns what to do with a candidate; it may be added only after its description was set (invariant I5).
     func verdict(on one: Held) -> Verdict {
         guard remoteSDP != nil, !isUnconfirmed else { return .hold }
-        // A candidate of another device belongs to the description of that device: an offer that is kept, or one that
-        // was replaced.
+        // A candidate of another device belongs to a description of that device: to an offer that is kept for later, or
+        // to one that was replaced.
         if let device = one.device, let remoteDevice, device != remoteDevice {
             return remoteOffer?.device == device ? .hold : .drop
         }

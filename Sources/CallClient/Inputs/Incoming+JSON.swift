@@ -138,7 +138,7 @@ extension FetchedCall {
     /// When there was no response, hand in ``RequestFailure/unreachable`` instead.
     public static func reply(status: Int, body: [UInt8]) -> Result<FetchedCall, RequestFailure> {
         RequestFailure.read(status: status, body: body).flatMap { object in
-            // A response that cannot be read counts as one that did not arrive: the core asks again.
+            // A response that cannot be read counts as missing: the core asks again.
             guard let callID = object.text("callId").flatMap({ CallID($0) }),
                 let epoch = object.number("epoch").flatMap({ UInt32(exactly: $0) }),
                 let state = object.text("state").flatMap({ CallState(rawValue: $0) })

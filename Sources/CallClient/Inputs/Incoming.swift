@@ -120,11 +120,11 @@ public enum Incoming: Equatable, Sendable {
 public struct IncomingOffer: Equatable, Sendable {
     /// The session description.
     public var sdp: String
-    /// The number of this description among the sender's; `nil` when the sending client does not number them.
+    /// The sender's number for this description; `nil` if the sending client does not number its descriptions.
     public var round: UInt32?
     /// The device that made the offer; `nil` when it is not stated, as in a push.
     public var device: DeviceID?
-    /// Whether it is a push's copy of an offer: the position of such a copy in the log is unknown.
+    /// Whether the offer is the copy in a push: the position of such a copy in the log is unknown.
     var isCopy = false
     /// Whether the call has video; `nil` = not stated.
     public var hasVideo: Bool?
@@ -201,7 +201,7 @@ public struct FetchedCall: Equatable, Sendable {
     public var epoch: UInt32
     /// The room.
     public var room: String?
-    /// The state of the call as it is for this device.
+    /// The state of the call from the point of view of this device.
     public var state: CallState
     /// Why the call ended.
     public var reason: EndReason?

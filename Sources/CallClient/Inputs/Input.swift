@@ -10,7 +10,8 @@ extension CallClient {
         case answer(CallUUID)
         /// The user ends, declines or cancels a call.
         ///
-        /// A reason that does not fit the user's role or the call's phase is replaced by the default for these.
+        /// A reason that does not fit the user's side of the call and the call's phase is replaced by the default
+        /// reason for that side and phase.
         case end(CallUUID, EndReason? = nil)
         /// The user or the system holds this side of the call (`true`), or resumes it (`false`).
         case setHeld(CallUUID, Bool)
@@ -105,7 +106,7 @@ public enum RequestFailure: Error, Equatable, Sendable {
     case unreachable
     /// The server refused the request with this code.
     ///
-    /// The code may be one that this version of the library does not know. A response without a code gets the first
-    /// code that has its HTTP status.
+    /// The code may be one that this version of the library does not know. If the response contains no code, it is the
+    /// first code in the protocol's list with the same HTTP status.
     case refused(code: String)
 }

@@ -132,7 +132,8 @@ public struct OutgoingSignal: Equatable, Sendable {
                 json.value(name)
             }
             if let beginning {
-                // With `begin` an app that was killed in a call begins a new call, although the callId is still in use.
+                // Without `begin`, the server would take an offer under a callId in use for a renegotiation, for
+                // example after the app was killed in a call.
                 json.name("begin")
                 json.value(true)
                 json.name("ringTimeout")

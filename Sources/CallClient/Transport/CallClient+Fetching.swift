@@ -87,7 +87,7 @@ extension CallClient {
     /// Handles a response `not_found`; `earlier`: the failures before it.
     private mutating func notFound(_ index: Int, _ earlier: Call.Failures, at now: Moment) {
         guard calls[index].isLive else {
-            // The call was given up before the server knew it: there is nothing to end.
+            // The call was given up before the server knew of it: there is nothing to end.
             let isUnderWay = outbox.contains { $0.call == calls[index].number && $0.isInFlight }
             if !isUnderWay { purge(index) }
             return
@@ -115,7 +115,7 @@ extension CallClient {
         at now: Moment
     ) {
         for object in fetched.signals { received(object, at: now) }
-        // The signals may have moved, ended or replaced the call.
+        // The signals may have ended or replaced the call, or changed its index.
         guard let index = calls.firstIndex(where: { $0.number == number }), fetched.callID == calls[index].callID else {
             return
         }
@@ -133,8 +133,9 @@ extension CallClient {
             return
         }
         if calls[index].epoch == nil, calls[index].side == .callee, calls[index].isLive, fetched.state == .ended {
-            // The server's newest call under this callId has ended, and this device already knows it or a later one. So
-            // this call, which has no epoch, was announced by a late push.
+            // The server's newest call under this callId has ended, and this device remembers its epoch or (if the
+            // server lost a call in a crash) a later epoch. So this call, which has no epoch, was announced by a late
+            // push.
             ended(index, fetched.reason, replacedBy: nil, at: now)
             return
         }
@@ -144,7 +145,7 @@ extension CallClient {
             return
         }
         guard fetched.epoch == epoch else {
-            // The server returned an earlier epoch of the callId: it lost this one in a crash.
+            // The server returned an earlier epoch of the callId: it lost this call in a crash.
             guard calls[index].isLive else { return }
             calls[index].isDoubted = wasDoubted
             notFound(index, failures, at: now)

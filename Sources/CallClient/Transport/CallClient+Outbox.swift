@@ -17,7 +17,8 @@ extension CallClient {
         }
         lastName += 1
         let prefix = String(decoding: configuration.namePrefix.utf8.prefix(40), as: UTF8.self)
-        // If the prefix is cut within a character, U+FFFD (3 bytes) replaces its rest: the id stays within 64 bytes.
+        // If the prefix is cut within a character, U+FFFD (3 bytes) replaces the cut character: the id stays within 64
+        // bytes.
         guard let id = SignalID("\(prefix)-\(lastName)") else { return false }
         let signal = OutgoingSignal(
             id: id,
@@ -90,7 +91,7 @@ extension CallClient {
         return calls.first { $0.number == number }?.capability.map { .capability($0) }
     }
 
-    /// Drops the ends that could not be delivered in time: by now the server has ended their calls by itself.
+    /// Drops the ends that could not be delivered in time: by now the server has ended their calls anyway.
     private mutating func giveUpOnEnds(at now: Moment) {
         guard !outbox.isEmpty else { return }
         for index in calls.indices {

@@ -1,7 +1,7 @@
 import CallCore
 import CallWire
 
-/// The server's replies to our signals, over either transport, and the state of socket and token.
+/// The server's acks and responses to our signals, and the state of socket and token.
 extension CallClient {
     mutating func posted(_ id: SignalID, _ result: Result<Acceptance, RequestFailure>, at now: Moment) {
         if let index = outbox.firstIndex(where: { $0.signal.id == id }) { outbox[index].isPosting = false }
@@ -57,7 +57,7 @@ extension CallClient {
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             guard entry.role == .firstAnswer else {
-                // A late push may have begun the ring, after the event that ended the call for this device.
+                // A late push may have made this device ring after the event that ended the call for it.
                 if entry.signal.kind == .ringing, !calls[index].isAnswered {
                     ended(index, .answeredElsewhere, replacedBy: nil, at: now)
                 }
@@ -81,7 +81,7 @@ extension CallClient {
             let entry = outbox.remove(at: place)
             guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
             purge(index)
-            // The peer has begun a call under the same callId: that call goes on.
+            // The peer has begun a call under the same callId, and that call continues.
             if calls[index].isCalling { lostGlare(index, to: calls[index].callID, at: now) }
         case .invalidJSON?, .invalidField?, .unknownType?, .forbidden?, .methodNotAllowed?, .upgradeRequired?,
             .callExists?, .logFull?,
@@ -94,13 +94,15 @@ extension CallClient {
         outbox[place].failures += 1
         outbox[place].sentAt = nil
         outbox[place].pauseUntil = now + Unacknowledged.pause(after: outbox[place].failures)
-        // The server may have accepted a withdrawn offer although its reply was lost: the log shows it.
+        // The server may have accepted a withdrawn offer although its ack or response was lost: the log shows whether
+        // it did.
         if outbox[place].isWithdrawn, let index = calls.firstIndex(where: { $0.number == outbox[place].call }) {
             requestLog(of: index)
         }
     }
 
-    /// Drops a signal whose call has ended or is unknown to the server, and fetches the log to find out which.
+    /// Drops a signal whose call has ended or is unknown to the server, and fetches the log to find out whether it has
+    /// ended.
     private mutating func drop(_ place: Int, at now: Moment) {
         let entry = outbox.remove(at: place)
         guard let index = calls.firstIndex(where: { $0.number == entry.call }) else { return }
@@ -127,7 +129,7 @@ extension CallClient {
 
     /// Drops a signal whose call the server has not known for a long time.
     ///
-    /// It also drops the signals behind it, which would not find the call either.
+    /// It also drops the later signals of the call, except its end: the server would not find their call either.
     private mutating func lostCall(_ place: Int, at now: Moment) {
         let number = outbox[place].call
         drop(place, at: now)
@@ -177,8 +179,8 @@ extension CallClient {
         if wantsSocket { out.append(.connect) }
     }
 
-    /// Fetches the log for a withdrawn offer that is no longer on its way: perhaps no reply will show whether the
-    /// server accepted it.
+    /// Fetches the log for a withdrawn offer that is no longer on its way: there may be no ack or response that shows
+    /// whether the server accepted it.
     private mutating func findOutAboutWithdrawn() {
         for entry in outbox where entry.isWithdrawn && !entry.isInFlight {
             if let index = calls.firstIndex(where: { $0.number == entry.call }) { requestLog(of: index) }

@@ -23,7 +23,8 @@ struct Unacknowledged: Equatable, Sendable {
     var isPosting = false
     /// The moment before which the signal must not be posted, because a request failed.
     var postAfter: Moment?
-    /// The moment before which the signal and those behind it must not be sent, because the server refused it for now.
+    /// The moment before which this signal and the later ones of its call must not be sent, because the server refused
+    /// this one for now.
     var pauseUntil: Moment?
     var failures = 0
     /// The moment since which the server has not known the call.

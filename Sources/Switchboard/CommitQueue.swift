@@ -3,7 +3,8 @@ import CallPorts
 import CallWire
 import DequeModule
 
-/// Something that is sent once the changes that it confirms are durable: an ack, a reply or a completed order.
+/// Something that is sent once the changes that it confirms are durable: an ack, a response, or the report that an
+/// order was carried out.
 struct DeferredReply {
     /// The content, without its ticket.
     enum Content {
@@ -107,7 +108,7 @@ struct CommitQueue {
         }
     }
 
-    /// Removes the replies to requests, and returns the requests, oldest first.
+    /// Removes the responses to requests, and returns these requests, oldest first.
     ///
     /// Their changes may still become durable.
     mutating func giveUpRequests() -> [RequestID] {

@@ -35,12 +35,12 @@ enum SwitchboardLimits {
     /// The number of connections that the next server is expected to accept in a second: as many as one core manages
     /// with TLS.
     static let reconnectsPerSecond: Int64 = 500
-    /// The shortest time over which returning connections are spread, even a few: other servers may restart at the same
-    /// time.
+    /// The shortest time over which reconnecting devices are spread, even if there are few: other servers may restart
+    /// at the same time.
     static let shortestReturn = Moment.Span.seconds(1)
-    /// The longest such time: until a device without a call is back, only pushes reach it.
+    /// The longest such time: until a device without a call has reconnected, only pushes reach it.
     static let longestReturn = Moment.Span.seconds(10)
-    /// The delay before the first connection is to return: the next server opens its store first.
+    /// The delay before the first device is to reconnect: the next server opens its store first.
     static let firstReturn = Moment.Span.milliseconds(500)
 
     // MARK: Calls

@@ -23,7 +23,7 @@ public struct Metrics: Sendable {
     public var signals = Signals()
     /// Frames and requests refused, by code.
     public var refusals: [String: UInt64] = [:]
-    /// Log-outs everywhere.
+    /// Revocations of a user's tokens.
     public var revocations: UInt64 = 0
     /// Refusals and omissions because of a limit, by limit.
     public var limited = Limited()

@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// The outputs that many decisions have in common: replies, refusals, questions to the store, pings and closes.
+/// The outputs that many decisions have in common: responses, refusals, questions to the store, pings and closes.
 extension Switchboard {
     mutating func refuse(_ id: RequestID, _ error: WireError) {
         metrics.refusals[error.code.rawValue, default: 0] += 1

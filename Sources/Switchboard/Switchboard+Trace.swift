@@ -2,9 +2,9 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// What is reported only while somebody looks for a fault (``Switchboard/TraceNote``).
+/// The reports that are made only while somebody looks for a fault (``Switchboard/TraceNote``).
 ///
-/// Nothing is decided here. Where nothing is reported, each place costs one comparison.
+/// Nothing is decided here. While nothing is reported, each of these calls costs one comparison.
 extension Switchboard {
     /// How much is reported.
     public var detail: Detail { turn.detail }

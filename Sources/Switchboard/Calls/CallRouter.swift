@@ -38,8 +38,8 @@ enum CallRouter {
         /// It concerns the call that was found: a repeat, a new description, a renegotiation, or an offer that the call
         /// refuses.
         case inCall(CallSession.OfferMeaning)
-        /// It is a second copy, by the other way (request or connection), of the offer of a call that has just ended;
-        /// `seq` is the number of the offer's entry.
+        /// The offer of a call that has just ended has come a second time, by the other way (request or connection);
+        /// `seq` is the number of that offer's entry.
         case lateCopy(seq: UInt64)
         /// It begins a call, and there is no live call under its callId.
         case first(to: UserID)
@@ -68,8 +68,9 @@ enum CallRouter {
                 return .inCall(meaning)
             }
         }
-        // An offer that names an epoch means the call of that epoch. It must not ring anew if that call ended while the
-        // offer, a renegotiation, was on its way, or if the newest call under the callId is hidden from the sender.
+        // An offer that names an epoch means the call of that epoch. Such an offer, a renegotiation, must not ring as a
+        // new call if its call ended while the offer was on its way, or if the newest call under the callId is hidden
+        // from the sender.
         if let epoch = incoming.epoch {
             // A call that the server does not know was lost in a crash: its caller begins it again.
             guard let found, epoch <= found.session.epoch else { return .refused(Switchboard.unknownCall) }
@@ -102,7 +103,7 @@ enum CallRouter {
         case busy
         /// It ends at once: too many other callers ring its callee.
         case crowded
-        /// It ends at once: its callee rings its caller at the same time, and that call goes on instead.
+        /// It ends at once: its callee rings its caller at the same time, and the callee's call continues.
         case lostGlare(to: CallID)
     }
 

@@ -150,7 +150,7 @@ struct CallTable: ~Copyable {
         if call.session.isLive { liveCount += 1 }
     }
 
-    /// Makes a call findable by its callId for a user, in place of the earlier call of the same two users.
+    /// Makes a call findable by its callId for a user; it replaces the earlier call of the same two users.
     ///
     /// A call that is hidden from the user replaces only another hidden call. The user's late signals, and a device
     /// that asks for the call that it knows, must still find the visible call.

@@ -33,7 +33,7 @@ extension Switchboard {
         return result
     }
 
-    /// Whether a signal leaves a call's deadline unchanged, as nearly all do.
+    /// Whether a signal leaves a call's deadline unchanged, as nearly all signals do.
     private static func movesNoDeadline(_ signal: Signal) -> Bool {
         switch signal.content {
         case .ice, .dtmf, .info, .update: true
@@ -116,7 +116,9 @@ extension Switchboard {
         )
     }
 
-    /// Returns the reason with which the call has ended: the call ends before the entry of its `end` is written.
+    /// Returns the reason with which the call has ended; `nil` = the call is live.
+    ///
+    /// The call ends before the entry of its `end` signal is written, so the reason is known by then.
     private func reason(of message: SignalMessage?, by side: Side, in call: Call) -> EndReason? {
         if case .ended(let ending, _) = call.session.phase { return ending.reason }
         return nil

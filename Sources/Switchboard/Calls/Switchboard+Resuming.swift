@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Loading calls at rest, and going on with the signals and requests that waited for them.
+/// Loading calls at rest, and handling the signals and requests that waited for them.
 extension Switchboard {
     /// Handles the store's answer with a call's record and log.
     mutating func tookUp(_ number: CallNumber, _ stored: StoredCall?, at now: Moment) {

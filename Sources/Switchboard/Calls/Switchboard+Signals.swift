@@ -31,7 +31,7 @@ struct Receipt {
     var madeCallID = false
     /// For a signal that was sent again: the record of its first arrival.
     ///
-    /// Its callId may be in use again.
+    /// By now a later call may use the callId.
     var taken: TakenSignal?
     /// The epoch of the log that contains the entry.
     var epoch: UInt32 { taken?.epoch ?? call.session.epoch }
@@ -89,7 +89,8 @@ extension Switchboard {
                 return .failure(Self.unknownCall)
             }
         } else if let peer {
-            // A signal that follows an offer waiting for a call at rest is for the call that the offer will begin.
+            // If an earlier offer of the sender waits for a call at rest, this signal is for the call that the offer
+            // will begin.
             if queries.hasParked, awaits(awaitedByOffer(from: source.user, to: peer)) {
                 return .failure(Self.unknownCall)
             }
@@ -124,8 +125,8 @@ extension Switchboard {
         at now: Moment
     ) -> Result<Receipt, WireError> {
         // No two calls have the same description, so this answer is a late copy of the answer to the earlier call. An
-        // app may answer by request and, once its connection is back, by connection too. By then it may have hung up
-        // and been called again.
+        // app may answer by request and, once its connection is back, by connection too. By then the app may have hung
+        // up, and its user may have been called again.
         if case .answer(let digest) = message.content, case .ringing = call.session.phase, message.epoch == nil,
             digest == call.earlierAnswer
         {

@@ -5,9 +5,9 @@ import CallWire
 /// The accepted signals of a callId that must not pass for new ones when they are resent.
 ///
 /// Each belongs to the call that accepted it, however late its copy arrives. A signal is resent when its ack was lost,
-/// and by then its callId may belong to a later call. Taken as new, an end would end that call, an answer would answer
-/// it, and an offer would ring again. All ends are kept, and the offers and answers of earlier calls; those of the
-/// current call are in its log.
+/// and by then its callId may belong to a later call. If the resent signal were taken as new, an end would end the
+/// later call, an answer would answer it, and an offer would ring again. All ends are kept, and the offers and answers
+/// of earlier calls; those of the current call are in its log.
 struct TakenSignals {
     /// The ends, oldest first.
     private(set) var ends: [TakenSignal] = []
@@ -84,10 +84,10 @@ extension Call {
 extension Switchboard {
     /// Returns the receipt of a resent signal.
     ///
-    /// It is an end that any call of its callId has taken, or an offer or answer that an earlier call of its callId has
-    /// taken.
+    /// The signal is an end that any call of its callId has taken, or an offer or answer that an earlier call of its
+    /// callId has taken.
     ///
-    /// The later call may be hidden from the sender.
+    /// Calls that are hidden from the sender are searched too.
     func receipt(ofTaken message: SignalMessage, from source: Source, _ peer: UserID?) -> Receipt? {
         guard let id = message.id, let callID = message.callID else { return nil }
         for call in calls.everything(named: callID, of: source.user) where peer.map(call.key.pair.holds) ?? true {

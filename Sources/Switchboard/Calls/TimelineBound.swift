@@ -5,7 +5,8 @@ import CallPorts
 ///
 /// An event that a device can repeat at will is written once per device in each phase; the number of its repetitions is
 /// written at the end of the phase. A phase is a state of the call. While the call rings, each wave of pushes and each
-/// dead connection also begins a phase, so that the timeline shows whether a device came back.
+/// dead connection also begins a phase, so that the timeline shows whether a device has received or fetched the call
+/// again.
 struct TimelineBound {
     /// A repeatable event of a device that was written in this phase, and the number of its repetitions.
     private struct Written {
@@ -75,7 +76,7 @@ struct TimelineBound {
         return true
     }
 
-    /// Begins a wave: events from now on show that a device came back.
+    /// Begins a wave: events from now on show that a device has received or fetched the call again.
     private mutating func beginWave() {
         if hasCome, wave < SwitchboardLimits.timelineWaves { (wave, hasCome) = (wave + 1, false) }
     }

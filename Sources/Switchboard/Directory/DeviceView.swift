@@ -7,7 +7,7 @@ import JSON
 enum DeviceView {
     static func list(_ devices: [DeviceRecord]) -> [UInt8] { DeviceBody.list(devices.map(body)) }
 
-    /// Returns the answer to a registration; `message` = a hint for the client that registered.
+    /// Returns the body of the response to a registration; `message` = a hint for the client that registered.
     static func one(_ device: DeviceRecord, message: String? = nil) -> [UInt8] { body(device).bytes(message: message) }
 
     private static func body(_ device: DeviceRecord) -> DeviceBody {

@@ -10,11 +10,12 @@ struct Directory {
     private var undisturbed: [UserID: Moment]
     /// For each user, the moment up to which issued tokens are refused.
     ///
-    /// One entry a user, for ever, because a token need not expire.
+    /// An entry is never removed, because a token may be valid for any length of time.
     private var revocations: [UserID: Moment]
-    /// The log-outs whose moments lie in this clock's future.
+    /// The revocations whose moment is later than the server's current time, because the clock was set back.
     ///
-    /// Each is in force up to the current time, and is stored with its original moment.
+    /// For these users, `revocations` has the time at which the server noticed this; the database keeps the original
+    /// moment.
     var uncutRevocations: [UserID: Moment] = [:]
     private var epochs: Epochs
 
@@ -27,7 +28,8 @@ struct Directory {
         undisturbed = stored.doNotDisturb
         revocations = stored.revocations
         epochs = Epochs(stored.epochs, keptFor: historyFor, at: now)
-        // A registration without a device id completes the newest row, so the order of rows must be restored.
+        // A registration without a device id may add its token to the user's newest device without an id, so the
+        // devices must be in the order of their registration.
         for device in stored.devices.sorted(by: { $0.createdAt < $1.createdAt }) { put(device) }
         for block in stored.blocks { blocked[block.by, default: [:]][block.blocked] = block.at }
     }
@@ -122,8 +124,8 @@ struct Directory {
 
     /// Returns the epoch of the next call under a callId, and records it.
     ///
-    /// A UUID is not used again after its call was forgotten, so only other callIds are remembered longer than their
-    /// calls.
+    /// Only callIds that are not UUIDs are remembered longer than their calls: no client uses a UUID again so much
+    /// later.
     mutating func nextEpoch(of key: CallKey, after current: UInt32?, at now: Moment) -> UInt32 {
         let epoch = max(current ?? 0, epochs[key] ?? 0) + 1
         if !UUIDv5.isUUID(key.id.text) { epochs.use(epoch, of: key, at: now) }

@@ -1,6 +1,7 @@
 import CallCore
 
-/// The newest epoch of each callId that may be used again much later; kept a little longer than the history.
+/// The newest epoch of each callId that may be used again much later; an epoch is kept a little longer than the
+/// history.
 ///
 /// The callIds are divided into spans of time by their last use. A span is discarded as a whole when all its callIds
 /// are old, so that no list is searched from end to end.

@@ -7,8 +7,8 @@ import JSON
 extension Switchboard {
     mutating func register(_ registration: Registration, by who: Who, as id: RequestID, at now: Moment) {
         var device = row(for: registration, by: who, at: now)
-        // A Firebase token may come alone. The app's earlier details then stay, because the topic of its pushes depends
-        // on them.
+        // A Firebase token may be registered alone. Then the details that the app registered earlier stay, because the
+        // topic of its pushes depends on them.
         if !registration.bundleID.isEmpty || device.bundleID.isEmpty {
             device.platform = registration.platform
             device.bundleID = registration.bundleID

@@ -1,7 +1,7 @@
 public import CallCore
 public import CallPorts
 
-/// A security event that an operator may have to account for: who was refused, what changed hands, who asked for it.
+/// A security event that an operator may have to account for, such as a refused token or a revocation.
 ///
 /// It never contains a token, a description or an address.
 public enum AuditEvent: Equatable, Sendable {
@@ -13,12 +13,12 @@ public enum AuditEvent: Equatable, Sendable {
     case blocked(UserID, by: UserID)
     /// A user removed a block.
     case unblocked(UserID, by: UserID)
-    /// A user was logged out everywhere.
+    /// A user's tokens were revoked.
     case revoked(UserID, by: Revoker)
     /// The server was told to shut down.
     case stopping
 
-    /// The originator of a log-out everywhere.
+    /// The party that requested a revocation.
     public enum Revoker: Equatable, Sendable {
         /// The user.
         case user

@@ -7,7 +7,7 @@ public struct SessionID: Hashable, Sendable {
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 }
 
-/// The number of a request that awaits its reply, assigned by the gateway; never reused.
+/// The number of a request that awaits its response, assigned by the gateway; never reused.
 public struct RequestID: Hashable, Sendable {
     /// The number.
     public let rawValue: UInt64

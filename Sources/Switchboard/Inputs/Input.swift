@@ -30,7 +30,7 @@ extension Switchboard {
         // From requests.
         /// A verified user makes a request.
         indirect case requested(RequestID, Who, Request)
-        /// The client no longer waits for the reply.
+        /// The client no longer waits for the response.
         case abandoned(RequestID)
 
         // From the adapters.
@@ -59,7 +59,7 @@ extension Switchboard {
         case ping(SessionID, UInt64)
         /// Close a connection; `isLost` = do not wait for its queue to be sent.
         case close(SessionID, code: UInt16, reason: String, isLost: Bool)
-        /// Answer a request.
+        /// Send the response to a request.
         case reply(RequestID, Reply)
         /// Check a token that a connection presents; ``Input/verified(_:id:_:)`` follows.
         case verify(SessionID, id: SignalID?, token: String)
@@ -105,7 +105,7 @@ extension Switchboard {
     }
 }
 
-/// A reply to a request.
+/// A response to a request.
 public struct Reply: Equatable, Sendable {
     /// The HTTP status.
     public var status: Int
@@ -114,7 +114,7 @@ public struct Reply: Equatable, Sendable {
     /// The number of seconds after which to try again, where that helps.
     public var retryAfterSeconds: Int?
 
-    /// A reply with the given members.
+    /// A response with the given members.
     public init(status: Int = 200, body: [UInt8], retryAfterSeconds: Int? = nil) {
         self.status = status
         self.body = body

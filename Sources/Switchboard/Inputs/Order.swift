@@ -3,7 +3,7 @@ public import CallCore
 extension Switchboard {
     /// An operator's order to the running server; it is durable before ``Output/done(_:)`` is sent.
     public enum Order: Equatable, Sendable {
-        /// Refuse a user's tokens that were issued up to a moment, as if the user had logged out everywhere.
+        /// Revoke a user's tokens that were issued up to a moment, as `POST /api/logout-all` does.
         case revoke(UserID, before: Moment)
     }
 }

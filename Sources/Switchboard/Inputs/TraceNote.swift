@@ -26,7 +26,8 @@ extension Switchboard {
         case opened(SessionID, UserID, DeviceID, isNamed: Bool)
         /// The server closes a connection.
         case closing(SessionID, code: UInt16, reason: String)
-        /// A connection is over: since when it was open, and with which code it was closed, if that is known.
+        /// A connection is over; with the time for which it was open, and the code with which it was closed, if the
+        /// code is known.
         case closed(SessionID, UserID, DeviceID, code: UInt16?, openFor: Moment.Span)
         /// A connection has so many bytes to read that signals and texts to it may be refused.
         case backlogged(SessionID, bytes: Int)
@@ -95,7 +96,7 @@ extension Switchboard {
         case fetched(RequestID)
         /// A connection was sent an entry of the log that it may have missed.
         case replayed(SessionID, seq: UInt64)
-        /// An event was added to the timeline, by its name.
+        /// An event of this name was added to the timeline.
         case event(String, DeviceID?)
         /// The call's timer fired.
         case timer
@@ -131,7 +132,7 @@ extension Switchboard {
         case description
         /// It renegotiates the answered call.
         case renegotiation
-        /// It is the offer of the call that has just ended, by the other way.
+        /// It is the offer of the call that has just ended, and has come a second time by the other way.
         case lateCopy = "late_copy"
         /// The call refuses it.
         case refused
@@ -147,7 +148,7 @@ extension Switchboard {
         case busy
         /// It ends at once: too many others ring its callee.
         case crowded
-        /// It ends at once: a simultaneous call of its callee goes on instead.
+        /// It ends at once: a simultaneous call of its callee continues.
         case glare
     }
 
@@ -167,7 +168,7 @@ extension Switchboard {
         case told
         /// The callee is in another call.
         case busy
-        /// A simultaneous call of the peer goes on instead.
+        /// A simultaneous call of the peer continues.
         case glare
         /// The caller begins a new call under the same callId.
         case replaced
@@ -187,7 +188,7 @@ extension Switchboard {
         case turnCredential = "turn_credential"
         /// Set do-not-disturb.
         case doNotDisturb = "do_not_disturb"
-        /// Log a user out everywhere.
+        /// Revoke a user's tokens.
         case logOut = "log_out"
     }
 }

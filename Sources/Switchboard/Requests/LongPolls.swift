@@ -11,7 +11,7 @@ struct LongPolls {
         let phone: Phone
         let fetch: Switchboard.Fetch
         let until: Moment
-        /// The ICE servers for the client; empty where the reply has no member for them.
+        /// The ICE servers for the client; empty if the response has no member for them.
         let iceServers: [UInt8]
     }
 

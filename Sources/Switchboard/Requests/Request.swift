@@ -13,7 +13,7 @@ extension Switchboard {
         case end(CallID, peer: UserID? = nil, device: DeviceID?)
         /// Return the user's calls, newest first.
         case history(limit: Int, before: CallNumber?)
-        /// Return the record of the call with another user that the client believes it has just begun.
+        /// Return the record of a call with another user, which the client believes it has just begun.
         case record(with: UserID)
         /// Return state, legs and durations of a call; `peer` and `epoch` choose among several calls under one callId.
         case call(CallID, peer: UserID? = nil, epoch: UInt32? = nil)

@@ -80,7 +80,7 @@ struct StoreQueries {
     /// Removes the work that cannot be done because a call could not be loaded, and returns it in the order in which
     /// it came.
     ///
-    /// A device is still notified of the other ended calls: `notices` are the connections whose work goes on without
+    /// A device is still notified of the other ended calls: `notices` are the connections whose work continues without
     /// this call.
     mutating func giveUp(_ number: CallNumber) -> (failed: [ParkedWork.Work], notices: [SessionID]) {
         beingTakenUp.remove(number)
@@ -108,7 +108,7 @@ struct StoreQueries {
         }?.awaited
     }
 
-    /// Removes a fetch that waits for a call at rest: its client no longer waits for the reply.
+    /// Removes a fetch that waits for a call at rest: its client no longer waits for the response.
     ///
     /// It must not become a poll once its call is loaded. Other requests are still carried out.
     mutating func removeFetch(_ id: RequestID) {

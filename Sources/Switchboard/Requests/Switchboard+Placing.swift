@@ -4,7 +4,8 @@ import CallWire
 
 /// `POST /api/calls`: an app that keeps a list of its calls reports one that it has just begun.
 ///
-/// The server already has that call, and answers with its own record of it, so that the two do not drift apart.
+/// The server already has that call. It responds with its record of the call, so that the app's list and the server's
+/// history agree.
 extension Switchboard {
     mutating func record(with peer: UserID, by who: Who, as id: RequestID, at now: Moment) {
         guard peer != who.user else {
@@ -22,7 +23,7 @@ extension Switchboard {
         }
     }
 
-    /// Answers with the pair's newest call, if it is live or ended so recently that the client may mean it.
+    /// Responds with the pair's newest call, if that call is live or ended so recently that the client may mean it.
     mutating func answerRecord(
         among history: [CallRecord],
         with peer: UserID,

@@ -3,7 +3,7 @@ import CallPorts
 import CallWire
 import JSON
 
-/// `GET /api/turn-cred`, and the ICE servers in all answers that contain them.
+/// `GET /api/turn-cred`, and the ICE servers in all responses that contain them.
 extension Switchboard {
     mutating func relayCredential(of who: Who, as id: RequestID, at now: Moment) {
         guard let relay = ports.relay else {

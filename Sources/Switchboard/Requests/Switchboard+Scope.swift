@@ -43,7 +43,7 @@ extension Switchboard {
         guard call.session.epoch == scope.epoch else { throw Self.callOver }
     }
 
-    /// Returns the end that `DELETE` means.
+    /// Returns the `end` signal that a `DELETE` request stands for.
     func end(of callID: CallID, with peer: UserID?, by who: Who) -> SignalMessage {
         var message = SignalMessage(endOf: callID)
         message.to = who.scope?.peer ?? peer

@@ -1,7 +1,7 @@
 import CallCore
 
-/// Stops the deletion of push tokens when APNs refuses so many that the fault must be the server's own (protocol,
-/// section 6.4).
+/// Stops the deletion of push tokens when APNs refuses so many of them that the fault must be on the server's side
+/// (protocol, section 6.4).
 ///
 /// A wrong key, topic or environment would otherwise empty the whole directory in a minute.
 struct DeletionBreaker {

@@ -3,9 +3,9 @@ import CallPorts
 
 /// The push that wakes one device for one call: at most one is accepted, however often it is tried.
 ///
-///                 order          200
+///                 send           200
 ///     (start) ───────────▶ sent ──────▶ accepted
-///                ▲           │ no answer, 429, 5xx, the other environment
+///                ▲           │ no response, 429, 5xx, the other environment
 ///                │ moment    ▼
 ///                └──────── waiting         sent ──(any other error)──▶ refused
 ///
@@ -133,7 +133,7 @@ struct DevicePush: Equatable {
             environment = environment.other
             phase = .waiting(until: now)
             return .tryOther
-        // A gateway on the way may answer 502 or 504, which is temporary like Apple's own 500 and 503.
+        // A proxy on the way may respond with 502 or 504, which are as temporary as Apple's 500 and 503.
         case .answered(429, _, _), .answered(500...599, _, _), .unreachable:
             // 0.25 s, 0.5 s, 1 s, … (protocol, section 6): the retries stop when the ring ends.
             let exponent = min(max(attempts, 1) - 1, 5)

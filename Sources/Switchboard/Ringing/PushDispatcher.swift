@@ -1,7 +1,7 @@
 import CallCore
 import CallPorts
 
-/// The purpose of a push that is under way.
+/// A push that is under way: its device, its purpose and what is needed to send it again.
 struct PendingPush {
     /// The call; `nil` for a text's push.
     let call: CallNumber?
@@ -14,8 +14,8 @@ struct PendingPush {
     var sentAt: Moment
     /// Whether the push reports a missed call.
     var tellsMissed = false
-    /// The order of a notice (a text, a missed call): it is sent to the other environment if this one does not know
-    /// the token.
+    /// The push request of a notice (a text or a missed call), kept so that the same request can go to the other
+    /// environment if the first one does not know the token.
     ///
     /// A call's push is built anew for each attempt.
     var notice: PushOrder?

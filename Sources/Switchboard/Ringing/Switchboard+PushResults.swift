@@ -81,15 +81,15 @@ extension Switchboard {
             pushes.breaker.accepted(at: now)
         case .answered(410, _, let timestamp): dropToken(of: &device, wake, diedAt: timestamp, at: now)
         case .answered where verdict == .tokenIsBad: dropToken(of: &device, wake, diedAt: nil, at: now)
-        // A fault of the topic, the key or the network is the server's own, and no reason to forget a device.
+        // A fault of the topic, the key or the network is on the server's side, and no reason to forget a device.
         case .answered, .unreachable, .cancelled, .onlyLogged: break
         }
         metrics.isDeletionStopped = pushes.breaker.isOpen(at: now)
         store(device)
     }
 
-    /// Removes a token, unless the device has registered since the token died, or so many die that the fault must be
-    /// the server's own.
+    /// Removes a token, unless the device has registered since the token died, or so many tokens die that the fault
+    /// must be on the server's side.
     private mutating func dropToken(of device: inout DeviceRecord, _ wake: PendingPush, diedAt: Moment?, at now: Moment)
     {
         // Without a timestamp of APNs a token counts as dead since the push was sent; a later registration is

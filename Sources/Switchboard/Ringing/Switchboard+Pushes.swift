@@ -2,7 +2,7 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Pushes: how they are ordered, and how they are cancelled.
+/// Pushes: how they are requested, and how they are cancelled.
 extension Switchboard {
     func kind(for device: DeviceRecord) -> PushOrder.Kind {
         if device.voipToken == nil { return .voip }
@@ -53,7 +53,7 @@ extension Switchboard {
         )
     }
 
-    /// Orders a push for a call, and records it in the timeline.
+    /// Requests a push for a call from the push service, and records it in the timeline.
     mutating func order(
         _ wake: PendingPush,
         as id: PushID,

@@ -36,8 +36,8 @@ extension Switchboard {
     /// Ends the call by which a caller rings a callee, because the caller's newer call is about to ring the same
     /// callee.
     ///
-    /// One caller rings one callee by one call at a time. Otherwise one user could keep as many calls ringing as it may
-    /// begin.
+    /// A caller rings a callee with one call at a time. Otherwise a user could keep all the calls ringing that a user
+    /// may begin.
     mutating func replaceRinging(from caller: UserID, to callee: UserID, by id: CallID, at now: Moment) {
         for call in calls.live(of: caller) where call.session.callee == callee && call.key.id != id {
             guard case .ringing = call.session.phase, call.session.caller == caller else { continue }

@@ -5,7 +5,7 @@ import JSON
 
 /// Waking devices: one push for each device without a connection.
 extension Switchboard {
-    /// Orders a push for a device that has a token, unless one was ordered for this call before.
+    /// Requests a push for a device that has a token, unless a push was requested for this call before.
     mutating func wake(_ device: DeviceRecord, for call: Call, at now: Moment) {
         guard call.pushes[device.id] == nil, let token = token(of: device, for: kind(for: device)),
             !directory.isUndisturbed(device.user, at: now), !call.isSilenced
@@ -24,7 +24,7 @@ extension Switchboard {
         send(id, push, to: device, for: call, at: now)
     }
 
-    /// Schedules pushes after a restart in the middle of a ring: devices have a moment to come back, then they are
+    /// Schedules pushes after a restart in the middle of a ring: devices have a moment to reconnect before they are
     /// pushed as usual.
     func wakeLater(_ call: Call, at now: Moment) {
         guard case .ringing = call.session.phase, call.hidden == nil, !call.isSilenced else { return }

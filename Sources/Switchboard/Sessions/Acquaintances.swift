@@ -103,9 +103,9 @@ struct Acquaintances {
 
     /// Forgets the acquaintances of a user that has no connection left.
     ///
-    /// A question under way stays open, and acquaintances made meanwhile are still added. Otherwise, if the user came
-    /// back before the answer, that answer would pass for the answer to a later question, and would lack those
-    /// acquaintances.
+    /// A question under way stays open, and acquaintances made meanwhile are still added. Otherwise, if the user
+    /// reconnected before the store answered, its answer would pass for the answer to a later question, and would lack
+    /// those acquaintances.
     mutating func forget(_ user: UserID) {
         if case .asked(_, let met) = known[user] { known[user] = .asked([], met: met) } else { known[user] = nil }
     }

@@ -25,7 +25,7 @@ struct Backlog {
         return bytes
     }
 
-    /// Records a ping that goes out behind all bytes written so far.
+    /// Records a ping that is sent after all bytes written so far.
     mutating func pinged(_ number: UInt64, at now: Moment) {
         if mark == nil { mark = (number, now, written) }
     }

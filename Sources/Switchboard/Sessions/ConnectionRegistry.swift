@@ -32,7 +32,7 @@ struct ConnectionRegistry {
         byUser[session.user, default: []].append(session)
     }
 
-    /// Removes a connection from the lists by number and by user; it stays in its rooms, and goes on watching.
+    /// Removes a connection from the lists by number and by user; it stays in its rooms, and keeps watching.
     mutating func remove(_ id: SessionID) -> Session? {
         guard let session = byID.removeValue(forKey: id) else { return nil }
         byUser.remove(session, from: session.user)

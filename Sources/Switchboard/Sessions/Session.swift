@@ -20,7 +20,7 @@ final class Session {
     var probedAt: Moment?
     /// When the connection was opened.
     let openedAt: Moment
-    /// The code with which the server has closed the connection, as far as that is reported.
+    /// The code with which the server has closed the connection; recorded only while such codes are logged.
     var closedWith: UInt16?
     /// The moment of the connection's timer in the heap.
     var scheduledAt: Moment?
@@ -45,8 +45,8 @@ final class Session {
     var watched: Set<UserID> = []
     /// Whether the client keeps no cursor in a log, and so must not be sent anything twice.
     let keepsNoPlace: Bool
-    /// The rooms in which the connection is present, each with the name that it used: a pair's room can be written in
-    /// two ways.
+    /// The rooms in which the connection is present, each with the name that the client used: a pair's room can be
+    /// written in two ways.
     var rooms: [RoomKey: String] = [:]
     /// The rate limit of the client's frames.
     var bucket: TokenBucket

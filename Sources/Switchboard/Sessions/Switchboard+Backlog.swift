@@ -27,7 +27,7 @@ extension Switchboard {
         trace(from: .connections, .caughtUp(session.id))
     }
 
-    /// Whether a connection is too far behind for a frame of this size.
+    /// Whether a connection has too many unconfirmed bytes to be sent a frame of this size.
     ///
     /// Small frames may use twice the limit, so that a flood of large frames does not block an honest peer's
     /// candidates.

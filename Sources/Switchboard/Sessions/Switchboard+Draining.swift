@@ -1,10 +1,10 @@
 import CallCore
 import CallWire
 
-/// Shutting down: every connection is closed, and told when to come back.
+/// Shutting down: every connection is closed, and its device is told when to reconnect.
 ///
-/// Connections come back in random order, each in a time slot of its own: random times alone would cluster. Devices in
-/// a call come back first, because their peers wait.
+/// Devices reconnect in random order, each in a separate time slot: purely random times would cluster. Devices in a
+/// call reconnect first, because their peers wait.
 extension Switchboard {
     mutating func drain() {
         guard !connections.isDraining else { return }
@@ -24,7 +24,7 @@ extension Switchboard {
         polls.removeAll()
     }
 
-    /// The time over which the connections come back: never so long that a call would end because of it.
+    /// The time over which the devices reconnect: never so long that a call would end because of it.
     private var returnSpan: Moment.Span {
         let wanted = Moment.Span.milliseconds(
             Int64(connections.drained) * 1_000 / SwitchboardLimits.reconnectsPerSecond

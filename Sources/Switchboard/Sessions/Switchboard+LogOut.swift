@@ -3,7 +3,7 @@ import CallPorts
 import CallWire
 import JSON
 
-/// Logging a user out everywhere: by the user, by a service, or by an order of the operator.
+/// Revoking a user's tokens: requested by the user, by a service or by the operator.
 extension Switchboard {
     /// Handles `POST /api/logout-all`: for the user itself, or, from a service, for any user.
     mutating func logOutEverywhere(_ user: UserID?, by who: Who, as id: RequestID, at now: Moment) {
@@ -29,7 +29,8 @@ extension Switchboard {
 
     mutating func carryOut(_ order: Order, as id: OrderID, at now: Moment) {
         switch order {
-        // An order dated in the future (the clock was set back since) would lock the user out until then.
+        // A moment in the future (the clock was set back after the operator's order) would lock the user out until
+        // then.
         case .revoke(let user, let moment):
             if moment > now + policy.tokenLeeway {
                 directory.uncutRevocations[user] = max(moment, directory.uncutRevocations[user] ?? moment)
@@ -43,11 +44,11 @@ extension Switchboard {
     /// Refuses the tokens and capabilities that were issued to a user up to a moment, and ends the connections and long
     /// polls that use them.
     ///
-    /// The user's devices are removed: a device that was logged out must not ring for calls that it cannot take. It
-    /// registers again with its next token.
+    /// The user's devices are removed: a device without a valid token must not ring for calls that it cannot take. A
+    /// device registers again with its next token.
     ///
-    /// - Returns: the moment up to which they are refused. It is later than `moment` if a token in use here was issued
-    ///   later, by an issuer whose clock is ahead.
+    /// - Returns: the moment up to which tokens are refused. It is later than `moment` if a token in use here was
+    ///   issued later, by an issuer whose clock is ahead.
     @discardableResult
     private mutating func revoke(_ user: UserID, upTo moment: Moment, asker: Who?, at now: Moment) -> Moment {
         let open = connections.of(user)

@@ -2,9 +2,10 @@ import CallCore
 import CallPorts
 import CallWire
 
-/// Presence: reported to users that asked, and to Socket.IO clients that share a live call; never to strangers.
+/// Presence: reported to users that asked, and to Socket.IO clients that share a live call; only among users who have
+/// been in touch.
 ///
-/// Two users are strangers until there is a call or a text between them. To a stranger a user looks offline.
+/// Two users are in touch as soon as there was a call or a text between them. To all others a user looks offline.
 extension Switchboard {
     mutating func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
         guard connections.watch(user, by: session) else {
@@ -91,7 +92,7 @@ extension Switchboard {
 
     /// Whether a user is online, as `asker` may see it.
     ///
-    /// To a stranger, and to an asker that the user has blocked, the user looks offline.
+    /// To an asker who was never in touch with the user, or whom the user has blocked, the user looks offline.
     private func isOnline(_ user: UserID, for asker: UserID) -> Bool {
         connections.isOnline(user) && mayKnow(of: user, asker)
     }

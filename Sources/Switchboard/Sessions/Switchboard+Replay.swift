@@ -42,7 +42,8 @@ extension Switchboard {
         tellNews(to: session, at: now)
     }
 
-    /// Tells a client that keeps no cursor that a call goes on, if it already has every entry that shows this.
+    /// Tells a client that keeps no cursor that a call is still live, if the client already has every entry that shows
+    /// this.
     ///
     /// Such a client forgets its calls when its connection closes. Without this frame it would take the end of another
     /// call with the same user for the end of all of them.
@@ -65,7 +66,7 @@ extension Switchboard {
 
     /// Notifies a device of the calls that ended without its knowledge.
     ///
-    /// `takesUp`: Whether calls at rest are loaded for it; else the connection's next check-up does so.
+    /// `takesUp`: Whether calls at rest are loaded for it; otherwise the connection's next check-up loads them.
     mutating func tellNews(to session: Session, takesUp: Bool = true, at now: Moment) {
         var asleep: [CallNumber] = []
         for number in calls.endNotices[session.user] {

@@ -3,16 +3,16 @@ import CallPorts
 public import CallWire
 import JSON
 
-/// Logging out everywhere: all tokens and capabilities that were issued to the user before the log-out become void.
+/// Revocation: all tokens and capabilities that were issued to a user before it become void.
 extension Switchboard {
-    /// The answer to a token or an `act` that was issued before its user logged out everywhere.
+    /// The refusal of a token or an `act` that was issued before the revocation.
     public static let revokedToken = WireError(.unauthenticated, "the token was revoked: log in again")
 
-    /// Whether a user has logged out everywhere since a token, or a push's capability, was issued.
+    /// Whether a token, or a push's capability, was issued before its user's revocation.
     ///
-    /// A capability counts as issued when its call began. That is exact enough: after the log-out no further push, and
-    /// so no further capability, is sent to the user for a call that began before the log-out. The capability of a call
-    /// at rest is checked again when the call has been loaded.
+    /// A capability counts as issued when its call began. That is exact enough: after the revocation no further push,
+    /// and so no further capability, is sent to the user for a call that began before the revocation. The capability of
+    /// a call at rest is checked again when the call has been loaded.
     func isRevoked(_ who: Who) -> Bool {
         guard let before = directory.revocation(of: who.user) else { return false }
         guard let scope = who.scope else { return who.isRevoked(before: before) }
@@ -20,7 +20,7 @@ extension Switchboard {
         return call.map { $0.session.epoch == scope.epoch && $0.session.startedAt <= before } ?? false
     }
 
-    /// Changes the date of each log-out that is dated in the future to the current time.
+    /// Changes the date of each revocation that is dated in the future to the current time.
     ///
     /// Such a date comes from a clock that was set back later; it would lock the user out until then. But the current
     /// clock may be the wrong one, as at a boot before NTP, and then revoked tokens would become valid again. So the

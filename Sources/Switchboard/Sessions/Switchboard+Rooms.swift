@@ -60,7 +60,7 @@ extension Switchboard {
         for member in connections.members(of: key) { present(session, in: key, false, to: member) }
     }
 
-    /// Removes a connection from the groups that its new token does not carry, and notifies it.
+    /// Removes a connection from the groups that its new token does not name, and notifies its client.
     mutating func leaveLostGroups(_ session: Session) {
         for (key, _) in session.rooms.sorted(by: { $0.value < $1.value }) {
             guard case .group(let group) = key, !session.who.rooms.contains(group) else { continue }

@@ -34,7 +34,7 @@ extension Switchboard {
         let isNamed = named != nil && !phone.isUnnamed
         let own = connections.of(who.user)
         if isNamed, let named, let older = own.first(where: { $0.phone.id == named }) {
-            // A device that lost its network comes back before its old connection is known to be dead.
+            // A device that lost its network reconnects before its old connection is known to be dead.
             close(older.id, code: 4409, "replaced by a new connection of the same device")
             closed(older.id, isReplaced: true, at: now)
         } else if own.count >= policy.sessionsPerUser {
@@ -95,9 +95,9 @@ extension Switchboard {
         return id
     }
 
-    /// Handles the answer to a ping.
+    /// Handles the pong to a ping.
     ///
-    /// It also answers the earlier pings, for a client need not answer each (RFC 6455 §5.5.3).
+    /// The pong also answers the earlier pings, because a client need not answer each ping (RFC 6455 §5.5.3).
     mutating func ponged(_ id: SessionID, _ number: UInt64, at now: Moment) {
         guard let session = connections[id], givesSign(session, at: now) else { return }
         // A pong cannot answer a ping that was not sent yet.
@@ -214,7 +214,7 @@ extension Switchboard {
         closed(session.id, at: now)
     }
 
-    /// Counts a frame as too fast; returns whether the connection was closed because there were too many.
+    /// Counts a frame as too fast; returns whether the connection was closed because of too many such frames.
     mutating func closesAsTooFast(_ session: Session, at now: Moment) -> Bool {
         session.refused += 1
         guard session.refused >= policy.refusedFrames else { return false }

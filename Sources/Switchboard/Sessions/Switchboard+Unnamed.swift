@@ -18,9 +18,9 @@ extension Switchboard {
     /// Returns the device of a client that opens a connection without naming a device.
     ///
     /// If the user's device without an id is in a call and has no connection, the client is that device. A callee's
-    /// device that only rings needs no such rule: it is sent the call anyway. A device that has changed networks comes
-    /// back before its old connection is known to be dead. In that case the client counts as the device in the call
-    /// only if the user has registered exactly one device without an id.
+    /// device that only rings needs no such rule: it is sent the call anyway. A device that has changed networks
+    /// reconnects before its old connection is known to be dead. In that case the client counts as the device in the
+    /// call only if the user has registered exactly one device without an id.
     public func phone(opening who: Who) -> Phone {
         let own = Phone(unnamed: who.mark)
         guard mayBeAnother(own, who) else { return own }
@@ -37,7 +37,7 @@ extension Switchboard {
         return inCall
     }
 
-    /// Renames a call's device when its connection ends or renews its token.
+    /// Renames a call's device when the device's connection ends or renews its token.
     ///
     /// This concerns a device that began or answered the call by a request, so that the call identifies it by its token
     /// alone. The device gets the connection's id in the call, unless the user has another connection under that token:

@@ -5,7 +5,8 @@ import Switchboard
 
 /// Sends pings. A pong shows that everything that was sent before its ping has arrived.
 extension Gateway {
-    /// Sends each session the last ping that was requested in this turn, after everything else that it was sent.
+    /// Sends each session the last ping that was requested in this turn, after everything else that was sent to the
+    /// session.
     ///
     /// The last ping replaces the others. Some clients take few packets in one response, and some answer the newest
     /// ping only.

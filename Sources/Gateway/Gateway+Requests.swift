@@ -18,7 +18,7 @@ extension Gateway {
         }
     }
 
-    /// Handles the end of a request that its client gave up.
+    /// Handles a request that its client gave up.
     func abandoned(_ exchange: ExchangeID) {
         origins[exchange] = nil
         if let session = socketIO.byRequest.removeValue(forKey: exchange) {

@@ -235,7 +235,7 @@ public final class Gateway: @unchecked Sendable {
 
     /// When to commit the pending changes; `nil` to commit immediately, or when nothing has changed.
     ///
-    /// The first commit after a quiet time is immediate. Later commits keep a distance. All changes in between then
+    /// The first commit after a quiet time is immediate. Later commits are spaced apart, so that all changes in between
     /// cost one `fsync`, one wake-up of the store's thread, and one of this thread. An ack waits as long as its commit.
     private var commitDue: Moment? {
         guard let switchboard, let lastCommit, switchboard.hasChanges, !isDraining else { return nil }

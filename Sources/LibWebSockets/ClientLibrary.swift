@@ -60,7 +60,7 @@ final class ClientLibrary {
         info.uid = -1
         info.fd_limit_per_thread = 32
         info.pt_serv_buf_size = 32_768
-        // The time limits for connecting to the server and for its answer, in seconds.
+        // The time limits for connecting to the server and for its response, in seconds.
         info.connect_timeout_secs = 10
         info.timeout_secs = 10
         info.options = UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)

@@ -14,7 +14,7 @@ public struct HTTPResponse: Sendable, Equatable {
     /// ``problem(_:code:message:headers:)``.
     public private(set) var problem: Problem?
 
-    /// A problem in the server's own words.
+    /// A problem as the server describes it.
     public struct Problem: Sendable, Equatable {
         /// The code for programs.
         public let code: String
@@ -65,7 +65,7 @@ public struct HTTPResponse: Sendable, Equatable {
         return response
     }
 
-    /// Returns the whole response as it is sent, behind `headroom` spare bytes.
+    /// Returns the whole response as it is sent, after `headroom` spare bytes.
     func encoded(headroom: Int, forHead: Bool, closing: Bool) -> [UInt8] {
         let bodiless = status == 204 || status == 304
         var bytes: [UInt8] = []
@@ -83,7 +83,7 @@ public struct HTTPResponse: Sendable, Equatable {
     private static func append(_ name: String, _ value: String, to bytes: inout [UInt8]) {
         bytes.append(contentsOf: name.utf8)
         bytes.append(contentsOf: ": ".utf8)
-        // A value from outside must not begin a header line of its own.
+        // A value from outside must not be able to begin another header line.
         for byte in value.utf8 { bytes.append(byte == 13 || byte == 10 || byte == 0 ? 32 : byte) }
         bytes.append(contentsOf: "\r\n".utf8)
     }

@@ -126,7 +126,7 @@ final class LibraryContext {
             info.ssl_cert_filepath = UnsafePointer(string(tls.certificatePath))
             info.ssl_private_key_filepath = UnsafePointer(string(tls.keyPath))
             // The library's first line names the cause, its last line only the failure. The thrown error contains the
-            // first, so that the lines need not be logged as well.
+            // first line, so the lines need not be logged as well.
             LibraryLog.hold()
             secureHost = lws_create_vhost(context, &info)
             let reason = LibraryLog.release(toSink: secureHost != nil)

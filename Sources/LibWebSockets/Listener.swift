@@ -70,8 +70,8 @@ final class Listener {
                 reason: noIPv6 ? "IPv6 is switched off" : String(cString: strerror(code))
             )
         }
-        // Only now: if it were set before, a second server on the port would share it instead of failing with "port
-        // taken".
+        // This option is set only now. If it were set before, a second server on the port would share the port instead
+        // of failing with "port taken".
         if sharing == .opening { set(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) }
         return (descriptor, boundPort(of: descriptor))
     }

@@ -8,7 +8,7 @@ internal import Glibc
 /// readable, and an entry in a separate epoll set. That set is nested in the loop, and reports both a hang-up and too
 /// much data.
 struct PeerWatch {
-    /// The number of bytes that a peer may pipeline behind a request that waits for its response.
+    /// The number of bytes that a peer may pipeline after a request that waits for its response.
     static let lowWaterBytes: Int32 = 65_536
 
     let descriptor: Int32

@@ -47,7 +47,7 @@ extension Server {
         guard let listener = listeners.first(where: { $0.watch == handle }) else { return }
         let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         for _ in 0..<64 {
-            // Dropped connections are closed at the end of this turn. The remaining ones that wait are accepted after
+            // Dropped connections are closed at the end of this turn. The other waiting connections are accepted after
             // that.
             if leaving >= Self.mostLeaving, isFull(besides: 0) { return }
             var storage = sockaddr_storage()

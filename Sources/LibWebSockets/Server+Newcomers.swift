@@ -4,10 +4,10 @@ internal import Threads
 
 /// Unauthenticated connections: any client can open many of them.
 ///
-/// Each holds headers, a socket and entries in tables until its deadlines end it. So there is a limited number of
-/// places for them. When the places or the sockets run short, a new connection replaces another one. It is the oldest
-/// of the address that has the most unauthenticated connections (``Newcomers``). Authenticated connections are never
-/// dropped, and neither are those of listeners that were added with ``addListener(host:port:id:)``.
+/// Each of these connections holds headers, a socket and entries in tables until its deadlines end it. So there is a
+/// limited number of places for them. When the places or the sockets run short, a new connection replaces another one:
+/// the oldest of the address that has the most unauthenticated connections (``Newcomers``). Authenticated connections
+/// are never dropped, and neither are those of listeners that were added with ``addListener(host:port:id:)``.
 extension Server {
     /// Marks the connection of a request as authenticated; the server no longer drops it to make room.
     public func vouch(for exchange: ExchangeID) {

@@ -4,9 +4,9 @@ internal import Glibc
 
 /// HTTP requests and their responses.
 extension Server {
-    /// Answers a request, within ``ServerDelegate/requested(_:body:exchange:)`` or at any time later.
+    /// Responds to a request, within ``ServerDelegate/requested(_:body:exchange:)`` or at any time later.
     ///
-    /// A second answer to a request does nothing, and neither does an answer to a peer that is gone.
+    /// A second response to a request does nothing, and neither does a response to a peer that is gone.
     public func respond(_ exchange: ExchangeID, with response: HTTPResponse) {
         checkThread()
         guard let slot = table.slot(of: exchange), table[slot].phase == .pending else { return }
@@ -108,7 +108,7 @@ extension Server {
     }
 
     func bodyCompleted(_ wsi: OpaquePointer, _ slot: Int) -> Int32 {
-        // The library calls this again for every byte that is pipelined behind the body.
+        // The library calls this again for every byte that is pipelined after the body.
         guard table[slot].phase == .body else { return 0 }
         return deliver(wsi, slot)
     }
@@ -139,7 +139,7 @@ extension Server {
     }
 
     private func keepsAlive(_ headers: HeaderReader, version: String) -> Bool {
-        // This is the library's own rule: its decision must agree with our response.
+        // This repeats the library's rule, because the library's decision must agree with our response.
         switch headers.value(WSI_TOKEN_CONNECTION)?.lowercased() {
         case "keep-alive": true
         case "close": false
@@ -214,7 +214,7 @@ extension Server {
         }
     }
 
-    /// Watches a response that the peer has not read yet: it has a deadline, and the peer must not pipeline meanwhile.
+    /// Watches a response that the peer has not read yet: the peer has a deadline, and must not pipeline meanwhile.
     private func awaitReading(_ wsi: OpaquePointer, _ slot: Int) {
         let id = table.id(of: slot)
         if table[slot].isWatched { unwatch(slot) }

@@ -6,7 +6,7 @@ internal import Glibc
 extension Server {
     /// Sends one text message to a connection.
     ///
-    /// It goes out at the end of this turn, or behind the frames that already wait for this connection.
+    /// The message goes out at the end of this turn, or after the frames that already wait for this connection.
     ///
     /// - Parameters:
     ///   - frame: The message. The same frame may be sent to any number of connections of this event loop. Its bytes
@@ -131,8 +131,9 @@ extension Server {
         }
         guard table[slot].phase == .closing else { return 0 }
         setCloseReason(wsi, table[slot].closeCode, table[slot].partial)
-        // Returning -1 would end it too. But if the library was built with assertions, as Debian's is, it would then
-        // close twice under libuv ("repeat test"). The second close does not wait for the close frame to go out.
+        // Returning -1 would end the connection too. But if the library was built with assertions, as Debian's is, it
+        // would then close twice under libuv ("repeat test"). The second close does not wait for the close frame to go
+        // out.
         lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC)
         retire(slot, table.id(of: slot))
         return 0

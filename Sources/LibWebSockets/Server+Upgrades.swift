@@ -17,7 +17,8 @@ extension Server {
         else { return -1 }
         if let name, offered.lowercased() == "h2c" {
             // RFC 9110, section 7.8: an unwanted upgrade is ignored. Java's client offers `h2c` with every request. The
-            // library reads this text again. If it does not know the protocol in it, it continues with HTTP/1.1.
+            // library reads this text again. If the text names a protocol that the library does not know, the library
+            // continues with HTTP/1.1.
             name.storeBytes(of: UInt8(ascii: "-"), as: UInt8.self)
             return 0
         }

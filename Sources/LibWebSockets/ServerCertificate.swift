@@ -1,7 +1,7 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// A certificate chain and its matching key, loaded and checked: a running ``Server`` can change to it.
+/// A certificate chain and its matching key, loaded and checked: a running ``Server`` can switch to them.
 ///
 /// It is immutable, so any number of event loops on any threads may serve it.
 public final class ServerCertificate: @unchecked Sendable {

@@ -25,7 +25,7 @@ public struct ServerConfiguration: Sendable {
     public var loops = 1
     /// Certificate and key; nil (default) means plain HTTP.
     public var tls: TLS?
-    /// The paths that accept a WebSocket upgrade; an upgrade on any other path is answered 404.
+    /// The paths that accept a WebSocket upgrade; an upgrade on any other path is refused with 404.
     ///
     /// Default `/ws`.
     public var webSocketPaths = ["/ws"]
@@ -36,7 +36,7 @@ public struct ServerConfiguration: Sendable {
     ///
     /// The connection is closed with 1009 as soon as a message is known to be longer. Default 65,536.
     public var maxMessageBytes = 65_536
-    /// The largest request body, in bytes; a larger one is answered 413.
+    /// The largest request body, in bytes; a larger one is refused with 413.
     ///
     /// Default 65,536.
     public var maxBodyBytes = 65_536
@@ -85,7 +85,7 @@ public struct ServerConfiguration: Sendable {
 
     /// The proxies whose `X-Forwarded-For` header is trusted.
     ///
-    /// In the limits by address, each connection of a proxy counts as an address of its own. A request counts for the
+    /// In the limits by address, each connection of a proxy counts as a separate address. A request counts for the
     /// address of its client (``RequestHead/share``).
     ///
     /// By default no proxy is trusted.

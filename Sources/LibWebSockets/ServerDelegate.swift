@@ -29,7 +29,7 @@ public protocol ServerDelegate: AnyObject {
 
     /// Reports one HTTP request with its whole body.
     ///
-    /// Answer it with ``Server/respond(_:with:)``, now or later.
+    /// Respond to it with ``Server/respond(_:with:)``, now or later.
     func requested(_ head: RequestHead, body: [UInt8], exchange: ExchangeID)
     /// Reports that the peer went away before the response; no response is expected any more.
     func abandoned(_ exchange: ExchangeID)
@@ -75,11 +75,11 @@ extension ServerDelegate {
 
 /// The decision on a WebSocket upgrade.
 public enum UpgradeDecision: Sendable {
-    /// Answer 101, with this subprotocol from the client's list; nil sends no subprotocol.
+    /// Respond with 101 and this subprotocol from the client's list; nil sends no subprotocol.
     case accept(subprotocol: String?)
     /// Send this response instead, then end the connection.
     case refuse(HTTPResponse)
-    /// Answer 101, then immediately send a close frame.
+    /// Respond with 101, then immediately send a close frame.
     ///
     /// A browser's script can read a close code but no HTTP status. Neither ``ServerDelegate/opened(_:)`` nor
     /// ``ServerDelegate/closed(_:code:)`` is called for this connection.
@@ -88,11 +88,12 @@ public enum UpgradeDecision: Sendable {
 
 /// The result of ``Server/send(_:to:)``.
 public enum SendOutcome: Sendable, Equatable {
-    /// No frame waits before it: it goes out at the end of this turn.
+    /// No other frame waits, so this one goes out at the end of this turn.
     case written
-    /// It waits in the queue behind other frames.
+    /// The frame waits in the queue, after other frames.
     case queued
-    /// It was dropped because the queue would exceed ``ServerConfiguration/maxQueueBytes``; close this connection.
+    /// The frame was dropped, because the queue would exceed ``ServerConfiguration/maxQueueBytes``; close this
+    /// connection.
     case overflow
     /// The connection is closing, is closed, or never existed.
     case gone

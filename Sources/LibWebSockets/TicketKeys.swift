@@ -3,8 +3,8 @@ internal import Threads
 
 /// The keys of TLS session tickets, shared by all event loops of a port.
 ///
-/// A device that reconnects may come to any of the loops. By default OpenSSL makes separate keys for each loop. Then
-/// only the loop that issued the ticket could skip the certificate and the signature, which are the largest cost of a
+/// A device that reconnects may reach any of the loops. By default OpenSSL makes separate keys for each loop. Then only
+/// the loop that issued the ticket could skip the certificate and the signature, which are the largest cost of a
 /// handshake.
 ///
 /// The keys change twice a day and with each certificate: with a ticket's key an attacker can decrypt every TLS 1.2

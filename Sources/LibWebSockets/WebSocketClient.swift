@@ -151,7 +151,7 @@ public final class WebSocketClient: @unchecked Sendable {
                 )
             )
         case LWS_CALLBACK_CLIENT_CLOSED: finish(.closed(code: code, reason: self.reason))
-        // The library does not report a connection error for some failures, such as an answer that is not HTTP.
+        // The library does not report a connection error for some failures, such as a response that is not HTTP.
         case LWS_CALLBACK_CLOSED_CLIENT_HTTP, LWS_CALLBACK_WSI_DESTROY:
             finish(wasOpened ? .closed(code: code, reason: self.reason) : .failed("no WebSocket's answer came"))
         default: break

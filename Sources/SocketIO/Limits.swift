@@ -13,7 +13,7 @@ public enum SocketIOLimits {
     public static let upgradeMilliseconds = 10_000
     /// The number of sessions that may be unidentified.
     ///
-    /// Each costs some hundred bytes, and no user's limit applies to it. A further one replaces the oldest session of
+    /// Each costs some hundred bytes, and no user's limit applies to it. A further session replaces the oldest one of
     /// the address that has the most of them.
     public static let strangers = 4_096
     /// The time that a session has to identify itself while half of the places are taken, in milliseconds.

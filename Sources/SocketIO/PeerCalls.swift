@@ -4,7 +4,7 @@ import CallWire
 /// The live calls that a session was notified of, by peer.
 ///
 /// The app's events name a user and no call: `call-ended` means that there is no longer any call with that user. It
-/// must not be sent while another call with that user goes on, such as the winner of a glare or a new epoch of the same
+/// must not be sent while another call with that user is live, such as the winner of a glare or a new epoch of the same
 /// callId.
 struct PeerCalls {
     private var live: [UserID: [LogName]] = [:]
@@ -18,7 +18,7 @@ struct PeerCalls {
 
     /// Removes a call that has ended.
     ///
-    /// Returns whether another call with that user goes on.
+    /// Returns whether another call with that user is live.
     mutating func ended(_ name: LogName, with peer: UserID) -> Bool {
         live[peer]?.removeAll { $0 == name }
         if live[peer]?.isEmpty == true { live[peer] = nil }

@@ -96,7 +96,7 @@ extension SocketSession {
     ///
     /// The app takes `call-ended` as the end of any call that it has with that user. So it does not get `call-ended`
     /// for a call that it has just ended itself, because a new offer may already have followed. When one call has given
-    /// way to another, it gets `call-replaced` instead.
+    /// way to another, the app gets `call-replaced` instead.
     private mutating func tellEnd(of log: LogName, with peer: UserID, _ object: JSONObject, _ me: Identity) {
         let reason = object.text("reason")
         let isReplaced = reason == "glare" || reason == "replaced" && offering.contains(peer)

@@ -44,9 +44,9 @@ extension SocketSession {
     ///
     /// Outputs must be carried out in order.
     public enum Output: Equatable, Sendable {
-        /// Answer a GET with this payload.
+        /// Respond to a GET with this payload.
         case respond(UInt64, [UInt8])
-        /// Answer a POST that was accepted.
+        /// Respond to a POST that was accepted.
         case accept(UInt64)
         /// Refuse a request.
         case refuse(UInt64, EngineRefusal)
@@ -80,9 +80,9 @@ extension SocketSession {
 
     /// A ping, or its substitute.
     ///
-    /// Its answer shows that all that was sent before it has arrived.
+    /// The answer to a ping shows that everything sent before the ping has arrived.
     struct Ping: Equatable {
-        /// The kind of answer that it gets.
+        /// The kind of answer that the client gives to it.
         enum Answer { case pong, nextPoll }
 
         /// The session's own number for it.
@@ -95,7 +95,7 @@ extension SocketSession {
         let seen: [LogName: UInt64]
         /// The number of packets queued up to it.
         ///
-        /// Used when the next poll is its answer.
+        /// Used if the client answers the ping by its next poll.
         let behind: UInt64
         /// Whether the response that carries those packets has been sent.
         var isOut = false

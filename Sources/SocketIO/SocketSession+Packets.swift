@@ -155,9 +155,9 @@ extension SocketSession {
 
     /// Refuses a packet of another namespace.
     ///
-    /// The answer does not contain the namespace's name: otherwise a client could make the server queue as much as it
-    /// sends. A client that has joined is answered by an event, because a CONNECT_ERROR of the default namespace would
-    /// end its connection there.
+    /// The answer does not contain the namespace's name: otherwise a client could make the server queue as much as the
+    /// client sends. A client that has joined is answered by an event, because a CONNECT_ERROR of the default namespace
+    /// would end its connection there.
     private mutating func refuseNamespace(_ packet: SocketPacket) {
         defer { refused(.namespace) }
         let isAnswered = packet.kind == .connect || packet.kind == .event || packet.kind == .binaryEvent

@@ -165,7 +165,7 @@ extension SocketSession {
             candidate = .probed(since: now)
             let pong = EnginePacket(.pong, packet.data).text
             outputs.append(.send(Frame(pong).bytes))
-            // The client stops polling, and waits for the answer to its last poll.
+            // The client stops polling, and waits for the response to its last poll.
             if case .polling(let request?) = transport {
                 if queue.isEmpty { enqueue(EnginePacket(.noop).text) }
                 answer(request)

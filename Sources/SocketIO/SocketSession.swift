@@ -102,7 +102,7 @@ public struct SocketSession: Sendable {
     var heardAt: Moment
     /// The unanswered pings, oldest first.
     ///
-    /// The answer to one shows that all that was sent before it has arrived.
+    /// The answer to a ping shows that everything sent before the ping has arrived.
     var pings: [Ping] = []
     var lastPing: UInt64 = 0
     /// The position up to which each call's log was sent since the newest of these pings.

@@ -8,7 +8,8 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// Decides where an upgrade or a request goes: it checks origin, limits and token, and answers or passes it on.
+/// Decides where an upgrade or a request goes: it checks origin, limits and token, and then responds or passes the
+/// request on.
 ///
 /// Every upgrade and every request is checked here before it reaches a call or a session.
 ///
@@ -112,8 +113,8 @@ struct RequestRouter: Sendable {
             throw WireError(error)
         }
         if now != date {
-            // A token's dates follow the wall clock. The times derived from them - the end of the session, a log-out -
-            // are counted by the server's clock.
+            // A token's dates follow the wall clock. The times derived from them - the end of the connection, a
+            // revocation - are counted by the server's clock.
             who.expiresAt = who.expiresAt.map { $0 + .milliseconds(now - date) }
             who.issuedAt = who.issuedAt.map { $0 + .milliseconds(now - date) }
         }

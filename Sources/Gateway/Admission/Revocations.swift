@@ -5,7 +5,7 @@ import Threads
 
 /// The users whose tokens were revoked, each with the moment up to which issued tokens are refused.
 ///
-/// The switchboard decides about revocations. With this copy every loop can answer a revoked token with 401 before a
+/// The switchboard decides about revocations. With this copy every loop can refuse a revoked token with 401 before a
 /// connection is made.
 final class Revocations: Sendable {
     private let moments = Monitor<[UserID: Moment]>([:])

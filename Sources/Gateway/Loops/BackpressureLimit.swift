@@ -1,6 +1,6 @@
 /// A bound on the bytes in transit from one thread to another: a producer above the limit has to wait.
 ///
-/// Producers wait on a `Monitor` of it.
+/// Producers wait on a `Monitor` that holds the limit.
 struct BackpressureLimit: Sendable {
     private let limit: Int
     private var inTransit = 0

@@ -14,11 +14,12 @@ enum LoopEvent: Sendable {
     case received(ConnectionID, [UInt8])
     /// A pong arrived, with the number of its ping. `nil` means a ping, or a pong that answers no ping of this server.
     case ponged(ConnectionID, UInt64?)
-    /// A connection was closed with 4408, because too much waited for its reader. Its end is reported as well.
+    /// A connection was closed with 4408, because too much waited for its reader. The connection's end is reported as
+    /// well.
     case tooSlow(ConnectionID)
     /// A connection ended, or one that was admitted did not open; `code` = its close code, nil if it broke.
     case closed(ConnectionID, code: UInt16?)
-    /// A request was checked on its loop and not answered.
+    /// A request was checked on its loop, and the owner must respond to it.
     case requested(ExchangeID, RequestRouter.Request)
     /// A request arrived at the operators' listener, which only the owner's own loop has.
     case requestedByOperator(ExchangeID, RequestHead)
@@ -40,7 +41,7 @@ enum LoopCommand: Sendable {
     case ping(ConnectionID, UInt64)
     /// Close a connection.
     case close(ConnectionID, code: UInt16, reason: String, discardingQueue: Bool)
-    /// Answer a request.
+    /// Respond to a request.
     case respond(ExchangeID, HTTPResponse)
     /// Record that the user of a request is known, so that its connection no longer counts as unauthenticated.
     case vouch(ExchangeID)

@@ -3,12 +3,13 @@ import CallPorts
 enum LoopLimits {
     /// The bytes that a loop has read and the owner has not taken yet.
     ///
-    /// Above this limit the loop stops reading. So its clients must send more slowly, as if the owner itself read.
+    /// Above this limit the loop stops reading, and its clients have to send more slowly. Clients of the owner's own
+    /// loop have to do so as well when the owner is busy.
     static let events = 8 << 20
     /// The bytes of the owner's commands that a loop has not carried out yet.
     ///
-    /// When a frame would exceed this limit, its connection is closed like that of a slow reader. The owner never waits
-    /// for a loop, because that loop may be waiting for the owner.
+    /// When a frame would exceed this limit, the connection that it is for is closed like that of a slow reader. The
+    /// owner never waits for a loop, because that loop may be waiting for the owner.
     static let commands = 64 << 20
     /// The bytes that each message counts in addition to its payload.
     static let overhead = 64

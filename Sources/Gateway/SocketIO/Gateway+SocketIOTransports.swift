@@ -40,7 +40,7 @@ extension Gateway {
         }
     }
 
-    /// Answers one of Engine.IO's requests.
+    /// Responds to one of Engine.IO's requests.
     func answer(_ request: UInt64, _ body: [UInt8], type: String, status: Int = 200) {
         let exchange = ExchangeID(rawValue: request)
         socketIO.byRequest[exchange] = nil

@@ -5,7 +5,7 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// The state of the Socket.IO sessions that every loop needs to answer an upgrade with the right status.
+/// The state of the Socket.IO sessions that every loop needs to respond to an upgrade with the right status.
 ///
 /// The sessions belong to the owner. The owner writes, and all loops read. When a loop has accepted an upgrade, the
 /// owner checks it once more, because the state may have changed meanwhile.

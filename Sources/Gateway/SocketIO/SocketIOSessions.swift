@@ -13,7 +13,7 @@ struct SocketIOSessions {
     private(set) var bySID: [String: SocketIOSession] = [:]
     private(set) var byID: [SessionID: SocketIOSession] = [:]
     var byConnection: [ConnectionID: SocketIOSession] = [:]
-    /// The sessions of the requests that wait for their answer.
+    /// The sessions of the requests that wait for their response.
     var byRequest: [ExchangeID: SocketIOSession] = [:]
     /// The sessions that need `SocketSession.Input.turned` at the end of the turn.
     var unturned: [SocketIOSession] = []

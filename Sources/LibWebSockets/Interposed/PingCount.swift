@@ -4,8 +4,8 @@ internal import Glibc
 /// Reports the pings that peers send.
 ///
 /// The library answers pings without a callback, so a peer could send any number of them unnoticed. It writes each pong
-/// with `lws_write`, which the function below replaces. If a future library is linked so that its calls do not come
-/// there, pings are not counted and nothing else changes; a test would fail then.
+/// with `lws_write`, which the function below replaces. If a future library is linked so that its calls do not reach
+/// that function, pings are not counted and nothing else changes; a test would fail then.
 enum PingCount {
     typealias Function =
         @convention(c) (OpaquePointer?, UnsafeMutablePointer<UInt8>?, Int, UInt32) -> Int32

@@ -1,7 +1,7 @@
 internal import CLibwebsockets
 internal import Glibc
 
-/// A workaround for request bodies that are pipelined behind another request.
+/// A workaround for request bodies that are pipelined after another request.
 ///
 /// When the library takes a request from its buffer, `lws_http_action` reads the body from the start of that buffer.
 /// The request's own first line is still there, because the parsed bytes are removed only later. If the buffer is

@@ -7,7 +7,8 @@ internal import CLibwebsockets
 /// list. With thousands of unauthenticated connections that took a quarter of the event loop's time. A search from the
 /// end takes a step or two.
 ///
-/// If a future library is linked so that its calls do not come here, inserting is slow again and nothing else changes.
+/// If a future library is linked so that its calls do not reach this function, inserting is slow again and nothing else
+/// changes.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(__lws_sul_insert)

@@ -4,11 +4,11 @@ internal import CLibwebsockets
 ///
 /// `lws_process_ws_upgrade` copies `Sec-WebSocket-Protocol` into 127 bytes and drops the connection if it is longer.
 /// But this header is the only one in which a browser can send its token (`ringline.v1, bearer.<JWT>`), and a JWT is
-/// longer. By the time of this call, our server has read the header and has decided on the upgrade. So for its upgrades
-/// this function returns only the chosen name. Every other header is copied as the library does it.
+/// longer. By the time of this call, our server has read the header and has decided on the upgrade. So for such
+/// upgrades this function returns only the chosen name. It copies every other header as the library does.
 ///
-/// If a future library is linked so that its calls do not come here, long lists are refused again and nothing else
-/// changes; a test would fail then.
+/// If a future library is linked so that its calls do not reach this function, long lists are refused again and nothing
+/// else changes; a test would fail then.
 ///
 /// Public because only then is its symbol visible to the library in an optimized build.
 @c(lws_hdr_copy)

@@ -5,7 +5,7 @@ import CallWire
 /// Presence: reported to users that asked, and to Socket.IO clients that share a live call; only among users who have
 /// been in touch.
 ///
-/// Two users are in touch as soon as there was a call or a text between them. To all others a user looks offline.
+/// Two users have been in touch once there was a call or a text between them. To all others a user looks offline.
 extension Switchboard {
     mutating func watch(_ user: UserID, _ session: Session, id: SignalID?, at now: Moment) {
         guard connections.watch(user, by: session) else {

@@ -32,7 +32,7 @@ struct ComingBackTests {
         #expect(bench.take(.socketClosed).contains(.connect))
     }
 
-    @Test("The call goes on, and the new server receives the signals that the old one did not acknowledge")
+    @Test("The call continues, and the new server receives the signals that the old one did not acknowledge")
     func goesOn() throws {
         var bench = Bench.talking()
         let info = try #require(bench.take(.sendInfo(Bench.uuid(), "1")).compactMap(\.sent).first)

@@ -136,7 +136,7 @@ final class Calls {
         self.setTimer = setTimer
     }
 
-    /// Hands in what has happened, and does what comes out, in order.
+    /// Hands in an event, and carries out the outputs in order.
     func take(_ input: CallClient.Input) {
         for output in client.handle(input, at: Self.now()) { perform(output) }
         setTimer(client.deadline)

@@ -11,7 +11,7 @@ struct LostCallTests {
 
     /// Plays a server that lost epoch 2 and has epoch 1.
     ///
-    /// It refuses every signal with `code`, and answers every fetch with `log`, or with `not_found` if that is `nil`.
+    /// It refuses every signal with `code`, and answers every fetch with `log`, or with `not_found` if `log` is `nil`.
     private func lost(_ bench: inout Bench, _ outputs: [CallClient.Output], code: String, log: FetchedCall?) {
         var left = outputs
         var turns = 0
@@ -112,7 +112,7 @@ struct LostCallTests {
         #expect(!later.compactMap(\.fetched).isEmpty, "its end waits for an epoch that is never requested")
     }
 
-    @Test("A call that goes on after a renegotiation got call_ended can be renegotiated again")
+    @Test("A call that is live although a renegotiation got call_ended can be renegotiated again")
     func renegotiationLost() throws {
         var bench = Bench.talking()
         bench.take(.renegotiate(Bench.uuid(), hasVideo: true, restartsICE: false))
@@ -145,7 +145,7 @@ struct LostCallTests {
     }
 
     @Test(
-        "A call that has ended here but goes on at the server is ended there, however long ago it ended here",
+        "A call that has ended here but is live on the server is ended there, however long ago it ended here",
         arguments: [100, 200]
     )
     func lateZombie(seconds: Int64) {

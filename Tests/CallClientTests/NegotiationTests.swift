@@ -39,7 +39,7 @@ struct NegotiationTests {
         )
     }
 
-    @Test("A candidate belongs to its device's description, even if another device's has the same round (I5)")
+    @Test("A candidate belongs to its device's description, even if another device uses the same round (I5)")
     func otherDevice() {
         var bench = Bench()
         _ = bench.signal(.offer(IncomingOffer(sdp: "v=0 first", round: 1)), device: "phone")

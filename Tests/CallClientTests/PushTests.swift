@@ -90,7 +90,7 @@ struct PushTests {
         #expect(answered == 6 && bench.history.ends == [.failed])
     }
 
-    @Test("A ring goes on after five fetches that were refused for other reasons and two not_found")
+    @Test("A ring continues after five fetches that were refused for other reasons and two that got not_found")
     func refusedOtherwise() throws {
         var bench = Bench(isOpen: false)
         bench.take(.pushed(Bench.push(at: bench.now)))
@@ -114,7 +114,7 @@ struct PushTests {
         var known = 0
         var seconds = 0
         while bench.client.calls.contains(where: \.isLive), bench.now < until {
-            // The server refuses every signal and every fetch, and the user goes on in a call without a peer.
+            // The server refuses every signal and every fetch, and the user stays in a call without a peer.
             for output in bench.history[known...] {
                 if let signal = output.posted { bench.take(.posted(signal.id, .failure(.refused(code: "not_found")))) }
                 if let number = output.fetched { bench.take(.fetched(number, .failure(.refused(code: "not_found")))) }
@@ -177,7 +177,7 @@ struct PushTests {
         var bench = Bench { $0.maximumCallGroups = 1 }
         bench.start("n")
         _ = bench.offered(call: "z")
-        // The outgoing call loses a glare against a third call, and goes on as that one.
+        // The outgoing call loses a glare against a third call, and continues as that call.
         _ = bench.offered(call: "a")
         #expect(bench.client.calls.filter(\.isLive).map(\.callID).contains(Bench.call("a")))
         let repeated = bench.take(.pushed(Bench.push(call: "z", at: bench.now)))

@@ -80,7 +80,7 @@ struct ReaderPushTests {
         #expect(bench.phase == .ended)
     }
 
-    @Test("A push does not ring if its call's end arrived while this device's own call waited under the callId")
+    @Test("A push does not ring if its call ended while this device's outgoing call waited under the same callId")
     func endedBeforeOwnCall() throws {
         var bench = Bench(isOpen: false)
         let offer = try #require(bench.start().compactMap(\.posted).last)

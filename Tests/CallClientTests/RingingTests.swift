@@ -25,7 +25,7 @@ struct RingingTests {
         #expect(outputs.contains { if case .reportRepeated(Bench.uuid(), _) = $0 { true } else { false } })
     }
 
-    @Test("A push without a UUID gets the UUID that both ends compute")
+    @Test("A push without a UUID gets the UUID that both sides compute")
     func computed() {
         var bench = Bench()
         let push = Bench.push(epoch: 3, at: bench.now, ["callUUID": .null])
@@ -186,7 +186,7 @@ struct RingingTests {
         #expect(bench.phase == .ringing)
     }
 
-    @Test("An offer under the callId of a call that goes on replaces that call")
+    @Test("An offer under the callId of a live call replaces that call")
     func replaced() {
         var bench = Bench.talking()
         let outputs = bench.offered(epoch: 2)
@@ -222,7 +222,7 @@ struct RingingTests {
         #expect(bench.history.compactMap(\.sent).last?.content == .end(.failed))
     }
 
-    @Test("A call that has ended here is ended on the server if this device is still in it there")
+    @Test("A call that has ended here is ended on the server if the server still counts this device in")
     func zombie() {
         var bench = Bench()
         bench.take(.socketOpened)

@@ -59,7 +59,7 @@ struct TransportTests {
         bench.take(.socketClosed)
         let again = bench.take(.socketOpened).compactMap(\.sent)
         #expect(again == first && again.map(\.kind) == [.ringing, .answer, .ice])
-        // A new socket may take the place of one that was never reported as closed.
+        // A new socket may replace one that was never reported as closed.
         #expect(bench.take(.socketOpened).compactMap(\.sent) == first)
         bench.acknowledgeAll()
         bench.take(.socketClosed)
@@ -89,7 +89,7 @@ struct TransportTests {
         }
     }
 
-    @Test("A temporarily refused signal holds back the signals behind it")
+    @Test("A temporarily refused signal holds back the signals after it")
     func refusedForNow() throws {
         var bench = Bench()
         _ = bench.offered()

@@ -61,7 +61,7 @@ struct TimelineTextTests {
     }
 
     @Test(
-        "A text that no version writes is kept unchanged, and is shown to operators only",
+        "A text that this version cannot read is kept unchanged, and is shown to operators only",
         arguments: [
             ("later", #""device":"b1""#), ("dnd", #""until":1"#), ("push.sent", #""device":"b1""#), ("offer", ""),
             ("ended", #""reason":"bored""#), ("probe", #""device":"b1","device":"b1""#), ("signal.wave", "nonsense"),

@@ -36,7 +36,7 @@ struct AuditTests {
         )
     }
 
-    @Test("A log-out everywhere is audited with who requested it: the user, a service or the operator")
+    @Test("A revocation is audited with who requested it: the user, a service or the operator")
     func revocations() throws {
         let world = World()
         var service = try who("backend")

@@ -23,7 +23,7 @@ struct BreakerTests {
     ) throws {
         for number in first..<first + phones {
             try world.register(try who("\(number)"), "p", voip: "\(number)\(number)")
-            // Each call comes from a connection of its own, because signals are limited per connection.
+            // Each call comes from a separate connection, because signals are limited per connection.
             let caller = try world.open("11", "a\(number)")
             world.send(caller, World.offer("c-\(number)", to: "\(number)"))
             world.answerPush(try #require(world.takenPushes().first), status, reason, at: timestamp)
@@ -54,7 +54,7 @@ struct BreakerTests {
         #expect(!world.board.metrics.isDeletionStopped)
     }
 
-    @Test("Deletion goes on if APNs accepts as many pushes as it refuses: refused tokens are of deleted apps")
+    @Test("Deletion continues if half of all pushes are accepted: then the refused tokens belong to deleted apps")
     func ordinary() throws {
         let world = try world(40, 200, nil)
         try ring(40, 410, "Unregistered", from: 200, in: world)

@@ -60,7 +60,7 @@ struct ClaimTests {
         #expect(talk.world.taken(talk.callee).isEmpty)
     }
 
-    @Test("With the policy busy, a third user's call ends as busy under a live call's callId as under any other")
+    @Test("With the policy busy, a third user's call ends as busy, even if its callId is that of a live call")
     func busy() throws {
         let talk = try Talk.answered(World { $0.whenBusy = .busy })
         let stranger = try stranger(talk.world, "c-1")
@@ -270,7 +270,7 @@ struct CapabilityTests {
         return (world, Who(user: try user("10"), scope: scope), other)
     }
 
-    @Test("A capability is refused with another peer or epoch, and its DELETE ends the pushed call alone")
+    @Test("A capability is refused for another peer or epoch, and a DELETE with it ends only the pushed call")
     func others() throws {
         let world = World()
         let (a, c) = (try world.open("11", "a1"), try world.open("12", "d1"))
@@ -296,11 +296,11 @@ struct CapabilityTests {
         #expect(world.taken(a).states == ["ended declined"])
     }
 
-    @Test("A DELETE goes to the pushed call, and its reply reports that this call has ended")
+    @Test("A DELETE goes to the pushed call, and the response reports that this call has ended")
     func delete() throws {
         let (world, act, other) = try world()
         world.send(other, World.plain("end", "12-10", id: "e", more: #","to":"10""#))
-        // Another device has answered, so there is nothing for this one to end.
+        // Another device has answered, so there is nothing for this device to end.
         #expect(try world.reply(act, .end(try call("12-10"), device: nil))["state"] == "ended")
         // The other call under that callId still rings.
         #expect(world.board.calls.live(of: try user("11")).count == 1)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Waiting for the store")
 struct CommitTests {
-    @Test("An ack waits for the commit, the relay does not")
+    @Test("An ack waits for the commit, and the relayed signal does not")
     func ack() throws {
         let talk = try Talk.answered()
         talk.clear()
@@ -52,7 +52,7 @@ struct CommitTests {
         #expect(talk.world.taken(talk.caller).isEmpty)
     }
 
-    @Test("The reply to a request waits for the commit too")
+    @Test("The response to a request waits for the commit too")
     func reply() throws {
         let talk = try Talk()
         talk.world.holdsCommits = true
@@ -114,7 +114,7 @@ struct StalledStoreTests {
         #expect(talk.world.taken(talk.caller).states == ["ended hangup"])
     }
 
-    @Test("Waiting requests and new requests are answered 503, but an end takes effect")
+    @Test("Waiting requests and new requests are refused with 503, but an end takes effect")
     func requests() throws {
         let talk = try stalled()
         let before = talk.world.request(try who("11"), .block(try user("12")))

@@ -15,7 +15,7 @@ struct CursorTests {
         return frames.dropLast().map(\.seq)
     }
 
-    @Test("A sync returns the entries behind the cursor")
+    @Test("A sync returns the entries after the cursor")
     func since() throws {
         let talk = try Talk.answered()
         for index in 0..<3 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
@@ -32,7 +32,7 @@ struct CursorTests {
         #expect(seqs(talk, #"{"c-1":{"epoch":2,"seq":4}}"#) == [1, 4])
     }
 
-    @Test("A fetch returns the signals behind its cursor, all candidates, and the cursor for the next fetch")
+    @Test("A fetch returns the signals after its cursor, all candidates, and the cursor for the next fetch")
     func fetch() throws {
         let talk = try Talk.answered()
         for index in 0..<3 { talk.world.send(talk.caller, World.ice("c-1", id: "i\(index)")) }
@@ -82,7 +82,7 @@ struct EpochTests {
         #expect(talk.world.taken(talk.caller).states == ["answered"])
     }
 
-    @Test("Epochs go on counting after the earlier call was forgotten")
+    @Test("Epochs continue to be counted after the earlier call was forgotten")
     func forgotten() throws {
         let talk = try Talk(callID: "11-10")
         talk.world.send(talk.caller, World.plain("end", "11-10", id: "e"))
@@ -130,7 +130,7 @@ struct EpochTests {
         #expect(try talk.world.fetched(try who("11"), "c-1", device: "a1")["room"] == "p2p:11-10")
     }
 
-    @Test("An offer for an ended epoch is refused as call_ended, for a later one as not_found; neither rings")
+    @Test("An offer for an ended epoch is refused as call_ended, one for a later epoch as not_found; neither rings")
     func lateRenegotiation() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))

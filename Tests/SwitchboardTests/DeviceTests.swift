@@ -69,7 +69,7 @@ struct DeviceTests {
         #expect(text.contains("bb") && !text.contains(#""voipDeviceToken":"aa""#))
     }
 
-    @Test("A 33rd device takes the place of the one that was not seen for the longest time")
+    @Test("A 33rd device replaces the one that was not seen for the longest time")
     func tooMany() throws {
         let world = World()
         for index in 0..<32 {
@@ -83,7 +83,7 @@ struct DeviceTests {
         #expect(!left.contains("b1") && left.contains("b0") && left.contains("b32"))
     }
 
-    @Test("A push under way to a device is cancelled when a 33rd device takes its place")
+    @Test("A push under way to a device is cancelled when a 33rd device replaces it")
     func tooManyWhileRung() throws {
         let world = World()
         for index in 0..<32 {
@@ -96,7 +96,7 @@ struct DeviceTests {
         #expect(world.cancelled == [order.id])
     }
 
-    @Test("Only its own user can remove a device")
+    @Test("Only a device's user can remove the device")
     func removal() throws {
         let world = World()
         try world.register(try who("10"), "b1")

@@ -15,7 +15,7 @@ struct DrainingTests {
         talk.world.give(.drain)
     }
 
-    @Test("Long polls and signals are answered 503, signals with Retry-After; a fetch is still answered")
+    @Test("Long polls and signals are refused with 503, signals with Retry-After; a fetch is still answered")
     func requests() throws {
         let talk = try Talk()
         let poll = try talk.world.fetch(try who("11"), "c-1", since: 99, wait: 20, device: "a1")
@@ -53,7 +53,7 @@ struct DrainingTests {
         return pause
     }
 
-    @Test("Each connection is told to come back in a time slot of its own, users in a call first")
+    @Test("Each device is told to reconnect in a separate time slot, users in a call first")
     func spread() throws {
         let world = World(seed: 3)
         var talking: [SessionID] = []
@@ -66,8 +66,7 @@ struct DrainingTests {
         world.give(.drain)
         let first = try talking.map { try pause(of: $0, in: world) }.sorted()
         let all = try (first + idle.map { try pause(of: $0, in: world) }).sorted()
-        // 1,000 connections at 500 a second come back within two seconds, after the half second that the next server
-        // needs.
+        // 1,000 devices at 500 a second reconnect within two seconds, after the half second that the next server needs.
         #expect(all.allSatisfy { (500..<2_500).contains($0) })
         #expect(Array(all.prefix(100)) == first)
         for (place, pause) in all.enumerated() {

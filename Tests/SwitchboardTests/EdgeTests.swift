@@ -83,7 +83,7 @@ struct EdgeTests {
         #expect(reply.text.contains(#""epoch":2"#), "\(reply.text)")
     }
 
-    @Test("A Socket.IO client that has every entry of an answered call is told that the call goes on")
+    @Test("A Socket.IO client that has every entry of an answered call is told that the call is live")
     func aLiveCallIsKnown() throws {
         let world = World()
         let caller = world.join(try who("11"))

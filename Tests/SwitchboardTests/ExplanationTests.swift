@@ -100,7 +100,7 @@ struct ExplanationTests {
         #expect(try explain([before] + pushed + [came]).contains("the device has not come back"))
     }
 
-    @Test("A dead connection is reported for its own device, not for one that was pushed immediately")
+    @Test("A dead connection is reported for the device that had it, not for one that was pushed immediately")
     func corpse() throws {
         let failed = (Int64(300), "probe.failed", #""device":"b2""#)
         #expect(!(try explain(pushed + [failed]).contains("was closed first")))

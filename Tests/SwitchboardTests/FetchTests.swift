@@ -25,7 +25,7 @@ struct FetchTests {
         #expect(callee["ringUntil"] == "\(talk.world.now.milliseconds + 45_000)")
     }
 
-    @Test("A device that lost the call is shown its end, and nothing of the answered leg")
+    @Test("A device that lost the call is shown the call's end, and nothing of the answered leg")
     func loser() throws {
         let talk = try Talk(World())
         _ = try talk.world.open("10", "b2")
@@ -38,7 +38,7 @@ struct FetchTests {
         #expect(view["offer"] == "null")
     }
 
-    @Test("An outsider gets the same reply as for a call that does not exist")
+    @Test("An outsider gets the same response as for a call that does not exist")
     func outsider() throws {
         let talk = try Talk()
         let outsider = try who("12")
@@ -117,7 +117,7 @@ struct PollTests {
         #expect(talk.world.replies[poll] == nil)
     }
 
-    @Test("A poll without a new entry is answered empty exactly when its time is over, after 30 s at most")
+    @Test("A poll without a new entry gets an empty response exactly when its time is over, after 30 s at most")
     func timeout() throws {
         let talk = try Talk()
         let short = try talk.world.fetch(try who("10"), "c-1", since: 1, wait: 10, device: "b1")
@@ -205,7 +205,7 @@ struct RequestTests {
         #expect(try world.fetched(try who("10"), "c-9")["room"] == "p2p:11-10")
     }
 
-    @Test("An offer without a callId is given one, which the reply contains")
+    @Test("An offer without a callId is given one, which the response contains")
     func madeCallID() throws {
         let world = World()
         let reply = try world.post(try who("11"), #"{"action":"offer","to":"10","data":{"sdp":"v=0\r\n"}}"#)

@@ -7,7 +7,8 @@ import Testing
 
 @Suite("The life of a connection")
 struct LivenessTests {
-    /// The granularity to which check-ups are rounded up, so that one wake-up serves many connections.
+    /// The moments at which connections are checked are rounded up to a multiple of this, so that one wake-up serves
+    /// many connections.
     private let grain = Moment.Span.milliseconds(64)
 
     @Test("A connection is pinged every 25 s, first at a random moment within 25 s, and closed after 60 s of silence")
@@ -99,7 +100,7 @@ struct LivenessTests {
         #expect(talk.world.taken(talk.caller).states == ["ended disconnected"])
     }
 
-    @Test("A device that goes on with requests alone keeps its call")
+    @Test("A device without a connection keeps its call as long as it makes requests")
     func requests() throws {
         let talk = try Talk.answered()
         talk.world.give(.closed(talk.callee))
@@ -160,7 +161,7 @@ struct TimeTests {
         #expect(later == [true, false])
     }
 
-    @Test("After some time without events no calls and no limits are left, and only one timer")
+    @Test("After some time without events, no call and no rate-limit entry is left, and one timer remains")
     func idle() throws {
         let world = World()
         let caller = try world.open("11", "a1")

@@ -43,7 +43,7 @@ struct LostCallTests {
         #expect(a.phase == .active && b.phase == .active)
     }
 
-    @Test("A lost answered call goes on, whichever side comes back first", arguments: [false, true], [false, true])
+    @Test("A lost answered call continues, whichever side reconnects first", arguments: [false, true], [false, true])
     func answered(older: Bool, calleeFirst: Bool) throws {
         let (rig, a, b, state) = try rig(older: older)
         try talk(rig, a, b)
@@ -116,7 +116,7 @@ struct LostCallTests {
         #expect(before.live.isEmpty && b.live.isEmpty)
         try rig.crash(to: state)
         // This is another run of the caller's app, which knows nothing of the lost call. `redialAfterCrash` tests an
-        // app that goes on running.
+        // app that keeps running.
         rig.devices.removeFirst()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "again"))
         try rig.open(a)
@@ -181,7 +181,7 @@ struct LostCallTests {
         #expect(rig.world.board.calls.liveCount == 0, "it lives on with nobody in it")
     }
 
-    @Test("A signal for a lost call's epoch is refused as not_found, and the call can come back under that epoch")
+    @Test("A signal for a lost call's epoch is refused as not_found, and the call can be restored under that epoch")
     func lostEpoch() throws {
         let world = World()
         let a = try world.open("11", "a1")
@@ -200,7 +200,7 @@ struct LostCallTests {
         #expect(code == "not_found")
     }
 
-    @Test("An app that was killed while its call rang calls again; the end of its old call spares the new one")
+    @Test("An app that was killed while its call rang calls again; the end of its old call does not end the new one")
     func redialWhileItRings() throws {
         let world = World()
         let b = try world.open("10", "b1")
@@ -238,7 +238,7 @@ struct LostCallTests {
         device.outputs.count { if case .reportIncoming = $0 { true } else { false } }
     }
 
-    @Test("A lost call goes on ringing, whenever its caller comes back", arguments: [false, true], [5.0, 20])
+    @Test("A lost call keeps ringing, whenever its caller reconnects", arguments: [false, true], [5.0, 20])
     func ringsOn(older: Bool, after seconds: Double) throws {
         let rig = ClientRig()
         let a = rig.add(try ClientRig.Device("11", "a1", prefix: "a"))

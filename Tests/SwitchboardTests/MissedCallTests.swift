@@ -78,7 +78,7 @@ struct PushHealthTests {
         return push
     }
 
-    @Test("From the fourth call on a device is sent an alert push; after a sign of life, VoIP pushes again")
+    @Test("After three VoIP pushes without a sign of life a device is sent alert pushes, until it shows life")
     func alert() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "b1b1", alert: "a1a1")

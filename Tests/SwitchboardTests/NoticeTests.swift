@@ -54,7 +54,7 @@ struct NoticeTests {
         #expect(world.cancelled == [world.pushes[0].id])
     }
 
-    @Test("A text's notice under way is cancelled when its recipient logs out everywhere")
+    @Test("A text's notice under way is cancelled when the tokens of its addressee are revoked")
     func textAtLogOut() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: nil, alert: "cc")

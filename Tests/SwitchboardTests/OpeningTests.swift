@@ -31,7 +31,7 @@ struct OpeningTests {
         #expect(frames[1]["callUUID"] == UUIDv5.call(try call("c-1"), epoch: 1))
     }
 
-    @Test("A new connection of a device replaces the older one, and the call goes on")
+    @Test("A new connection of a device replaces the older one, and the call continues")
     func replaced() throws {
         let talk = try Talk.answered()
         let again = try talk.world.open("10", "b1")
@@ -74,7 +74,7 @@ struct OpeningTests {
     }
 
     @Test(
-        "A client without a device id goes on in its call under a token that it renewed while connected",
+        "A client without a device id continues its call under a token that it renewed while connected",
         arguments: [false, true]
     )
     func renewedWhileConnected(renews: Bool) throws {
@@ -151,7 +151,7 @@ struct OpeningTests {
         #expect(talk.world.taken(try talk.world.open("10", "b1")).states == ["ended cancelled"])
     }
 
-    @Test("A device that lost the call while away is told that it was answered elsewhere, and nothing else")
+    @Test("A device that lost the call while away is told that the call was answered elsewhere, and nothing else")
     func lost() throws {
         let world = World()
         let caller = try world.open("11", "a1")

@@ -69,7 +69,7 @@ struct CallerNameTests {
         #expect(try pushed(" a ", by: caller).contains(#""callerName":" a ""#))
     }
 
-    @Test("A callee that renegotiates is shown under its own name, and the call keeps its caller's")
+    @Test("A callee that renegotiates is shown under the callee's name, and the call keeps its caller's name")
     func renegotiation() throws {
         let talk = try Talk.answered()
         talk.clear()

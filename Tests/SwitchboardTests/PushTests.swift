@@ -179,7 +179,7 @@ struct PushTests {
         let (world, _, order) = try rung()
         world.answerPush(order, 503)
         #expect(try world.reply(try who("10"), .removeDevice(try device("b1"))).status == 200)
-        // The gateway goes on waking the switchboard, which must not find this push due again and again.
+        // The gateway keeps waking the switchboard, which must not find this push due again and again.
         world.wait(5)
         #expect(world.pushes.isEmpty)
         #expect(world.board.deadline.map { world.now < $0 } == true)

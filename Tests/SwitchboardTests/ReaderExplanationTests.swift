@@ -66,7 +66,7 @@ struct ReaderExplanationTests {
         #expect(!text.contains("cancelled before it was sent"), "\(text)")
     }
 
-    @Test("The verdict says that a push was cancelled because of a log-out, not because the ring ended")
+    @Test("The verdict says that a push was cancelled because of a revocation, not because the ring ended")
     func takenBackForLogout() throws {
         let (world, _, order) = try rung()
         _ = try world.reply(try who("10"), .logOutEverywhere(nil))

@@ -37,7 +37,7 @@ struct ReaderRingingTests {
         #expect(world.takenPushes().map(\.environment) == [.sandbox])
     }
 
-    @Test("A push that a gateway answers with a 5xx status is tried again", arguments: [502, 504, 507])
+    @Test("A push is tried again if a proxy responds to it with a 5xx status", arguments: [502, 504, 507])
     func gateway(_ status: Int) throws {
         let (world, _, order) = try rung()
         world.answerPush(order, status)
@@ -66,7 +66,7 @@ struct ReaderRingingTests {
         #expect(try world.reply(try who("10"), .devices).text == "[]")
     }
 
-    @Test("A missed call's notice is tried once in the other environment, and its call can rest")
+    @Test("A missed call's notice is tried once in the other environment, and its call can then go to rest")
     func missedInOtherEnvironment() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: nil, alert: "a1a1")

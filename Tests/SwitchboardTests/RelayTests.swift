@@ -58,7 +58,7 @@ struct RelayTests {
         #expect(reply.status == 403)
     }
 
-    @Test("The reply to a request for the credential contains the ICE servers too")
+    @Test("The response to a request for the credential contains the ICE servers too")
     func asked() throws {
         var outputs: [Switchboard.Output] = []
         let who = try SwitchboardTests.who("11")

@@ -106,7 +106,7 @@ struct RememberedTests {
         #expect(world.taken(caller).states == ["ended hangup"])
     }
 
-    @Test("An end has no effect if its user logs out everywhere before the store has answered")
+    @Test("An end has no effect if its user's tokens are revoked before the store has answered")
     func endBeforeLogOut() throws {
         let world = World()
         let (caller, callee) = try namesakes(world)

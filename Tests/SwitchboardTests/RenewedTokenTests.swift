@@ -71,7 +71,7 @@ struct RenewedTokenTests {
     }
 
     @Test(
-        "A request that names no device shows that the call goes on under the renewed token",
+        "A request that names no device is shown the answered call under the renewed token",
         arguments: ["b1", nil] as [String?],
         Renewal.allCases
     )
@@ -110,7 +110,7 @@ struct RenewedTokenTests {
         #expect(talk.world.taken(talk.callee).types.contains("ice"))
     }
 
-    @Test("A device that renewed its token over its connection keeps its call in a restart", arguments: [false, true])
+    @Test("A device that renewed its token on its connection keeps its call over a restart", arguments: [false, true])
     func restarted(answersByRequest: Bool) throws {
         let talk = try Renewed(nil, by: .auth, answersByRequest: answersByRequest)
         let next = talk.world.restarted(crashes: 1)
@@ -138,7 +138,7 @@ struct RenewedTokenTests {
         #expect(world.taken(inCall).types.contains("ice"))
     }
 
-    @Test("A caller that began the call by request goes on in it over its connection", arguments: Renewal.allCases)
+    @Test("A caller that began the call by request continues it over its connection", arguments: Renewal.allCases)
     func caller(_ renewal: Renewal) throws {
         let world = World()
         let first = try world.open("11", "a1")

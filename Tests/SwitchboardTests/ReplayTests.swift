@@ -68,7 +68,7 @@ struct ReplayTests {
         #expect(world.taken(callee).of("ice").count == 1, "the replay is over")
     }
 
-    @Test("A connection that does not confirm its replay is closed as dead, and the call goes on ringing")
+    @Test("A connection that does not confirm its replay is closed as dead, and the call keeps ringing")
     func corpse() throws {
         let world = World()
         try world.register(try who("10"), "b1")
@@ -124,7 +124,7 @@ struct ReplayTests {
         #expect(last.first?["state"] == "ended")
     }
 
-    @Test("A replay by sync is paced too, and its ack comes when it is done")
+    @Test("A replay by sync is paced too, and the ack of the sync comes when the replay is done")
     func sync() throws {
         let talk = try Talk.answered()
         for number in 0..<20 {

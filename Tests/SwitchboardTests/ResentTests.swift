@@ -111,7 +111,7 @@ struct ResentDescriptionTests {
         #expect(world.taken(callee).of("offer").count == 1)
     }
 
-    @Test("An offer that waits for a call at rest, which began with the same id, is not overtaken by its own end")
+    @Test("An offer that waits for a call at rest with the same offer id is not overtaken by the end that follows it")
     func numbersAnew() throws {
         let (world, caller, callee, _) = try over()
         for _ in 0..<3 {

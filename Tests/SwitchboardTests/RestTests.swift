@@ -33,7 +33,7 @@ struct RestTests {
         #expect(world.board.calls.resting.count == count)
     }
 
-    @Test("An ended call soon leaves memory; when a client asks for it, it is loaded and then leaves again")
+    @Test("An ended call soon leaves memory; it is loaded when a client asks for it, and leaves memory again")
     func inAndOut() throws {
         let talk = try rested()
         let world = talk.world
@@ -45,7 +45,7 @@ struct RestTests {
         #expect(try world.fetched(try who("11"), "c-1", device: "a1").text.contains(#""type":"answer""#))
     }
 
-    @Test("A call at rest gets the same replies as one in memory, to fetches, resends, late signals and requests")
+    @Test("Fetches, resends, late signals and requests have the same results for a call at rest as for one in memory")
     func same() throws {
         func ask(_ talk: Talk) throws -> [String] {
             let world = talk.world

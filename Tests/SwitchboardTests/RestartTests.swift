@@ -57,7 +57,7 @@ struct RestartTests {
         #expect(try ended.fetched(try who("10"), "c-1").status == 404)
     }
 
-    @Test("An answered call goes on: it is replayed, knows the ids of its signals, and its `seq` goes on growing")
+    @Test("An answered call continues: it is replayed, knows the ids of its signals, and its `seq` keeps growing")
     func answered() throws {
         let talk = try Talk.answered()
         talk.world.send(talk.caller, World.ice("c-1", id: "i"))
@@ -76,7 +76,7 @@ struct RestartTests {
         #expect(!again.taken(a).states.contains("ended disconnected"))
     }
 
-    @Test("An answered call whose devices do not come back is disconnected")
+    @Test("An answered call whose devices do not reconnect is disconnected")
     func notBack() throws {
         let talk = try Talk.answered()
         let again = talk.world.restarted()

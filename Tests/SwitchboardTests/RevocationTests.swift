@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("Logging out everywhere")
+@Suite("Revocation")
 struct RevocationTests {
     /// The identity from a token of a user, issued this many seconds after the world's start.
     private func issued(_ text: String, at seconds: Int64, token: UInt64 = 1) throws -> Who {
@@ -26,7 +26,7 @@ struct RevocationTests {
         )
     }
 
-    @Test("Tokens issued up to the second of a log-out are refused, and those of a later second are accepted")
+    @Test("Tokens issued up to the second of a revocation are refused, and those of a later second are accepted")
     func tokens() throws {
         let world = World()
         world.wait(10)
@@ -41,7 +41,7 @@ struct RevocationTests {
     }
 
     @Test(
-        "A log-out dated by a clock a day ahead is cut to the current time after a restart with the right clock"
+        "A revocation dated by a clock a day ahead is cut to the current time after a restart with the right clock"
     )
     func fromAhead() throws {
         let before = World()
@@ -55,7 +55,7 @@ struct RevocationTests {
         #expect(try world.reply(issued("10", at: 123), .devices).status == 200)
     }
 
-    @Test("A log-out still holds after a run of the server with a clock a day behind", arguments: [false, true])
+    @Test("A revocation still holds after a run of the server with a clock a day behind", arguments: [false, true])
     func fromBehind(byOrder: Bool) throws {
         let before = World()
         let revokedAt = before.now + .seconds(86_400)
@@ -69,7 +69,7 @@ struct RevocationTests {
         #expect(try world.reply(issued("10", at: 86_401), .devices).status == 200)
     }
 
-    @Test("A log-out dated in the future is cut permanently once the clock is trusted")
+    @Test("A revocation dated in the future is cut permanently once the clock is trusted")
     func cut() throws {
         let before = World()
         before.wait(86_400)
@@ -81,7 +81,7 @@ struct RevocationTests {
         #expect(try next.reply(issued("10", at: 200), .devices).status == 200)
     }
 
-    @Test("A token without a time of issue is refused after a log-out, and not before")
+    @Test("A token without a time of issue is refused after a revocation, and not before")
     func withoutIssue() throws {
         let world = World()
         #expect(try world.reply(who("10"), .devices).status == 200)
@@ -91,7 +91,7 @@ struct RevocationTests {
         #expect(refused.status == 401 && refused["code"] == "unauthenticated")
     }
 
-    @Test("A log-out closes all connections of the user with 4401, no others, and refuses the user's long polls")
+    @Test("A revocation closes all connections of the user with 4401, no others, and refuses the user's long polls")
     func connections() throws {
         let world = World()
         let phone = world.session(try issued("10", at: 0), device: "b1")
@@ -112,7 +112,7 @@ struct RevocationTests {
         #expect(world.board.metrics.revocations == 1)
     }
 
-    @Test("A token that was verified before the log-out is refused if it connects or renews after it")
+    @Test("A token that was verified before the revocation is refused in a later connect or renewal")
     func late() throws {
         let world = World()
         _ = try world.reply(issued("10", at: 0), .logOutEverywhere(nil))
@@ -126,7 +126,7 @@ struct RevocationTests {
         #expect(world.taken(anew).code == "unauthenticated")
     }
 
-    @Test("A log-out covers a token from an issuer whose clock is ahead by less than the leeway")
+    @Test("A revocation covers a token from an issuer whose clock is ahead by less than the leeway")
     func ahead() throws {
         let world = World()
         let phone = world.session(try issued("10", at: 20), device: "b1")
@@ -138,7 +138,7 @@ struct RevocationTests {
         #expect(far.revoked[try user("10")] == World.start, "an hour is beyond the leeway for clocks")
     }
 
-    @Test("A log-out voids the capabilities of existing calls, but not those of later calls")
+    @Test("A revocation voids the capabilities of existing calls, but not those of later calls")
     func acts() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -158,7 +158,7 @@ struct RevocationTests {
         #expect(try world.reply(later, .fetch(try call("c-2"), .init())).status == 200)
     }
 
-    @Test("A log-out removes the user's devices, which ring again only after they register again")
+    @Test("A revocation removes the user's devices, which ring again only after they register again")
     func devices() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -174,7 +174,7 @@ struct RevocationTests {
         #expect(world.takenPushes().map(\.token) == ["aa"])
     }
 
-    @Test("A log-out cancels pushes that were not sent yet, and closing the connections causes no push")
+    @Test("A revocation cancels pushes that were not sent yet, and closing the connections causes no push")
     func pushes() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -188,7 +188,7 @@ struct RevocationTests {
         #expect(world.takenPushes().isEmpty)
     }
 
-    @Test("A log-out is shown to a service in the timelines of the user's calls, but not to users")
+    @Test("A revocation is shown to a service in the timelines of the user's calls, but not to users")
     func timeline() throws {
         let world = World()
         _ = world.session(try issued("10", at: 0), device: "b1")
@@ -203,7 +203,7 @@ struct RevocationTests {
         #expect(try world.reply(service, .timeline(try call("c-1"))).text.contains("logged_out"))
     }
 
-    @Test("A log-out is durable before it is answered, and holds after a restart")
+    @Test("A revocation is durable before its response is sent, and holds after a restart")
     func restart() throws {
         let world = World()
         try world.register(try who("10"), "b1", voip: "aa")
@@ -217,7 +217,7 @@ struct RevocationTests {
         #expect(try next.reply(issued("10", at: 1), .devices).text == "[]")
     }
 
-    @Test("Only a service may log out another user, and a push's capability may log out no user")
+    @Test("Only a service may revoke another user's tokens, and a push's capability allows no revocation")
     func others() throws {
         let world = World()
         let forbidden = try world.reply(issued("11", at: 0), .logOutEverywhere(try user("10")))
@@ -231,7 +231,7 @@ struct RevocationTests {
         #expect(try world.reply(act, .logOutEverywhere(nil)).status == 403)
     }
 
-    @Test("An operator's log-out is reported as done once it is durable, and covers no token of a later time")
+    @Test("An operator's revocation is reported as done once it is durable, and covers no token of a later time")
     func operators() throws {
         let world = World()
         let phone = world.session(try issued("10", at: 0), device: "b1")
@@ -245,7 +245,7 @@ struct RevocationTests {
         #expect(world.revoked[try user("10")] == world.now)
     }
 
-    @Test("An older log-out that comes late changes nothing")
+    @Test("A late revocation with an earlier moment changes nothing")
     func neverBack() throws {
         let world = World()
         world.wait(10)

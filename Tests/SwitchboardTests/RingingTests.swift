@@ -259,14 +259,14 @@ struct HiddenCallTests {
         let late = #","to":"11","epoch":"#
         world.send(b1, World.plain("ringing", "c-1", id: "r", more: late + "1"))
         #expect(world.taken(b1).last?["code"] == "call_ended")
-        // It learns nothing of the hidden call (epoch 3), nor of an epoch that never was (4).
+        // The device learns nothing of the hidden call (epoch 3), nor of an epoch that never was (4).
         for (index, epoch) in ["3", "4"].enumerated() {
             world.send(b1, World.plain("ringing", "c-1", id: "s\(index)", more: late + epoch))
             #expect(world.taken(b1).last?["code"] == "not_found")
         }
     }
 
-    @Test("Do-not-disturb hides a call in the same way, until it is over")
+    @Test("Do-not-disturb hides calls in the same way while it lasts")
     func doNotDisturb() throws {
         let ordinary = try caller(World())
         let world = World()

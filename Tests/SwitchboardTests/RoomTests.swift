@@ -10,7 +10,7 @@ struct RoomPresenceTests {
         world.send(session, #"{"type":"\#(type)","id":"r","room":"\#(room)"}"#)
     }
 
-    @Test("Each member is told who is there, who comes and who leaves, under the room name that it used itself")
+    @Test("Each member is told who is there, who comes and who leaves, under the room name that the member used")
     func pair() throws {
         let world = World()
         let (a, b) = (try world.open("11", "a1"), try world.open("10", "b1"))
@@ -194,7 +194,7 @@ struct GlareWorldTests {
         #expect(world.taken(b).states.last == "answered")
     }
 
-    @Test("A request that loses the glare is answered 200 with the reason")
+    @Test("A request whose call loses the glare gets 200 with the reason")
     func byRequest() throws {
         let world = World()
         let a = try world.open("11", "a1")

@@ -48,7 +48,7 @@ struct TimelineBoundTests {
         #expect(count(world) <= 512)
     }
 
-    @Test("A timeline shows that a device came back after its push, although it was connected before")
+    @Test("A timeline shows that a device connected after its push, although it was connected before")
     func waves() throws {
         let world = World()
         try world.register(try who("10"), "b1")

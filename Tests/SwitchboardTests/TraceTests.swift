@@ -101,7 +101,7 @@ struct TraceTests {
         #expect(handedOver() == [1, 2] && committed() == [])
         world.commit()
         #expect(handedOver() == [1, 2] && committed() == [1, 2])
-        // What is not reported any more is not remembered either.
+        // Commits that are no longer reported are not remembered either.
         world.send(caller, World.ice("c-1", id: "j"))
         world.board.report(.none)
         world.board.report(.calls)
@@ -109,7 +109,7 @@ struct TraceTests {
         #expect(handedOver() == [1, 2, 3] && committed() == [1, 2])
     }
 
-    @Test("A call that waits for its acknowledgement is reported so, and an acknowledged repeat is not waited for")
+    @Test("An acknowledgement is reported as waiting for the commit, but not that of a repeat after the commit")
     func acknowledgements() throws {
         let world = World()
         world.holdsCommits = true

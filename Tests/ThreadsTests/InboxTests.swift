@@ -54,7 +54,7 @@ struct InboxTests {
         #expect(sum.withLock { $0.count } == 20_000 && sum.withLock { $0.isOrdered })
     }
 
-    @Test("The consumer's own function is called for the first of several elements, for the close, and at once if late")
+    @Test("Setting the wake function calls it if elements wait; later the first element and the close call it")
     func wakeFunction() {
         let inbox = Inbox<Int>()
         let calls = Monitor(0)

@@ -13,7 +13,7 @@ Connection *openIdle(uint32_t count) {
     return idle;
 }
 
-// Counts nothing if connections were already counted as lost.
+// Adds the idle connections that are no longer open to `faults.gone`, unless some are already counted there.
 void countIdle(Connection *idle, uint32_t count) {
     uint32_t open = 0;
     for (uint32_t i = 0; i < count; i++) open += idle[i].phase == OPEN;
@@ -96,7 +96,7 @@ static void stormText(Connection *c, Kind kind, const char *text, size_t length,
 }
 
 // Drops all connections of answered calls without a close frame, and lets the same devices reconnect immediately.
-// Ringline must replay its call to each device without a request; afterwards the calls go on.
+// Ringline must replay to each device that device's call, unasked; afterwards the calls continue.
 void stormScenario(void) {
     if (options.idle < 2) die("--idle says how many sessions take part");
     Batch b;

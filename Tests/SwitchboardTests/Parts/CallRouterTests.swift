@@ -159,7 +159,7 @@ struct CallRouterTests {
             Beginning(hidden: .nameTaken, isBusy: true, result: .busy),
             Beginning(isBusy: true, isCrowded: true, result: .crowded),
             Beginning(isBusy: true, rivals: ["a"], result: .busy),
-            // The call whose callId comes first in byte order goes on.
+            // The call whose callId comes first in byte order wins.
             Beginning(rivals: ["z"], result: .rings),
         ]
     )

@@ -26,7 +26,7 @@ struct CommitQueueTests {
         #expect(!queue.hasChanges && !call.isDirty)
     }
 
-    @Test("A reply waits for the commit of its changes, in order, and its wait is measured")
+    @Test("Replies wait for the commit of their changes and keep their order, and the wait is measured")
     func replies() {
         var queue = CommitQueue()
         var metrics = Metrics()

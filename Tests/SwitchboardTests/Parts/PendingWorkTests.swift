@@ -23,7 +23,7 @@ struct PendingWorkTests {
         #expect(queries.isIdle)
     }
 
-    @Test("A call that cannot be loaded fails the work that needs it, except notices, which go on without it")
+    @Test("A call that cannot be loaded fails the work that needs it, except notices, which continue without it")
     func failing() throws {
         var queries = StoreQueries()
         _ = queries.park(.news(SessionID(rawValue: 1)), until: [numbers[0], numbers[1]])
@@ -34,7 +34,7 @@ struct PendingWorkTests {
         #expect(queries.unpark(numbers[1]).count == 1, "the notice of the other call")
     }
 
-    @Test("A fetch whose client has gone is not carried out, other requests are")
+    @Test("A fetch whose client has gone is not carried out; other requests are")
     func abandonedFetch() throws {
         var queries = StoreQueries()
         let (fetch, end) = (RequestID(rawValue: 1), RequestID(rawValue: 2))

@@ -61,7 +61,7 @@ extension World {
             .first { $0.id.text == callID }
     }
 
-    /// Hands in APNs' answer to a push.
+    /// Hands in APNs' response to a push.
     func answerPush(_ order: PushOrder, _ status: Int, _ reason: String? = nil, at timestamp: Moment? = nil) {
         give(.pushed(order.id, .answered(status: status, reason: reason, timestamp: timestamp)))
     }

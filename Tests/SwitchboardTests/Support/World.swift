@@ -155,7 +155,7 @@ final class World {
         return id
     }
 
-    /// Makes a request that is answered immediately, and returns the reply.
+    /// Makes a request that is answered immediately, and returns the response.
     func reply(_ who: Who, _ request: Switchboard.Request) throws -> Reply {
         let id = self.request(who, request)
         guard let reply = replies[id] else { throw Missing("no reply yet") }
@@ -214,7 +214,7 @@ final class World {
     /// Returns the frames that a connection was sent since the last call of this function.
     func taken(_ session: SessionID) -> [Frame] { frames.removeValue(forKey: session) ?? [] }
 
-    /// Returns the pushes that were ordered since the last call of this function.
+    /// Returns the pushes that were requested since the last call of this function.
     func takenPushes() -> [PushOrder] {
         defer { pushes = [] }
         return pushes

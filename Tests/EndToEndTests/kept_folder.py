@@ -5,7 +5,7 @@ build and compares the answers.
 
     python Tests/EndToEndTests/kept_folder.py [FOLDER]    writes both anew with the release build, into Tests/Samples/kept
 
-Each later version of the schema gets a folder of its own beside this one; an existing folder is never written again.
+Each later version of the schema gets a separate folder beside this one; an existing folder is never written again.
 """
 
 import base64

@@ -1,6 +1,6 @@
 """A WebSocket client over TLS with blocking calls, which runs the asyncio client on the event loop of one thread.
 
-`websockets.sync` reads on a thread of its own and writes on the caller's thread. Over TLS both threads use the same SSL
+`websockets.sync` reads on a separate thread and writes on the caller's thread. Over TLS both threads use the same SSL
 object, but OpenSSL forbids two calls on it at a time. With TLS 1.3 a read also handles session tickets and key updates,
 and so changes state that the write is using. Two of 82 runs against another server failed because of this. With the
 asyncio client, which has one thread, none of 16,657 runs failed.

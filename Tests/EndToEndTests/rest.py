@@ -6,7 +6,7 @@ PROBLEM = "application/problem+json"
 
 
 class Rest:
-    """A REST client that checks every answer: no 5xx unless `allow_5xx`, and errors are RFC 9457 problems."""
+    """A REST client that checks every response: no 5xx unless `allow_5xx`, and errors are RFC 9457 problems."""
 
     def __init__(self, url: str, token: str | None, allow_5xx: bool = False):
         headers = {"Authorization": f"Bearer {token}"} if token else {}

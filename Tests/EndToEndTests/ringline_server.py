@@ -1,4 +1,4 @@
-"""The real server, started on port 0 with a data folder of its own and stopped by its process id."""
+"""The real server, started on port 0 with a new data folder and stopped by its process id."""
 
 import os
 import pathlib
@@ -132,7 +132,7 @@ class Server:
         return self.process is not None and self.process.poll() is None
 
     def kill(self):
-        """Kills the process with SIGKILL: it flushes nothing and closes no connection properly."""
+        """Kills the process with SIGKILL, so that the process flushes nothing and closes no connection properly."""
         if self.alive():
             os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait(10)

@@ -70,7 +70,7 @@ class OneOfTheUsers:
 
     def get(self, case, _context):
         if case.operation.path == "/api/logout-all":
-            # The server refuses a user's tokens after this request, so each one is made by a user of its own.
+            # The server refuses a user's tokens after this request, so each such request is made by a different user.
             return f"leaver-{next(_leavers)}"
         for value in (case.path_parameters or {}).values():
             if value in _owners:
@@ -121,15 +121,15 @@ def without_breaks(value):
 def is_lost(name: str) -> bool:
     """Returns whether libwebsockets mishandles headers with this name.
 
-    If a header's name is a prefix of a name that libwebsockets knows, it loses the next line. Only a short random name
-    can be such a prefix. If a header is named like a method, libwebsockets ends the connection.
+    If a header's name is a prefix of a name that libwebsockets knows, libwebsockets loses the next line. Only a
+    short random name can be such a prefix. If a header is named like a method, libwebsockets ends the connection.
     """
     return len(name) < 4 or name.upper() in ("PATCH", "DELETE", "POST", "HEAD", "OPTIONS", "CONNECT")
 
 
 @schemathesis.hook
 def before_call(_context, case, _kwargs):
-    """Points half of the valid requests at an existing call, because otherwise most would be answered 404."""
+    """Points half of the valid requests at an existing call, because otherwise most of them would get 404."""
     meta = case.meta
     if meta is None:
         return

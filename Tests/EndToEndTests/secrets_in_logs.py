@@ -38,7 +38,7 @@ WARNING = re.compile(r"^\S+ warning (?:the secret of |--)")
 
 
 def findings(line: str) -> list[str]:
-    """Returns what in a line no log may contain."""
+    """Returns the kinds of secrets that a line contains."""
     if WARNING.match(line):
         return []
     text = SETTINGS.sub("", line).replace(SENTENCE, "")

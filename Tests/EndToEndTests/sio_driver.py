@@ -1,4 +1,4 @@
-"""One Socket.IO client in a process of its own, which can be killed or stopped and can use an old release.
+"""One Socket.IO client in a separate process, which can be killed or stopped and can use an old release.
 
 Runs with python-socketio 4 (Engine.IO 3) as well as 5 (Engine.IO 4). The first argument is its configuration in JSON.
 After that it reads commands from stdin and reports events on stdout, one JSON object per line.

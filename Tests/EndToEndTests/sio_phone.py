@@ -213,7 +213,7 @@ class App:
     # The app's actions
 
     def call(self, to: int, sdp: str = samples.OFFER, **more) -> dict:
-        """Begins a call as the app does, over REST and then by the socket; returns the answer to the REST offer."""
+        """Begins a call as the app does, over REST and then by the socket; returns the response to the REST offer."""
         body = {"callId": f"{self.user}-{to}", "action": "offer", "data": {"sdp": sdp, "type": "offer"}}
         answer = self.rest.post("/api/calls/signal", body)
         assert answer.status_code == 200, answer.text
@@ -221,7 +221,7 @@ class App:
         return answer.json()
 
     def poll(self, call_id: str, what: str, tries: int = 40) -> dict:
-        """Polls until the call has an offer or an answer (`what`), and returns that."""
+        """Polls until the call has an offer or an answer (`what`), and returns the description."""
         for _ in range(tries):
             answer = self.rest.get(f"/api/calls/signal/{call_id}")
             if answer.status_code == 200 and (answer.json().get(what) or {}).get("sdp"):

@@ -193,7 +193,7 @@ def test_the_document_has_every_close_code_of_the_sources():
 
 
 class Stage:
-    """The users Taro (11) and Hanako (10) with one device each, on a server of their own."""
+    """The users Taro (11) and Hanako (10) with one device each, on a separate server."""
 
     def __init__(self, world):
         self.world = world

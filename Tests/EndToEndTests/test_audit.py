@@ -1,4 +1,4 @@
-"""The audit log: refused tokens, moved push tokens, blocks, logouts and operators' commands, in a file of its own."""
+"""The audit log: refused tokens, moved push tokens, blocks, revocations and operators' commands, in a separate file."""
 
 import datetime
 import json
@@ -143,21 +143,21 @@ def test_the_end_of_a_block_is_logged(audited):
     assert audited.expect(event="unblocked") == {"user": "10", "blocked": "11"}
 
 
-# Logouts, by the user, a service or the operator
+# Revocations, by the user, a service or the operator
 
 
-def test_a_log_out_by_the_user_is_logged(audited):
+def test_a_revocation_by_the_user_is_logged(audited):
     assert audited.world.rest("10").post("/api/logout-all", {}).status_code == 200
     assert audited.expect(event="revoked") == {"user": "10", "by": "user"}
 
 
-def test_a_log_out_by_a_service_is_logged_with_its_name(audited):
+def test_a_revocation_by_a_service_is_logged_with_the_services_name(audited):
     answer = audited.world.rest("backend", scope="server").post("/api/logout-all", {"userId": "10"})
     assert answer.status_code == 200
     assert audited.expect(event="revoked") == {"user": "10", "by": "service", "service": "backend"}
 
 
-def test_a_log_out_by_the_operator_is_logged(audited):
+def test_a_revocation_by_the_operator_is_logged(audited):
     assert run("revoke", "--user", "10", "--data", audited.server.data).returncode == 0
     assert audited.expect(event="revoked") == {"user": "10", "by": "operator"}
     ran = audited.expect(event="command", command="revoke")

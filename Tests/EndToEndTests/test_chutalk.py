@@ -196,7 +196,7 @@ def test_the_double_offer_is_one_call_one_ring_and_one_push(push_world, way):
 
 
 @WAY
-def test_a_socket_that_comes_back_gets_what_it_missed_and_nothing_twice(world, way):
+def test_a_client_that_reconnects_gets_what_it_missed_and_nothing_twice(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     talk(taro, hanako)
     hanako.ice(11, samples.CANDIDATES[0])

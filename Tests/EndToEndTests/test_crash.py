@@ -1,6 +1,6 @@
 """A process that crashes ends quickly, with or without a backtrace.
 
-Until it has ended, its connections stay open without an answer, and its data folder stays locked.
+Until the process has ended, its connections stay open without a response, and its data folder stays locked.
 """
 
 import pathlib
@@ -27,7 +27,8 @@ def backtracer() -> str | None:
 def test_after_a_crash_with_swifts_backtracer_the_folder_is_free_within_2_s(make_server, loops):
     """The end of the process took 32 s before this was fixed.
 
-    Swift's backtracer stops threads with SIGUSR1. The server's signal thread took this for the order to log more.
+    Swift's backtracer stops threads with SIGUSR1. The server's signal thread took this signal for the operator's
+    request to log more.
     """
     backtrace = f"enable=yes,swift-backtrace={backtracer()},interactive=no"
     server = make_server("--loops", loops, "--wait-for-data", 0, environment={"SWIFT_BACKTRACE": backtrace})

@@ -1,4 +1,4 @@
-"""While the disk fails, at any moment and in any way, the server goes on and loses no acknowledged signal.
+"""While the disk fails, at any moment and in any way, the server keeps running and loses no acknowledged signal.
 
 A preloaded library makes C library calls on the database's files fail. A setting names the call, the error, the number
 of the first call that fails, and how many calls fail from there. Calls are counted from the moment when the test writes
@@ -171,8 +171,8 @@ def ask_until_taken(phone, mark: str, where: str, **signal):
     raise AssertionError(f"{where}: still refused 15 s after the disk was whole again")
 
 
-def test_an_end_by_request_is_answered_at_once_while_the_disk_is_full(make_server, make_world, tmp_path, library):
-    """The answer used to wait for the disk: the app's hang-up button did not react, and the peer's call went on."""
+def test_an_end_by_request_gets_its_response_at_once_while_the_disk_is_full(make_server, make_world, tmp_path, library):
+    """The response once waited for the disk: the app's hang-up button did not react, and the peer's call did not end."""
     setting = tmp_path / "setting"
     server = make_server(environment={"LD_PRELOAD": str(library), "DISK_FAULT": str(setting)})
     world = make_world(server)

@@ -130,7 +130,7 @@ def test_many_kills_under_traffic_lose_nothing_that_was_acked(make_server, make_
     assert [device["deviceId"] for device in world.rest("10").get("/api/me/devices").json()] == ["d-1"]
 
 
-def test_an_answered_call_goes_on_after_a_kill(world):
+def test_an_answered_call_continues_after_a_kill(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="connected", callId="c-1")
     world.server.kill()
@@ -192,7 +192,7 @@ def test_the_original_ring_deadline_holds_after_a_restart(make_server, make_worl
     assert -100 <= time.time() * 1000 - until < 1500
 
 
-def test_seq_goes_on_above_the_values_before_the_kill(world):
+def test_seq_continues_above_the_values_from_before_the_kill(world):
     taro, _ = world.call("c-1")
     before = taro.ask(type="info", callId="c-1", data=1)["seq"]
     world.server.kill()

@@ -1,4 +1,4 @@
-"""An ended call is removed from memory and read from the store; the answers stay the same (Decision 0012)."""
+"""An ended call is removed from memory and read from the store; the responses stay the same (Decision 0012)."""
 
 import time
 
@@ -9,7 +9,7 @@ from rest import code
 RESTED = 16
 
 
-def test_a_call_at_rest_answers_as_before_and_its_call_id_is_used_again(world):
+def test_a_call_at_rest_is_fetched_as_before_and_its_call_id_can_be_used_again(world):
     taro, hanako = world.call("11-10")
     for number in range(5):
         taro.ask(type="ice", callId="11-10", candidate=samples.candidate(number))

@@ -120,7 +120,7 @@ def test_an_offer_from_a_device_in_the_answered_call_is_a_renegotiation(world):
     assert not [message for message in hanako.fence() if message.get("state") == "ended"]
 
 
-def test_epochs_go_on_after_a_restart(world):
+def test_epochs_continue_after_a_restart(world):
     taro, hanako = world.call("11-10")
     taro.ask(type="end", callId="11-10")
     world.server.kill()

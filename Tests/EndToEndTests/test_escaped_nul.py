@@ -21,8 +21,8 @@ from tokens import mint
         ("peer", "/api/calls/c-1?peer=%00"),
     ],
 )
-def test_a_nul_in_an_address_is_refused_and_the_field_named(world, field, path):
-    """The library once ended the connection without an answer, or cut the text there and accepted it."""
+def test_a_nul_in_an_address_is_refused_and_the_field_is_named(world, field, path):
+    """The library once ended the connection without a response, or cut the text there and accepted it."""
     answer = talk(world.server.port, request("GET", path, f"Authorization: Bearer {world.token()}"))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 "), answer

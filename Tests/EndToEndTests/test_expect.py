@@ -1,4 +1,4 @@
-"""`Expect: 100-continue`: a client that asks before it sends a body, and one that closes before the answer.
+"""`Expect: 100-continue`: a client that asks before it sends a body, and one that closes before the response.
 
 A preloaded library makes the write of `100 Continue` fail, as it does for a client that has closed its connection.
 """
@@ -50,7 +50,7 @@ def request(world, line: str, body: str = "", more: str = "") -> bytes:
 
 
 def read(plain: socket.socket, answers: int, seconds: float = 4) -> bytes:
-    """Reads until this number of answers has come or the time is over; returns what came."""
+    """Reads until this number of responses has come or the time is over; returns the bytes that came."""
     plain.settimeout(0.1)
     got, deadline = b"", time.monotonic() + seconds
     while got.count(b"HTTP/1.1 ") < answers and time.monotonic() < deadline:

@@ -24,7 +24,7 @@ def everything(connection: socket.socket) -> bytes:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("piecewise", [False, True])
-def test_an_unknown_upgrade_behind_another_request_is_refused_and_reads_no_freed_memory(make_server, piecewise):
+def test_an_unknown_upgrade_after_another_request_is_refused_and_reads_no_freed_memory(make_server, piecewise):
     """CVE-2025-11677: for the second request, the library called back with a pointer into headers that it had freed."""
     assert shutil.which("valgrind"), "valgrind is missing; Tests/run installs it"
     server = make_server(start=False)

@@ -53,7 +53,7 @@ def test_the_room_names_of_the_two_directions_are_the_same_pair(world):
     assert taro.expect(type="call", callId="11-10", state="ended")["replacedBy"] == "10-11"
 
 
-def test_two_calls_in_the_same_direction_are_no_glare_and_the_later_one_goes_on(world):
+def test_two_calls_in_the_same_direction_are_no_glare_and_the_later_one_replaces_the_first(world):
     taro, hanako = world.phone("11"), world.phone("10")
     taro.ring(hanako, "a")
     taro.ring(hanako, "b")

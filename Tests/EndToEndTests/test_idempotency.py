@@ -104,7 +104,7 @@ def test_ids_are_remembered_over_a_crash(world, kind):
     assert len([signal for signal in log["signals"] if signal["type"] == kind]) == 1
 
 
-def test_the_same_end_id_after_the_end_gets_the_same_ack_and_another_is_refused(world):
+def test_the_same_end_id_after_the_end_gets_the_same_ack_and_another_id_is_refused(world):
     taro, hanako = world.call("c-1")
     first = taro.ask(type="end", callId="c-1", id="bye")
     assert taro.ask(type="end", callId="c-1", id="bye") == first

@@ -84,7 +84,7 @@ def test_a_token_of_an_unknown_key_causes_one_fetch_a_minute_and_is_refused(issu
 
 
 @pytest.mark.parametrize("fault", ["stall", "error", "noise", "empty", "huge", "redirect", "secret"])
-def test_without_a_key_set_the_server_is_not_ready_and_answers_503(issuer, make_server, fault):
+def test_without_a_key_set_the_server_is_not_ready_and_refuses_tokens_with_503(issuer, make_server, fault):
     body = {
         "error": (500, b"{}"),
         "noise": (200, b"<html>"),

@@ -49,7 +49,7 @@ def test_a_ringing_call_rings_on_and_is_answered(kept):
     assert taro.expect(type="answer", callId="c-ringing")["sdp"] == description("at last")
 
 
-def test_an_active_call_goes_on_with_seqs_that_were_never_used(kept):
+def test_an_active_call_continues_with_seqs_that_were_never_used(kept):
     one, other = kept.phone("16", "phone-16"), kept.phone("17", "phone-17")
     before = [signal["seq"] for signal in TOLD["17 GET /api/calls/signal/c-active"]["body"]["signals"]]
     one.ask(type="offer", callId="c-active", sdp=description("third offer"))
@@ -77,7 +77,7 @@ def test_a_call_id_used_three_times_gets_epoch_4(kept):
     assert other.expect(type="offer", callId="19-18")["epoch"] == 4
 
 
-def test_blocks_do_not_disturb_and_log_outs_still_hold(kept):
+def test_blocks_do_not_disturb_and_revocations_still_hold(kept):
     blocked, quiet = kept.phone("22", "phone-22"), kept.phone("23", "phone-23")
     kept.phone("21", "phone-21").ring("22", "b-1")
     kept.phone("30", "phone-30").ring("23", "d-1")

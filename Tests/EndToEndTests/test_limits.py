@@ -158,7 +158,7 @@ def test_a_victim_of_large_ringing_logs_connects_and_answers(make_server, make_w
     assert callers[4].expect(type="answer")["fromDevice"] == "victim"
 
 
-def test_a_user_who_connects_too_often_is_answered_429_with_retry_after(make_server, make_world):
+def test_a_user_who_connects_too_often_gets_429_with_retry_after(make_server, make_world):
     world = make_world(make_server("--connects-per-minute", 3))
     token = world.token("11")
     heads = [RawSocket(world.server.port, token).head for _ in range(4)]
@@ -176,7 +176,7 @@ def test_a_user_who_connects_too_often_is_answered_429_with_retry_after(make_ser
 
 
 def test_a_socketio_client_with_its_token_in_connect_has_the_same_limit(make_server, make_world):
-    """Such a handshake has no token. It used not to be counted, so an account could connect without a limit."""
+    """Such a handshake has no token. It was once not counted, so a user could connect without a limit."""
     world = make_world(make_server("--connects-per-minute", 3))
     token = world.token(None, uid=11)
     answers = []

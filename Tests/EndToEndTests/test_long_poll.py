@@ -8,7 +8,7 @@ from rest import code
 
 
 class Polling:
-    """A long poll in a thread of its own."""
+    """A long poll on a separate thread."""
 
     def __init__(self, rest, call_id: str, **params):
         self.answer = None

@@ -83,7 +83,7 @@ def test_a_hundred_pairs_call_each_other_in_order_and_nothing_is_lost(world):
 def test_requests_and_sessions_on_different_loops_reach_each_other(world):
     pairs = open_phones(world, 10)
     for number, (caller, callee) in enumerate(pairs):
-        # Each request has a connection of its own, which may be on either event loop.
+        # Each request has a separate connection, which may be on either event loop.
         posted = Rest(world.server.url, world.token(caller.user))
         assert posted.signal("offer", f"c-{number}", sdp=samples.OFFER, to=callee.user).status_code == 200
         posted.close()
@@ -296,7 +296,7 @@ def test_a_tls_session_is_resumed_on_every_loop(make_server, certificate, versio
     def connect(session=None) -> ssl.SSLSocket:
         plain = socket.create_connection(("127.0.0.1", server.port), 8)
         secure = context.wrap_socket(plain, session=session)
-        # In TLS 1.3 the session tickets come after the handshake, at the latest with the first answer.
+        # In TLS 1.3 the session tickets come after the handshake, at the latest with the first response.
         secure.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert secure.recv(4096).startswith(b"HTTP/1.1 404")
         return secure

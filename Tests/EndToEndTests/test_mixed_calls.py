@@ -130,7 +130,7 @@ WAYS = [SocketIO, WebSocket, Polling]
 def test_every_pairing_sets_up_a_call_with_late_candidates_and_hangs_up(world, caller, callee):
     taro, hanako = caller(world, 11), callee(world, 10)
     if callee is Polling:
-        # A push would have given it the callId.
+        # A push would have given the callId to the polling app.
         hanako.call = "11-10"
     taro.offer(10, samples.OFFER)
     assert hanako.hears_offer() == samples.OFFER
@@ -141,7 +141,7 @@ def test_every_pairing_sets_up_a_call_with_late_candidates_and_hangs_up(world, c
     for number in range(2, 6):
         hanako.ice(11, samples.candidate(number))
         taro.ice(10, samples.candidate(100 + number))
-    # The client library handles each event on a thread of its own, so the order of events is random.
+    # The client library handles each event on a separate thread, so the order of events is random.
     heard = [(taro.hears_candidate(), hanako.hears_candidate()) for _ in range(4)]
     for index, first in ((0, 2), (1, 102)):
         wanted = [samples.candidate(number) for number in range(first, first + 4)]

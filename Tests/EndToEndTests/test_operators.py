@@ -172,7 +172,7 @@ def test_a_test_push_that_cannot_be_sent_is_reported_in_one_line(push_world):
 # Back-ups
 
 
-def test_a_copy_made_while_calls_go_on_can_be_read_and_restored(world, make_server, make_world, tmp_path):
+def test_a_copy_made_during_calls_can_be_read_and_restored(world, make_server, make_world, tmp_path):
     taro, hanako = world.call("c-1")
     register(world, user="10", deviceId="iphone-h")
     wait_for(world, "calls", holds="answered")

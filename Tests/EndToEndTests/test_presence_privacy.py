@@ -42,7 +42,7 @@ def test_a_blocked_user_does_not_see_the_blocker_enter_their_room(world):
     assert taro.fence() == []
 
 
-def test_a_user_cannot_tell_whether_a_stranger_is_online(world):
+def test_an_outsider_cannot_tell_whether_a_user_is_online(world):
     stranger, _ = world.phone("66"), world.phone("10", "h")
     assert presence(stranger) is False and presence(stranger, "nobody") is False
     world.phone("10", "h")

@@ -213,7 +213,7 @@ def test_the_production_environment_is_used_when_configured(apns, make_server, m
     assert pushed(apns, device)["environment"] == "production"
 
 
-def test_apples_last_answer_is_shown_with_the_device(push_world):
+def test_apples_last_response_is_shown_with_the_device(push_world):
     world, fake = push_world
     device = register(world)
     fake.script(device, [{"status": 400, "reason": "DeviceTokenNotForTopic", "always": True}])

@@ -9,7 +9,7 @@ from tokens import mint
 
 
 def talk(port: int, data: bytes, seconds: float = 5) -> bytes:
-    """Sends bytes unchanged; returns the first answer, or all bytes received until the end or the timeout."""
+    """Sends bytes unchanged; returns the first response, or all bytes received until the end or the timeout."""
     with socket.create_connection(("127.0.0.1", port), timeout=seconds) as plain:
         try:
             plain.sendall(data)
@@ -116,7 +116,7 @@ def test_hundreds_of_half_open_handshakes_keep_no_client_out(world):
 
 
 def test_requests_with_bodies_in_one_packet_are_answered_and_delay_no_other_client(world):
-    """In an optimized build the library once did not find the server's function, and its loop never ended."""
+    """In an optimized build the library once did not find the server's function, and the library's loop never ended."""
     import socket
 
     request = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
@@ -131,8 +131,8 @@ def test_requests_with_bodies_in_one_packet_are_answered_and_delay_no_other_clie
 
 
 @pytest.mark.parametrize("escape", ["%0d", "%0a", "%0D%0A"])
-def test_a_line_break_in_the_address_is_answered_400(world, escape):
-    """The library ends the request line at the break. The answer used to be 505, as if the server were at fault.
+def test_a_line_break_in_the_address_is_refused_with_400(world, escape):
+    """The library ends the request line at the break. The response used to be 505, which blames the server.
 
     schemathesis found this.
     """
@@ -142,7 +142,7 @@ def test_a_line_break_in_the_address_is_answered_400(world, escape):
 
 
 @pytest.mark.parametrize("line", ["TRACE / HTTP/1.1", "GET /%zz HTTP/1.1", "OPTIONS * HTTP/1.1", "GET http://x/ HTTP/1.1"])
-def test_an_unreadable_request_line_is_answered_with_a_400_problem(world, line):
+def test_an_unreadable_request_line_gets_a_400_problem(world, line):
     answer = talk(world.server.port, f"{line}\r\nHost: x\r\n\r\n".encode())
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400 ") and b"application/problem+json" in head

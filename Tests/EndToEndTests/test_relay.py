@@ -174,7 +174,7 @@ def test_members_that_the_server_adds_cannot_be_forged(world, field):
 
 
 @pytest.mark.parametrize("candidate", [None, *samples.CANDIDATES])
-def test_candidates_arrive_as_sent_null_included(world, candidate):
+def test_candidates_arrive_unchanged_also_null(world, candidate):
     taro, hanako = world.call("c-1")
     taro.ask(type="ice", callId="c-1", candidate=candidate)
     message = hanako.expect(type="ice")

@@ -86,7 +86,7 @@ def start(make_server, place, *more):
 
 
 @pytest.mark.parametrize("loops", [1, 2])
-def test_a_renewed_certificate_is_served_on_sighup_and_sessions_go_on(make_server, make_world, place, issued, loops):
+def test_sighup_serves_a_renewed_certificate_and_closes_no_connection(make_server, make_world, place, issued, loops):
     world = make_world(start(make_server, place, "--loops", loops))
     taro, hanako = (world.phone(user, "p", ssl=client()) for user in ("11", "10"))
     taro.ring(hanako, "c-1")

@@ -34,7 +34,7 @@ def hang_up(server, keys: str, *, is_refused=False):
     return [line for line in server.errors().splitlines() if words in line and f"keys={keys}" in line][-1]
 
 
-def test_another_jwt_secret_holds_from_sighup_on_and_sessions_go_on(make_server, make_world, tmp_path):
+def test_another_jwt_secret_holds_from_sighup_on_and_connections_stay_open(make_server, make_world, tmp_path):
     path = tmp_path / "jwt"
     path.write_bytes(b"a" * 40)
     server = make_server("--jwt-secret-file", path)

@@ -80,7 +80,7 @@ def test_sync_takes_a_cursor_with_its_epoch(world):
     assert len([m for m in hanako.heard if m["type"] == "ice"]) == 3, "a cursor of another epoch counts as 0"
 
 
-def test_sync_of_a_strangers_call_shows_nothing(world):
+def test_sync_by_an_outsider_shows_nothing(world):
     world.phone("11").ring("10", "c-1")
     stranger = world.phone("12")
     stranger.send(type="sync", id="s", calls={"c-1": 0, "c-unknown": 0})
@@ -119,7 +119,7 @@ def test_no_signal_is_lost_between_two_connections_of_one_device(world):
     assert [message["candidate"] for message in hanako.heard if message["type"] == "ice"] == wanted
 
 
-def test_state_changes_are_log_entries_with_a_seq_of_their_own(world):
+def test_each_state_change_is_a_log_entry_with_a_seq(world):
     taro, hanako = world.call("c-1")
     taro.ask(type="connected", callId="c-1")
     hanako.expect(type="call", state="active")

@@ -166,7 +166,7 @@ def test_replay_and_get_show_the_same_log(world):
 @pytest.mark.parametrize(
     "method, path", [("GET", "/api/calls/signal/{}"), ("DELETE", "/api/calls/signal/{}"), ("GET", "/api/calls/{}")]
 )
-def test_a_user_outside_the_call_gets_the_reply_for_an_unknown_call(world, method, path):
+def test_an_outsider_gets_the_response_for_an_unknown_call(world, method, path):
     world.rest("11").signal("offer", "c-1", sdp=samples.OFFER, to="10")
     stranger = world.rest("12")
     seen, unknown = stranger.request(method, path.format("c-1")), stranger.request(method, path.format("c-2"))
@@ -179,7 +179,7 @@ def test_a_user_outside_the_call_gets_the_reply_for_an_unknown_call(world, metho
     "action, data",
     [("ice", {"candidate": None}), ("answer", {"sdp": samples.ANSWER}), ("end", {}), ("info", {"data": 1})],
 )
-def test_a_strangers_signals_are_not_found_and_change_nothing(world, action, data):
+def test_an_outsiders_signals_are_not_found_and_change_nothing(world, action, data):
     taro = world.phone("11")
     taro.ring("10", "c-1")
     assert code(world.rest("12").signal(action, "c-1", **data)) == (404, "not_found")
@@ -214,7 +214,7 @@ def test_delete_ends_the_call_by_role_and_state(world, who, answered, reason):
     assert (deleting.log("c-1")["state"], deleting.log("c-1")["reason"]) == ("ended", reason)
 
 
-def test_an_ended_call_still_answers_with_its_reason(world):
+def test_an_ended_call_can_still_be_fetched_with_its_reason(world):
     taro, hanako = world.rest("11"), world.rest("10")
     taro.signal("offer", "c-1", sdp=samples.OFFER, to="10")
     taro.signal("end", "c-1")

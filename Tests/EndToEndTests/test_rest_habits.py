@@ -27,7 +27,7 @@ def app(world, user: int, **claims) -> Rest:
 
 
 def offer(rest: Rest, sdp=samples.OFFER, call_id="11-10") -> dict:
-    """Posts an offer as the app does; returns the body of the answer, which must be 200."""
+    """Posts an offer as the app does; returns the body of the response, which must be 200."""
     body = {"callId": call_id, "action": "offer", "data": {"sdp": sdp, "type": "offer"}}
     answer = rest.post("/api/calls/signal", body)
     assert answer.status_code == 200, answer.text

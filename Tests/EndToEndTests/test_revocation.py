@@ -1,4 +1,4 @@
-"""Logging a user out everywhere: by the user, by a service, or by the operator."""
+"""The revocation of a user's tokens: by the user, by a service, or by the operator."""
 
 import os
 import signal
@@ -20,13 +20,13 @@ def log_out(rest, **body):
 
 
 def fresh(world, user="10", *, after: int) -> str:
-    """Waits for the second after a logout; returns a token that is issued in that second."""
+    """Waits for the second after a revocation; returns a token that is issued in that second."""
     while time.time() < after // 1000 + 1:
         time.sleep(0.02)
     return world.token(user)
 
 
-def test_tokens_from_before_a_log_out_are_refused_everywhere(world):
+def test_tokens_from_before_a_revocation_are_refused_everywhere(world):
     old = world.token("10")
     before = log_out(world.rest("10"))
     assert abs(before / 1000 - time.time()) < 5
@@ -44,7 +44,7 @@ def test_tokens_from_before_a_log_out_are_refused_everywhere(world):
     assert sample(world.server, "ringline_revocations_total") == 1
 
 
-def test_a_token_without_iat_is_accepted_only_until_its_user_logs_out(world):
+def test_a_token_without_iat_is_accepted_only_until_a_revocation(world):
     nameless = world.token("10", iat=None)
     assert world.rest(token=nameless).get("/api/me/devices").status_code == 200
     log_out(world.rest(token=nameless))
@@ -80,7 +80,7 @@ def test_the_act_of_a_push_is_void_and_the_phone_is_not_pushed_again(push_world)
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-def test_a_log_out_holds_over_restarts(world, how):
+def test_a_revocation_holds_over_restarts(world, how):
     old = world.token("10")
     log_out(world.rest("10"))
     if how == "killed":
@@ -93,7 +93,7 @@ def test_a_log_out_holds_over_restarts(world, how):
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
-def test_only_a_service_may_log_out_another_user(world):
+def test_only_a_service_may_revoke_another_users_tokens(world):
     refused = world.rest("11").post("/api/logout-all", {"userId": "10"})
     assert code(refused) == (403, "forbidden") and refused.json()["field"] == "userId"
     phone = world.phone("10")
@@ -103,7 +103,7 @@ def test_only_a_service_may_log_out_another_user(world):
     assert service.get("/api/me/devices").status_code == 200
 
 
-def test_a_live_call_ends_for_the_peer_as_if_the_network_was_lost(make_server, make_world):
+def test_a_live_call_ends_for_the_peer_as_disconnected(make_server, make_world):
     world = make_world(make_server("--disconnect-grace", 1))
     taro, _ = world.call("c-1")
     log_out(world.rest("10"))
@@ -115,7 +115,7 @@ def test_a_live_call_ends_for_the_peer_as_if_the_network_was_lost(make_server, m
 # By the operator
 
 
-def test_the_operator_logs_a_user_out_while_the_server_runs(world):
+def test_the_operator_revokes_tokens_while_the_server_runs(world):
     old = world.token("10")
     phone = world.phone("10")
     result = run("revoke", "--user", "10", "--data", world.server.data)
@@ -128,7 +128,7 @@ def test_the_operator_logs_a_user_out_while_the_server_runs(world):
     assert upgrade_status(world.server.ws_url, old) == 401
 
 
-def test_the_operator_logs_a_user_out_while_no_server_runs(world):
+def test_the_operator_revokes_tokens_while_no_server_runs(world):
     old = world.token("10")
     world.server.terminate()
     assert world.server.exit_code() == 0

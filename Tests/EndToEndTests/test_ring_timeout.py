@@ -61,7 +61,7 @@ def test_a_side_gone_longer_than_its_grace_is_disconnected(world):
     assert ended["reason"] == "disconnected"
 
 
-def test_a_side_back_within_its_grace_goes_on(make_server, make_world):
+def test_a_side_that_reconnects_within_its_grace_stays_in_the_call(make_server, make_world):
     world = make_world(make_server("--disconnect-grace", 3))
     taro, hanako = world.call("c-1")
     for _ in range(3):

@@ -43,7 +43,7 @@ def test_thirty_rings_of_one_pair_are_limited_and_so_are_their_pushes(apns, make
 def test_rings_a_minute_to_a_callee_are_limited_over_all_callers(make_server, make_world):
     world = make_world(make_server("--rings-per-callee", 3))
     rests = [world.rest(f"c{number}") for number in range(5)]
-    # Each caller uses a callId of its own, because an offer under a callId in use rings no device.
+    # Each caller uses a different callId, because an offer under a callId in use rings no device.
     answers = [rest.signal("offer", f"x{number}", sdp=samples.OFFER, to="10") for number, rest in enumerate(rests)]
     assert [answer.status_code for answer in answers] == [200] * 3 + [429] * 2
     assert 1 <= int(answers[-1].headers["retry-after"]) <= 20

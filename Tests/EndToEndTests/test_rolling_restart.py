@@ -1,6 +1,6 @@
 """A rolling restart: the old server drains while the new one waits for the data folder that the old one holds.
 
-With 1,000 connections, 200 ringing calls and a constant flow of signals, every call goes on, no acked signal is lost,
+With 1,000 connections, 200 ringing calls and a constant flow of signals, every call continues, no acked signal is lost,
 and the clients reconnect at different times.
 """
 
@@ -217,11 +217,11 @@ async def restart(old, new, new_url: str) -> list[Client]:
 
 
 @pytest.mark.timeout(120)
-def test_1000_sessions_and_200_ringing_calls_go_on_over_a_rolling_restart(make_server):
+def test_1000_connections_and_200_ringing_calls_survive_a_rolling_restart(make_server):
     port = free_port()
     old = make_server("--ring-timeout", 110)
     new = make_server("--ring-timeout", 110, "--listen", f"127.0.0.1:{port}", data=old.data, start=False)
-    # Its log gets another file than the log of the old server.
+    # The new server's log goes to another file than the old server's.
     new.starts = 1
     clients = asyncio.run(restart(old, new, f"http://127.0.0.1:{port}"))
     callers, callees = clients[:CALLS], clients[CALLS : 2 * CALLS]
@@ -238,7 +238,7 @@ def test_1000_sessions_and_200_ringing_calls_go_on_over_a_rolling_restart(make_s
                 assert name == frame.get("id"), "two signals have the same seq"
         assert {frame.get("reason") for frame in callee.signals("call")} <= {None, "hangup"}
 
-    # Each client got its own time, clients in calls got the earliest times, and no client came back too early.
+    # Each client got its own time, clients in calls got the earliest times, and no client reconnected too early.
     pauses = sorted(client.pause_ms for client in clients)
     assert all(abs(pause - (500 + 2 * place)) <= 2 for place, pause in enumerate(pauses))
     talking = [client.pause_ms for client in callers + callees]

@@ -1,4 +1,4 @@
-"""The check of the servers' logs finds every kind of secret, and takes no ordinary line for one."""
+"""The check of the servers' logs finds every kind of secret, and no secret in ordinary lines."""
 
 import subprocess
 import sys
@@ -49,7 +49,7 @@ def test_a_secret_is_found_wherever_it_is_in_a_line(secret, kind):
         "Backtrace took 0.02s",
     ],
 )
-def test_an_ordinary_line_is_none(line):
+def test_an_ordinary_line_contains_no_secret(line):
     assert findings(line) == []
 
 

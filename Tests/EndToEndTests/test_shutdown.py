@@ -109,7 +109,7 @@ def test_acked_signals_are_in_the_log_after_the_next_start(world):
     assert log["candidates"] == [samples.candidate(number) for number in range(50)]
 
 
-def test_a_call_goes_on_over_a_restart(world):
+def test_a_call_continues_over_a_restart(world):
     world.call("c-1")
     world.server.terminate()
     assert world.server.exit_code(10) == 0

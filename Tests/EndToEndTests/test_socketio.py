@@ -118,7 +118,7 @@ def test_trust_register_may_be_set_in_the_settings_file(make_server, make_world,
     assert App(world, 11, auth=None).ask("is-online", {"userId": 11})["online"]
 
 
-def test_with_trust_register_from_the_environment_a_woken_app_answers_over_rest_first(make_server, make_world):
+def test_a_woken_app_without_a_token_answers_over_rest_before_it_connects(make_server, make_world):
     world = make_world(make_server(environment={"RINGLINE_SOCKETIO_TRUST_REGISTER": "true"}))
     taro, hanako = App(world, 11, auth=None), App(world, 10, auth=None, online=False)
     taro.call(10)
@@ -340,7 +340,7 @@ def test_presence_goes_only_to_users_who_asked_or_share_a_call(world, way):
 
 
 @WAY
-def test_the_connection_comes_back_by_itself_after_a_restart(world, way):
+def test_a_client_reconnects_by_itself_after_a_restart(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     world.server.terminate()
     assert world.server.exit_code() == 0
@@ -406,7 +406,7 @@ def test_socketio_is_served_at_both_paths_with_and_without_the_slash(world, path
         ({"device": "no device"}, 400, 3, "Bad request"),
     ],
 )
-def test_mistakes_are_refused_with_engine_ios_codes_and_messages(world, params, status, code, message):
+def test_invalid_requests_get_the_codes_and_messages_of_engine_io(world, params, status, code, message):
     answer = get(world, **params)
     assert (answer.status_code, answer.json()) == (status, {"code": code, "message": message})
 
@@ -422,7 +422,7 @@ def test_other_methods_and_foreign_origins_are_refused(world):
     assert httpx.get(url, headers={"Origin": "https://evil.example"}, trust_env=False).status_code == 403
 
 
-def test_a_browser_of_an_allowed_origin_may_read_the_answer(make_server, make_world):
+def test_a_browser_of_an_allowed_origin_may_read_the_response(make_server, make_world):
     world = make_world(make_server("--allow-origin", "https://app.example"))
     answer = httpx.get(
         world.server.url + "/socket.io/?EIO=4&transport=polling", headers={"Origin": "https://app.example"}, trust_env=False
@@ -481,7 +481,7 @@ def test_an_upgrade_ends_the_waiting_poll_and_continues_on_the_websocket(world):
 
     def poll():
         heard["answer"] = get(world, sid=sid)
-        # A ping may come first, because the server sends a probe behind its packets.
+        # A ping may come before the packet `6`: the server sends one after the packets of the join.
         while heard["answer"].text == "2":
             heard["answer"] = get(world, sid=sid)
 
@@ -494,7 +494,7 @@ def test_an_upgrade_ends_the_waiting_poll_and_continues_on_the_websocket(world):
     assert heard["answer"].text == "6"
     App(world, 11).ask("message", {"to": 10, "body": "meanwhile"})
     raw.frame(TEXT, b"5")
-    # Before the text comes the event that the sender is online, and maybe a ping.
+    # The event that the sender is online comes before the text, and so may a ping.
     while b"meanwhile" not in (text := raw.read_until(TEXT)):
         if text == b"2":
             raw.frame(TEXT, b"3")

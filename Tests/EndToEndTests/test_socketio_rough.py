@@ -92,7 +92,7 @@ def test_a_client_whose_waiting_poll_breaks_is_offline_at_once(world):
 
 
 @pytest.mark.parametrize("way", WAYS | POLLING)
-def test_a_call_goes_on_after_the_server_was_killed(world, way):
+def test_a_call_continues_after_the_server_was_killed(world, way):
     taro, hanako = App(world, 11, way), App(world, 10, way)
     talk(taro, hanako)
     taro.fence(), hanako.fence()
@@ -109,7 +109,7 @@ def test_a_call_goes_on_after_the_server_was_killed(world, way):
     assert len(hanako.events("offer")) == 1, "the answered call does not ring again"
 
 
-def test_an_abandoned_upgrade_ends_and_polling_goes_on(world):
+def test_an_abandoned_upgrade_ends_and_polling_continues(world):
     sid = joined(world)
     path = f"/socket.io/?EIO=4&transport=websocket&sid={sid}"
     silent = RawSocket(world.server.port, path=path)
@@ -148,7 +148,7 @@ def test_the_session_of_a_client_that_polls_too_slowly_is_closed(world):
     assert get(world, sid=sid).json()["code"] == 1
 
 
-def test_a_post_that_is_too_large_is_refused_and_the_session_goes_on(world):
+def test_a_post_that_is_too_large_is_refused_and_the_session_continues(world):
     sid = joined(world)
     refused = post(world, sid, "4" + "x" * 70_000)
     assert (refused.status_code, refused.json()["code"]) == (413, "too_large")
@@ -212,7 +212,7 @@ def test_malformed_packets_are_refused_and_the_session_continues(world, version)
         ]
     ):
         raw.say(packet)
-        # Ack numbers beyond 32 bits come back unchanged.
+        # Ack numbers beyond 32 bits are returned unchanged.
         raw.say(f"42{7_777_777_777 + number}{ASK}")
         said = answer(raw, 7_777_777_777 + number)
         assert f'"code":"{code}"' in said, packet[:60]

@@ -43,7 +43,7 @@ def crowd(port: int, count: int, addresses: list[str], text: bytes = HALF):
 
 
 def honest(port: int, address: str) -> float:
-    """Makes a complete request without a token; returns the seconds until its answer."""
+    """Makes a complete request without a token; returns the seconds until its response."""
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0)) as one:
         one.sendall(request("GET", "/api/calls"))
@@ -104,7 +104,7 @@ def test_unauthenticated_sockets_make_room_for_new_clients(make_server, make_wor
 
 
 def handshakes(port: int, count: int, address: str):
-    """Makes this number of handshakes, pipelined on one connection, and waits for all answers."""
+    """Makes this number of handshakes, pipelined on one connection, and waits for all responses."""
     with socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(address, 0)) as one:
         text = request("GET", "/socket.io/?EIO=4&transport=polling")
         heard = 0
@@ -151,7 +151,7 @@ def test_behind_a_trusted_proxy_clients_are_counted_by_the_forwarded_address(mak
 
 
 def test_no_more_than_sixteen_sessions_of_a_user_wait_for_their_connect(make_server, make_world):
-    """Before there was this limit, all of 30,000 handshakes with one token were answered 200."""
+    """Before there was this limit, all of 30,000 handshakes with one token got 200."""
     world = make_world(make_server("--connects-per-minute", 1_000))
     token = world.token(None, uid=11)
     sids = [opened(world, token=token) for _ in range(16)]

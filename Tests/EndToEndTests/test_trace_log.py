@@ -57,7 +57,7 @@ def debugging(make_server, make_world):
 
 
 def way(lines: list[dict], *names: str) -> list[tuple]:
-    """Returns of each line its message and the fields that are given here."""
+    """Returns the message of each line, with those of the named fields that the line has."""
     return [(line["message"], *(line[name] for name in names if name in line)) for line in lines]
 
 
@@ -124,7 +124,7 @@ def test_a_refused_signal_and_a_call_that_ends_at_once_are_in_the_calls_way(trac
         ("call_exists", hanako.welcome["session"])
     ]
     assert found(tracing.server, call_id="c-1", offer_meaning="refused")
-    # Both users call each other: the two calls cross, and one of them goes on.
+    # Both users call each other: the two calls cross, and one of them continues.
     two, other = tracing.phone("12", "phone-12"), tracing.phone("13", "phone-13")
     two.ring(other, "a-1")
     other.ring(two, "b-1")
@@ -178,7 +178,7 @@ def test_the_level_of_a_running_server_decides(make_server, make_world):
 # Why something was refused
 
 
-def test_a_refused_token_shows_why_and_nothing_else_of_it(debugging):
+def test_the_log_shows_why_a_token_was_refused_and_no_part_of_the_token(debugging):
     world = debugging("--jwt-issuer", "https://auth.example.com", "--jwt-audience", "ringline")
     good = {"iss": "https://auth.example.com", "aud": "ringline"}
     secret = world.server.secret
@@ -323,7 +323,7 @@ def test_a_slow_reader_shows_how_much_waits_for_it(debugging):
 def test_shutting_down_shows_how_many_connections_are_left(debugging):
     world = debugging()
     world.phone("11")
-    # It never answers the server's close.
+    # This client never answers the server's close.
     silent = RawSocket(world.server.port, world.token("10"))
     world.server.terminate()
     assert world.server.exit_code(20) == 0
@@ -334,7 +334,7 @@ def test_shutting_down_shows_how_many_connections_are_left(debugging):
     silent.close()
 
 
-def test_a_log_at_info_says_nothing_of_all_that(make_server, make_world):
+def test_a_log_at_info_contains_none_of_these_lines(make_server, make_world):
     world = make_world(make_server("--log-level", "info", "--log-format", "json"))
     upgrade_status(world.server.ws_url, "nonsense")
     Phone(world.server.ws_url, world.token("11")).close()

@@ -24,7 +24,7 @@ def test_the_welcome_comes_first_and_names_user_device_and_limits(world):
     assert welcome["limits"]["signalsPerSecond"] == 50
 
 
-def test_a_socket_without_a_device_gets_an_id_of_its_own(world):
+def test_each_socket_that_names_no_device_gets_another_device_id(world):
     one, other = world.phone("11"), world.phone("11")
     assert one.device and other.device
     assert one.device != other.device

@@ -36,7 +36,7 @@ def test_an_answer_without_a_peer_goes_to_the_true_caller(world, way):
     assert rest.get("/api/calls/c-1").json()["state"] == "answered"
 
 
-def test_a_stranger_sees_an_ordinary_unanswered_ring(make_server, make_world):
+def test_an_outsider_sees_an_ordinary_unanswered_ring(make_server, make_world):
     world = make_world(make_server("--ring-timeout", 1))
     taro, hanako = world.call()
     stranger = ring_of_a_stranger(world)
@@ -51,7 +51,7 @@ def test_a_stranger_sees_an_ordinary_unanswered_ring(make_server, make_world):
     assert "was in a call with this callId with another user" in said
 
 
-def test_a_stranger_cannot_keep_two_users_apart_by_using_their_call_id_first(world):
+def test_an_outsider_cannot_keep_two_users_apart_by_using_their_call_id_first(world):
     hanako = world.phone("10", "phone-10")
     stranger = ring_of_a_stranger(world, "11-10")
     hanako.expect(type="offer")
@@ -63,7 +63,7 @@ def test_a_stranger_cannot_keep_two_users_apart_by_using_their_call_id_first(wor
     assert stranger.fence() == []
 
 
-def test_late_signals_of_a_call_do_not_reach_a_stranger_with_the_same_call_id(world):
+def test_late_signals_of_a_call_do_not_reach_an_outsider_with_the_same_call_id(world):
     taro, hanako = world.call(answer=False)
     taro.ask(type="end", callId="c-1")
     stranger = ring_of_a_stranger(world)

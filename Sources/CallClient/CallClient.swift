@@ -51,7 +51,7 @@ public struct CallClient: Sendable {
     public let configuration: Configuration
     /// The live calls, and up to ``ClientLimits/endedCalls`` ended calls, in the order in which they came.
     public internal(set) var calls: [Call] = []
-    /// An upper bound for how far this device's clock is ahead of the server's; `nil` = unknown.
+    /// An upper bound for how far this device's clock is ahead of the server's clock; `nil` = unknown.
     ///
     /// Store it, and pass it to the next launch as ``Configuration/clockSkew``.
     public internal(set) var clockSkew: Moment.Span?

@@ -22,7 +22,8 @@ extension CallClient {
         ///
         /// Together with ``maximumCallGroups`` it limits how many calls there may be at a time; calls are not merged.
         public var maximumCallsPerCallGroup = 1
-        /// How far this device's clock is ahead of the server's, as an earlier launch measured it; `nil` = unknown.
+        /// How far this device's clock is ahead of the server's clock, as an earlier launch measured it; `nil` =
+        /// unknown.
         ///
         /// It is the stored ``CallClient/clockSkew`` of that launch.
         public var clockSkew: Moment.Span?

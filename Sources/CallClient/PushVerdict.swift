@@ -20,7 +20,7 @@ public enum PushVerdict: Equatable, Sendable {
         public var calls: [Known]
         /// Whether there are as many calls as the configuration allows.
         public var isFull: Bool
-        /// How far the device's clock is ahead of the server's; `nil` = unknown.
+        /// How far the device's clock is ahead of the server's clock; `nil` = unknown.
         public var clockSkew: Moment.Span?
 
         /// Creates a state from its parts.

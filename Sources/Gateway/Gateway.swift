@@ -31,7 +31,7 @@ public final class Gateway: @unchecked Sendable {
     var socketIO = SocketIOSessions()
     /// The owner's own loop; set while ``server`` may be used.
     private(set) var ownLoop: WorkerLoop?
-    /// The loops on threads of their own, in order.
+    /// The loops on other threads, in order.
     var workers: [WorkerLoopHandle] = []
     private var inbox = Deque<Switchboard.Input>()
     private var outputs: [Switchboard.Output] = []

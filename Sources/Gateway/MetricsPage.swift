@@ -33,7 +33,7 @@ struct MetricsPage {
         let refusedTokens: [(cause: String, count: UInt64)]
         /// The number of leaps of the wall clock.
         let clockLeaps: UInt64
-        /// How far the wall clock is ahead of the server's, in milliseconds.
+        /// How far the wall clock is ahead of the server's clock, in milliseconds.
         let clockDifference: Int64
     }
 

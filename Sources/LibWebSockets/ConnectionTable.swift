@@ -114,7 +114,7 @@ struct Connection {
     var isLeaving = false
     /// Whether the peer is a trusted proxy, which names its client in `X-Forwarded-For`.
     var isProxy = false
-    /// The server's close code or the peer's; 0 if there is none.
+    /// The close code of the server or the peer; 0 if there is none.
     var closeCode: UInt16 = 0
     var peer = PeerAddress()
     var queue = FrameQueue()

@@ -9,7 +9,7 @@ internal import Threads
 /// system call a connection instead of six, and leaves three things to the server: refusing connections, draining, and
 /// a separate listener for administration.
 final class LibraryContext {
-    /// Marks the server's protocols, so that its connections can be told from a client's.
+    /// Marks the server's protocols, so that a server's connections can be distinguished from those of a client.
     static let protocolMark: UInt32 = 0x5269_6E67
 
     private(set) var context: OpaquePointer?

@@ -20,7 +20,7 @@ struct Outbox {
 
 /// Sending one peer's frames together at the end of the turn.
 ///
-/// If each frame had a packet of its own, packets would be the largest cost of relaying: each takes the kernel's
+/// If each frame had a separate packet, packets would be the largest cost of relaying: each packet takes the kernel's
 /// network path and wakes the reader. In a busy turn a connection gets several frames, such as candidates and acks.
 /// Concatenated, they are one write and travel as one packet.
 extension Server {

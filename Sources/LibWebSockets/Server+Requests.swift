@@ -147,7 +147,7 @@ extension Server {
         }
     }
 
-    /// Returns the announced length, or 0 if there is none; nil for anything but one line of digits.
+    /// Returns the announced length, or 0 if there is none; nil if the header is anything but one line of digits.
     private func contentLength(_ headers: HeaderReader) -> Int? {
         guard !headers.isRepeated(WSI_TOKEN_HTTP_CONTENT_LENGTH) else { return nil }
         guard let text = headers.value(WSI_TOKEN_HTTP_CONTENT_LENGTH) else { return 0 }

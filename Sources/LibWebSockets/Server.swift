@@ -84,7 +84,7 @@ public final class Server: @unchecked Sendable {
         )
     }
 
-    /// Creates a further event loop on the port of the first, for a thread of its own.
+    /// Creates a further event loop on the port of the first, for another thread.
     ///
     /// The kernel distributes new connections over the loops. The first server must have been created with
     /// ``ServerConfiguration/loops`` above 1. It must be listening but not running yet.

@@ -4,7 +4,7 @@ internal import DequeModule
 internal import Glibc
 internal import Threads
 
-/// A WebSocket client on libwebsockets, on a thread of its own.
+/// A WebSocket client on libwebsockets, on a separate thread.
 ///
 /// It is meant for command lines and tests, not for thousands of connections.
 public final class WebSocketClient: @unchecked Sendable {
@@ -18,7 +18,7 @@ public final class WebSocketClient: @unchecked Sendable {
         public var authorization: String?
         /// The subprotocols offered, in order.
         public var subprotocols: [String] = []
-        /// A PEM file of the certificate authorities to trust instead of the system's.
+        /// A PEM file of the certificate authorities to trust instead of those of the system.
         public var authoritiesPath: String?
         /// Whether any server certificate is accepted.
         public var isInsecure = false
@@ -29,7 +29,7 @@ public final class WebSocketClient: @unchecked Sendable {
         }
     }
 
-    /// The events of a client, reported in order on its own thread.
+    /// The events of a client, reported in order on the client's thread.
     public enum Event: Sendable, Equatable {
         /// The handshake is complete.
         case opened

@@ -286,7 +286,7 @@ extension SocketSession {
     ///
     /// A client that is sent a DISCONNECT stays away until its user does something. A client that only loses its
     /// transport reconnects by itself. Reconnecting is wanted when the server restarts. It is not wanted when another
-    /// session takes the place of this one, or when the client does harm.
+    /// session replaces this one, or when the client does harm.
     mutating func dismiss(_ code: UInt16, _ reason: String) {
         if [4400, 4403, 4409, 4429].contains(code) { leave(code, reason) } else { finish(code: code, reason) }
     }

@@ -26,7 +26,7 @@ def register(world, user="10", number=1, bundle="com.example.chat", **fields) ->
 
 
 def pushed(fake, device: str, seconds=8) -> dict:
-    """Waits until the first push to this device has been answered 200, and returns it."""
+    """Waits until the first push to this device has got 200, and returns the push."""
     deadline = time.monotonic() + seconds
     push = fake.wait_for_push(device, after=0, timeout=seconds)
     assert push is not None, "no push"

@@ -80,7 +80,7 @@ struct ExplanationTests {
         #expect(text.contains("cancelled before it was sent, because 10 turned do-not-disturb on."))
     }
 
-    @Test("A device that rang is not confused with another device that was pushed and never came back")
+    @Test("A device that rang is not confused with another device that was pushed and never reacted")
     func otherDevice() throws {
         let text = try explain(
             [(0, "delivered.socket", #""device":"b2""#)] + pushed
@@ -90,7 +90,7 @@ struct ExplanationTests {
         #expect(text.contains("b2 rang over its connection at +0.09 s."))
     }
 
-    @Test("A device without an id that comes back counts as the pushed one, with a caveat if several were pushed")
+    @Test("A device without an id that connects counts as the pushed one, with a caveat if several were pushed")
     func nameless() throws {
         let came = (Int64(80), "fetched", #""device":"t-00""#)
         #expect(try explain(pushed + [came]).contains("and it came back at +0.08 s as t-00."))
@@ -110,7 +110,7 @@ struct ExplanationTests {
         #expect(try explain([own] + pushed).contains("was closed first"))
     }
 
-    @Test("A pushed device is reported as never coming back only if it had time to come back")
+    @Test("A pushed device is reported as never coming back only if it had time to connect")
     func noTime() throws {
         #expect(try explain(pushed, askedAt: 300).contains("and the device has not come back yet."))
         let brief = try explain(pushed, reason: .cancelled, endedAt: 400)

@@ -50,7 +50,7 @@ struct HistoryTests {
         #expect(deletions(World(stored: stored), 660).count == 2)
     }
 
-    @Test("History is not deleted while the wall clock differs from the server's, nor for ten minutes after that")
+    @Test("History is not deleted while the wall clock differs from the server's clock, nor for ten minutes afterwards")
     func doubted() {
         let world = World()
         _ = deletions(world, 700)

@@ -118,7 +118,7 @@ struct PresenceTests {
         #expect(world.questions.count == 1, "the store is asked once")
     }
 
-    @Test("Users with a call in the history see each other's presence, also after a restart")
+    @Test("Users with a call in the history see each other's presence, even after a restart")
     func history() throws {
         let talk = try Talk()
         talk.world.send(talk.caller, World.plain("end", "c-1", id: "e"))

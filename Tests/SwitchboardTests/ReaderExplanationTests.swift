@@ -5,7 +5,7 @@ import Testing
 
 @testable import Switchboard
 
-@Suite("The verdict on pushes, and on devices that came back")
+@Suite("The verdict on pushes, and on devices that reacted to them")
 struct ReaderExplanationTests {
     private func rung(_ world: World = World()) throws -> (world: World, caller: SessionID, first: PushOrder) {
         try world.register(try who("10"), "b1", voip: "b1b1")
@@ -44,7 +44,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("it came back anyway at +0.10 s and rang."), "\(text)")
     }
 
-    @Test("A device that came back is reported, although the result of its push is unknown")
+    @Test("A device that connected is reported, although the result of its push is unknown")
     func unknownAndCame() throws {
         let (world, _, _) = try rung()
         world.wait(.milliseconds(500))
@@ -76,7 +76,7 @@ struct ReaderExplanationTests {
         #expect(text.contains("cancelled before it was sent, because 10 logged out everywhere."), "\(text)")
     }
 
-    @Test("A device that came back after a dead connection and rang is reported")
+    @Test("A device that reconnected after a dead connection and rang is reported")
     func corpseCameBack() throws {
         let world = World()
         _ = try world.open("10", "b1")

@@ -155,7 +155,7 @@ struct ResentEndTests {
         #expect(reply["epoch"] == "2" && reply["state"] == "ended")
     }
 
-    @Test("A resent end is recognized after a restart too, also in a request")
+    @Test("An end that is resent by request is recognized after a restart too")
     func restarted() throws {
         let talk = try Talk(callID: "11-10")
         let body = #"{"callId":"11-10","action":"end","id":"e \n","deviceId":"b1","data":{}}"#

@@ -91,7 +91,7 @@ struct RevocationTests {
         #expect(refused.status == 401 && refused["code"] == "unauthenticated")
     }
 
-    @Test("A revocation closes all connections of the user with 4401, no others, and refuses the user's long polls")
+    @Test("A revocation closes only the user's connections, all with 4401, and refuses the user's long polls")
     func connections() throws {
         let world = World()
         let phone = world.session(try issued("10", at: 0), device: "b1")

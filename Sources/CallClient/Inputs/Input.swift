@@ -19,7 +19,7 @@ extension CallClient {
         case setMuted(CallUUID, audio: Bool? = nil, video: Bool? = nil)
         /// The user enters DTMF digits.
         case playDTMF(CallUUID, String)
-        /// The app sends data of its own to the peer: one JSON value as text.
+        /// The app sends app-specific data to the peer: one JSON value as text.
         case sendInfo(CallUUID, String)
         /// The media must be described again: video was added, or the network changed (`restartsICE`).
         case renegotiate(CallUUID, hasVideo: Bool? = nil, restartsICE: Bool = false)

@@ -28,7 +28,7 @@ extension CallClient {
         case peerMedia(CallUUID, MediaUpdate)
         /// The peer entered DTMF digits.
         case receivedDTMF(CallUUID, String)
-        /// The peer's app sent data of its own: one JSON value as text.
+        /// The peer's app sent app-specific data: one JSON value as text.
         case receivedInfo(CallUUID, String)
 
         // To the media engine.

@@ -55,8 +55,8 @@ extension CallClient {
                     pauseFetching(index, failures.increased, at: now)
                 }
             case "not_found":
-                // The server has answered, so nothing was missed. A ringing call that has its offer goes on ringing,
-                // and its log is not requested again.
+                // The server has answered, so nothing was missed. A ringing call that has its offer keeps ringing, and
+                // its log is not requested again.
                 calls[index].mayHaveMissed = false
                 notFound(index, failures, at: now)
             default: pauseFetching(index, failures.increased, at: now)

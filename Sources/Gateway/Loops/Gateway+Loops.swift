@@ -7,9 +7,9 @@ import SocketIO
 import Switchboard
 import Threads
 
-/// The loops: the one on this thread, and with `--loops` those on threads of their own.
+/// The loops: the one on this thread, and with `--loops` those on other threads.
 extension Gateway {
-    /// Creates the loops besides this thread's, according to the configuration.
+    /// Creates the loops on other threads, according to the configuration.
     func makeWorkers(beside first: Server) throws(ServerError) {
         for number in 1..<max(1, configuration.server.loops) {
             let batches = LoopEventBatches { [weak self] events, taken in
@@ -24,7 +24,7 @@ extension Gateway {
         }
     }
 
-    /// Starts the loops besides this thread's.
+    /// Starts the loops on other threads.
     func startWorkers() throws(ServerError) {
         guard workers.allSatisfy({ $0.start() }) else {
             endWorkers()
@@ -32,7 +32,7 @@ extension Gateway {
         }
     }
 
-    /// Stops the loops besides this thread's, and waits until they have ended.
+    /// Stops the loops on other threads, and waits until they have ended.
     func endWorkers() {
         for worker in workers { worker.loop.stop() }
         for worker in workers { worker.join() }

@@ -38,7 +38,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
         self.sink = sink
     }
 
-    /// Serves on the calling thread, which becomes the loop's, until ``stop()``.
+    /// Serves on the calling thread, which becomes the loop's thread, until ``stop()``.
     func run() {
         server.delegate = self
         server.run()
@@ -149,7 +149,7 @@ final class WorkerLoop: ServerDelegate, @unchecked Sendable {
     func abandoned(_ exchange: ExchangeID) { tell(.abandoned(exchange)) }
 
     func timerFired() {
-        // Only the owner sets a timer, on the loop of its own thread.
+        // Only the owner sets a timer, and only on the loop of the owner's thread.
         if case .owner(let owner) = sink { owner._withUnsafeGuaranteedRef { $0.timerDue() } }
     }
 

@@ -25,7 +25,7 @@ final class WorkerLoopHandle {
 
     init(_ loop: WorkerLoop) { self.loop = loop }
 
-    /// Starts the loop on a thread of its own; returns false if the system provides no thread.
+    /// Starts the loop on a new thread; returns false if the system provides no thread.
     func start() -> Bool {
         // The error is not needed: the caller reports that there is no thread.
         thread = try? WorkThread(named: "loop \(loop.server.loop)") { [loop] in loop.run() }

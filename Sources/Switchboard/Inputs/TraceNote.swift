@@ -19,7 +19,7 @@ extension Switchboard {
 
     /// An event that is worth a line in the log only while somebody looks for a fault; see ``Detail``.
     ///
-    /// It is made of ids, numbers and words of the server's own, and contains nothing that a client wrote besides ids.
+    /// It consists of ids, numbers and fixed words, and contains nothing that a client wrote besides ids.
     public enum TraceNote: Equatable, Sendable {
         // Reported from `connections` on.
         /// A connection was opened, by this device; `isNamed` = the client named the device.

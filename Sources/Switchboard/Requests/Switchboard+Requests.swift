@@ -72,7 +72,7 @@ extension Switchboard {
 
     /// Returns the refusal of a request that exceeds its rate; `nil` = the request is handled.
     ///
-    /// Ends have a rate limit of their own: an end that ends a call is always accepted.
+    /// Ends have a separate rate limit: an end that ends a call is always accepted.
     private mutating func refusal(of request: Request, by who: Who, at now: Moment) -> WireError? {
         switch request {
         case .end(let callID, let peer, let device):

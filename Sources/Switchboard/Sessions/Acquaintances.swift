@@ -7,7 +7,7 @@ import DequeModule
 /// The store's history holds the calls, and is asked once for each user that asks about presence; later calls are added
 /// here. Texts are not stored: the last pairs that exchanged one are remembered here, until a restart.
 struct Acquaintances {
-    /// A reply that a connection waits for while the store is asked.
+    /// Something that a connection waits for while the store is asked.
     enum Wish {
         /// The answer to a question whether a user is online; with the `id` of the question.
         case presence(SessionID, UserID, SignalID?)

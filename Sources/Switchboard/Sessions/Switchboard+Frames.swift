@@ -68,7 +68,7 @@ extension Switchboard {
 
     /// Whether a connection is within its rate.
     ///
-    /// A hang-up must always get through: an end has a limit of its own.
+    /// A hang-up must always get through, so ends have a separate limit.
     private mutating func isWithinRate(_ message: ClientMessage, from session: Session, at now: Moment) -> Bool {
         let limit: Int
         if case .signal(let signal) = message.request, case .end = signal.content {
